@@ -23,15 +23,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// Returns true if it is faster to receive `room` bytes into a read buffer and to copy them to
-/// `place` than to receive them at `place` directly. That is the case for large receives to
-/// addresses 1 to 31 bytes past a page boundary.
+/// Returns true if receiving `room` bytes into a read buffer and copying them to `place` is faster
+/// than receiving them at `place` directly. That is the case if `room` is at least 16 KiB and
+/// `place` is 1 to 31 bytes past the start of a page.
 ///
 /// A server sends a file in pages. Copying a page to such an address takes the processor three
 /// times as long (each load seems to wait for the store of the bytes before it). `malloc` places
-/// each large block 16 bytes past a page boundary. Receiving 335 kB took 190 µs at such an address,
-/// 70 µs at any other address, and 85 µs into a read buffer with a copy from there (AMD EPYC, Linux
-/// 6.18).
+/// each large block 16 bytes past the start of a page. Receiving 335 kB took 190 µs at such an
+/// address, 70 µs at any other address, and 85 µs into a read buffer with a copy from there (AMD
+/// EPYC, Linux 6.18).
 #[must_use]
 pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
     room >= MIN_LARGE_RECEIVE && is_just_after_page_start(place)
@@ -46,7 +46,8 @@ fn is_just_after_page_start(place: *const u8) -> bool {
 
 const PAGE_SIZE: usize = 4096;
 
-/// The alignment of the start of each buffer, in bytes.
+/// The alignment of the start of each buffer, in bytes. Large receives into addresses with a
+/// smaller alignment can be slow ([`should_receive_via_buffer`]).
 const ALIGNMENT: usize = 64;
 
 /// A store for unused read buffers of one size.
@@ -54,20 +55,23 @@ const ALIGNMENT: usize = 64;
 pub struct BufferPool {
     free: Mutex<Vec<Box<[u8]>>>,
     size: usize,
-    /// The maximum number of unused buffers. Further buffers are freed.
+    /// The maximum number of unused buffers that the pool keeps. If the pool is full, a returned
+    /// buffer is freed.
     max_free: usize,
-    /// The pool of larger buffers, for bodies that arrive fast; created on first use.
+    /// The pool of larger buffers ([`BULK_BUFFER_SIZE`]), for bodies that arrive fast. It is
+    /// created on first use.
     bulk: OnceLock<Arc<BufferPool>>,
 }
 
-/// The maximum number of unused buffers in a pool.
+/// The maximum number of unused buffers that a pool of ordinary (not bulk) buffers keeps.
 const MAX_FREE: usize = 64;
 
 /// The size in bytes of the larger buffers, for bodies that arrive fast.
 pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
-/// The maximum number of unused buffers for bulk bodies in a pool: one for each thread of most
-/// machines. (Copying the bytes costs less than allocating a new buffer of this size.)
+/// The maximum number of unused buffers that a pool of bulk buffers keeps: one for each thread of
+/// most machines. If the pool is empty, a new buffer is allocated. That costs more than a copy of
+/// its bytes.
 const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
@@ -133,8 +137,9 @@ impl Drop for Buffer {
     }
 }
 
-/// Body bytes that are offered to a sink, in a call of [`Sink::bytes`](crate::sink::Sink::bytes).
-/// The sink may read them during the call, or keep them.
+/// Body bytes that are offered to a sink (the receiver of a response body) in a call of
+/// [`Sink::bytes`](crate::sink::Sink::bytes). The sink may read them during the call, or take them
+/// with [`into_chunk`](Self::into_chunk).
 #[derive(Debug)]
 pub struct BufferLease<'a> {
     held: WholeOrPartBuffer<'a>,
@@ -147,12 +152,14 @@ enum WholeOrPartBuffer<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
     /// buffer.
     Whole(&'a mut Buffer),
-    /// Bytes in a read buffer that the worker still needs, or in memory other than a read buffer.
+    /// Bytes in a read buffer that the worker thread still needs, or bytes outside any read buffer.
+    /// A sink can keep them only by a copy.
     Part(&'a [u8]),
 }
 
-/// A sink takes a whole buffer if the bytes to keep fill at least a quarter of it: its size divided
-/// by this number. Fewer bytes are copied.
+/// The divisor that decides whether a sink takes a whole buffer. A sink takes it if the bytes to
+/// keep fill at least the buffer's size divided by this number, i.e. a quarter. Fewer bytes are
+/// copied, because they would waste most of the buffer.
 const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> BufferLease<'a> {
@@ -178,8 +185,9 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Turns the lease into bytes that the sink may keep after the call. Bytes that fill enough of
-    /// a read buffer are kept in that buffer; other bytes are copied.
+    /// Turns the lease into bytes that the sink may keep after the call. If the bytes fill at least
+    /// a quarter of a read buffer that contains nothing else, the sink gets the buffer itself.
+    /// Other bytes are copied.
     #[must_use]
     pub fn into_chunk(self) -> Chunk {
         match self.held {
@@ -198,7 +206,7 @@ impl<'a> BufferLease<'a> {
 pub enum Chunk {
     /// A range of a read buffer. The buffer now belongs to the sink.
     Buffer(Buffer, Range<usize>),
-    /// A copy of the bytes.
+    /// A copy of the bytes in separate memory.
     Copied(Vec<u8>),
 }
 

@@ -56,16 +56,16 @@ impl DnsOverHttps {
         Ok(Self { url: target, tls })
     }
 
-    /// Makes `resolver` send all later queries to this server. Only the host of the server's own
-    /// URL is still looked up by the system. The fixed answers that the resolver has now apply to
-    /// that host, too.
+    /// Makes `resolver` send all later queries to this server. The system's resolver is then used
+    /// only for the host in the server's own URL. The addresses that the program has fixed for
+    /// names in `resolver` so far apply to that host, too.
     pub fn use_for(self, resolver: &Resolver) {
         let own_names = resolver.without_servers();
         resolver.use_transport(Arc::new(HttpsTransport { server: self, own_names }));
     }
 }
 
-/// The means by which a resolver sends its queries to a DNS server over HTTPS.
+/// The transport by which a resolver sends its queries to a DNS server over HTTPS.
 struct HttpsTransport {
     server: DnsOverHttps,
     /// The resolver that looks up the host in the DNS server's URL.
@@ -104,8 +104,8 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The connection of one thread to the DNS server: a client and a batch, by which the thread sends
-/// its queries.
+/// The connection of one thread to the DNS server. The thread sends each query as a request of this
+/// client and batch.
 struct HttpsChannel {
     url: Target,
     text: String,

@@ -29,8 +29,8 @@ struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
-    /// The URL that the program requested, if a redirect has led from that URL to `url`; otherwise
-    /// `None`.
+    /// The URL that the program requested, if at least one redirect was followed between that URL
+    /// and `url`; otherwise `None`.
     asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
     /// True if the peer rejected the TLS certificate or parameters of this side by an alert.
@@ -59,7 +59,7 @@ pub enum ErrorKind {
     /// The scheme of the URL or of a redirect is not allowed, or the server's response is not
     /// HTTP/1. Exit 1.
     UnsupportedScheme,
-    /// The URL cannot be parsed, or the next page of a listing has another origin. Exit 3.
+    /// The URL cannot be parsed. In a paginated listing: the next page has another origin. Exit 3.
     Url,
     /// The name of a proxy has no address, or the URL of a proxy is malformed. Exit 5.
     ProxyResolve,
@@ -100,8 +100,8 @@ pub enum ErrorKind {
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// More redirects were received than are allowed, or a listing has more pages than the default
-    /// limit. Exit 47.
+    /// More redirects were received than are allowed. In a paginated listing: there are more pages
+    /// than the default limit. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,
@@ -113,8 +113,8 @@ pub enum ErrorKind {
     Checksum,
     /// The peer's certificate cannot be verified. Exit 60.
     PeerCertificate,
-    /// The content coding is broken or unknown, or a page of a JSON listing is not valid JSON. Exit
-    /// 61.
+    /// The content coding is broken or unknown. In a paginated JSON listing: a page is not valid
+    /// JSON. Exit 61.
     ContentCoding,
     /// The announced, received or decoded body is larger than allowed. Exit 63.
     TooLarge,
@@ -470,9 +470,10 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns true if no connection could be made within the time limits, because of a name, an
-    /// address, an interface, a proxy or TLS. No part of the request was sent, so a request with
-    /// any method may be repeated. Returns false for failures after a redirect or in a retry.
+    /// Returns true if no connection could be made, or not within the time limits. The cause may be
+    /// a name, an address, an interface, a proxy or TLS. No part of the request was sent, so a
+    /// request with any method may be repeated. Returns false for failures after a redirect or in a
+    /// retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {

@@ -23,19 +23,20 @@ use crate::transfer_facts::TlsFacts;
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. Any worker thread may call it.
+/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. It must be thread-safe: any
+/// worker thread calls it.
 pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
     /// Begins the record of an exchange (a request and its response) whose request is about to be
     /// sent.
     fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
 
-    /// Returns the error that ended all recording, such as a full disk. Transfers then fail before
-    /// they send a request.
+    /// Returns the error that ended all recording, such as a full disk; `None` while recording is
+    /// possible. After such an error, transfers fail before they send a request.
     fn failure(&self) -> Option<Error>;
 }
 
-/// The record of one exchange. If it is dropped before its end, the exchange was abandoned, or had
-/// no response.
+/// The record of one exchange (a request and its response). If the record is dropped without a call
+/// of [`end`](Self::end), the exchange was abandoned or had no response.
 pub trait ExchangeRecord: Send {
     /// Adds content of the request, exactly as it is sent.
     fn request_content(&mut self, bytes: &[u8]);
@@ -43,14 +44,15 @@ pub trait ExchangeRecord: Send {
     /// Adds the head of the final response, as it was received.
     fn response_head(&mut self, head: &[u8]);
 
-    /// Adds bytes of the response after its head, as they were received.
+    /// Adds bytes of the response after its head, as they were received: with chunk framing and
+    /// content codings in HTTP/1, without framing in HTTP/2 and HTTP/3.
     ///
     /// # Errors
     /// The record cannot be kept. The transfer fails with this error.
     fn response_body(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Ends the record of an exchange that has a response. Returns an id if the recorder keeps the
-    /// record back until the whole transfer has ended.
+    /// Ends the record of an exchange that has a response. Returns `Some(id)` if the recorder holds
+    /// the record back until the whole transfer has ended, and `None` otherwise.
     /// [`held_records`](TransferFacts::held_records) lists these ids.
     ///
     /// # Errors
@@ -63,17 +65,17 @@ pub trait ExchangeRecord: Send {
 pub struct ExchangeStart<'a> {
     /// The target of the request.
     pub target: &'a Target,
-    /// The head of the request, with secrets.
+    /// The head of the request as it is sent. Secrets such as credentials are not removed.
     pub head: &'a [u8],
     /// The version of the protocol in which the request is sent.
     pub version: ProtocolVersion,
-    /// The address of the server; `None` behind a proxy, or on a Unix socket.
+    /// The address of the server; `None` behind a proxy, or if the connection uses a Unix socket.
     pub server: Option<IpAddr>,
     /// The TLS session of the connection; `None` without TLS.
     pub tls: Option<&'a TlsFacts>,
 }
 
-/// The end of an exchange.
+/// The way in which an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeEnd {
     /// The response is complete.

@@ -38,8 +38,8 @@ pub(crate) fn register_fork_handler() {
     });
 }
 
-/// Returns the number of forks between the process that loaded this code and the current process: 0
-/// in the first process.
+/// Returns the number of times that the current process or its ancestors were forked since this
+/// code was loaded. It is 0 in the process that loaded the code, 1 in its child, and so on.
 #[must_use]
 pub fn fork_count() -> u32 {
     FORK_COUNT.load(Ordering::Relaxed)

@@ -19,14 +19,16 @@ use crate::response::{BufferedResponse, Response, ResponseInfo};
 use crate::{Client, Error, ErrorKind, RequestBuilder, Result};
 
 impl Client {
-    /// Starts a request made from a request of the crate `http`: its method, URL, header fields and
-    /// body. Its version and its extensions are ignored; the version is chosen by `options`.
+    /// Starts a request with the method, URL, header fields and body of a request of the crate
+    /// `http`. Its version and its extensions are ignored. The builder's `options` choose the
+    /// version.
     pub fn request_from<B: Into<RequestBody>>(&self, request: http::Request<B>) -> RequestBuilder {
         let (parts, body) = request.into_parts();
         self.request_from_parts(&parts).body(body)
     }
 
-    /// Starts a request without a body from the parts of a request of the crate `http`.
+    /// Starts a request with the method, URL and header fields of a request of the crate `http`,
+    /// without a body.
     pub fn request_from_parts(&self, parts: &Parts) -> RequestBuilder {
         let builder = self.request(&parts.method, parts.uri.to_string());
         // A name of several fields is repeated, so that each of them is sent.

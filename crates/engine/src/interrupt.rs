@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The interval at which a waiting call calls the interrupt callback, unless a signal arrives
-/// earlier.
+/// The interval between calls of the interrupt callback while a call of the client waits. When a
+/// signal arrives, the callback is called at once.
 pub(crate) const CALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A callback that decides whether a waiting call of the client must end. haul holds no lock while
@@ -72,8 +72,8 @@ pub fn is_signal_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// A timer for the regular calls of the interrupt callback during a wait. It does nothing if there
-/// is no callback.
+/// A timer for one wait. It calls the interrupt callback at intervals of [`CALLBACK_INTERVAL`]. It
+/// does nothing if there is no callback.
 #[derive(Debug)]
 pub(crate) struct InterruptCallbackTimer {
     hook: Option<InterruptCallback>,
@@ -85,8 +85,8 @@ impl InterruptCallbackTimer {
         Self { hook: hook.cloned(), last_call: None }
     }
 
-    /// Returns the time until which a wait may last: `end`, or an earlier time at which the
-    /// callback must be called. Returns `None` if there is neither.
+    /// Returns the time until which a wait may last: `end`, or the time of the next call of the
+    /// callback if that is earlier. Returns `None` if there is neither an end nor a callback.
     pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + CALLBACK_INTERVAL, |end| end.min(now + CALLBACK_INTERVAL))),
@@ -94,8 +94,9 @@ impl InterruptCallbackTimer {
         }
     }
 
-    /// Returns true if the callback must be called, because the interval since its last call has
-    /// passed. The first call of this method starts the interval.
+    /// Returns true if there is a callback and the interval since its last call has almost passed.
+    /// (A wait may end slightly before its time, so three quarters of the interval suffice.) The
+    /// first call of this method starts the first interval.
     pub(crate) fn is_callback_due(&mut self, now: Instant) -> bool {
         // A wait may end slightly before its time.
         self.hook.is_some()
@@ -114,7 +115,7 @@ impl InterruptCallbackTimer {
         }
     }
 
-    /// Calls the callback, if a call of it [is due](Self::is_due).
+    /// Calls the callback if [`is_callback_due`](Self::is_callback_due) returns true.
     ///
     /// # Errors
     /// The error of [`InterruptCallbackTimer::on_signal`].

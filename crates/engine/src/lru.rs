@@ -7,8 +7,8 @@ use std::hash::Hash;
 
 use slab::Slab;
 
-/// The value that means: no index. It marks the end of a list, and an index that is not in the
-/// list.
+/// The value that stands for "no index". As a link it marks the end of the list. It also marks an
+/// index that is not in the list.
 const NO_INDEX: usize = usize::MAX;
 
 /// A list of small indices, such as those of a [`Slab`], in the order of their last use. Every
@@ -80,7 +80,8 @@ impl RecencyList {
     }
 }
 
-/// A map with a maximum number of entries. A further entry replaces the least recently used one.
+/// A map with a maximum number of entries. If the map is full, inserting a new key removes the
+/// least recently used entry.
 #[derive(Debug)]
 pub(crate) struct LruMap<K, V> {
     indices: HashMap<K, usize>,
@@ -100,7 +101,8 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         self.entries.len()
     }
 
-    /// Returns the value of a key, and marks the entry as just used.
+    /// Returns the value of a key, or `None` if the key is not in the map. Marks the entry as the
+    /// most recently used.
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -110,7 +112,8 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         Some(&mut self.entries[index].1)
     }
 
-    /// Sets the value of a key, and marks the entry as just used. Returns the old value.
+    /// Sets the value of a key, and marks the entry as the most recently used. Returns the old
+    /// value; `None` if the key was not in the map.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(known) = self.get(&key) {
             return Some(std::mem::replace(known, value));
@@ -126,7 +129,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         None
     }
 
-    /// Removes a key. Returns its value.
+    /// Removes a key. Returns its value; `None` if the key was not in the map.
     pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

@@ -13,13 +13,14 @@ use crate::ignore_poison::IgnorePoison;
 use crate::net::tcp_info;
 use crate::transfer_facts::{PhaseTimes, TransferFacts};
 
-/// The totals of all transfers of a client. All drivers of the client add to them.
+/// The totals of all transfers of a client, shared by its worker threads.
 #[derive(Debug, Default)]
 pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The totals of all transfers so far, of a client or of one of its drivers.
+/// The totals of all transfers so far: those of a client, or those of one worker thread of a
+/// client.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
     /// The number of finished transfers.
@@ -38,16 +39,19 @@ pub struct TransferTotals {
     pub connections: u64,
     /// The number of requests sent on a connection that had already carried a request.
     pub reused: u64,
-    /// The bytes and packets that the client's connections carried.
+    /// The bytes and packets that the client's connections carried. A connection is counted when it
+    /// is closed.
     pub wire: WireTraffic,
-    /// The sum of the times that all transfers have spent in each phase.
+    /// The durations of each phase of a transfer, such as name lookup and TLS handshake, summed
+    /// over all transfers.
     pub phases: PhaseTimes,
 }
 
-/// The numbers of bytes and packets that connections carried, in both directions.
+/// The numbers of bytes and packets that connections carried. Sent and received traffic is counted
+/// separately.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct WireTraffic {
-    /// True if the operating system reports these numbers.
+    /// True if the operating system reports these numbers. If false, the numbers are zero.
     pub known: bool,
     /// The number of bytes sent in TCP segments and UDP datagrams, including retransmissions.
     pub bytes_sent: u64,
@@ -60,7 +64,8 @@ pub struct WireTraffic {
 }
 
 impl WireTraffic {
-    /// Returns the traffic of the TCP connection of this socket so far.
+    /// Returns the traffic of the TCP connection of this socket so far. If the system does not
+    /// report it, the numbers are zero and `known` is false.
     pub(crate) fn from_tcp_socket(socket: BorrowedFd<'_>) -> Self {
         tcp_info::read(socket).map_or_else(Self::default, |counts| Self {
             known: true,
@@ -87,13 +92,14 @@ impl ClientStats {
         self.totals.lock().ignore_poison().clone()
     }
 
-    /// Adds `other`, the totals of a driver, to the totals of the client.
+    /// Adds `other`, the totals of one worker thread, to the totals of the client.
     pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);
     }
 
-    /// Adds a finished transfer to the client's totals.
+    /// Adds the numbers of a finished transfer to the client's totals. `failed` is true if the
+    /// transfer failed.
     pub(crate) fn transfer_finished(&self, facts: &TransferFacts, failed: bool) {
         self.totals.lock().ignore_poison().transfer_finished(facts, failed);
     }
@@ -119,7 +125,8 @@ impl TransferTotals {
         self.phases.add(&other.phases);
     }
 
-    /// Adds a finished transfer to these totals.
+    /// Adds the numbers of a finished transfer to these totals. `failed` is true if the transfer
+    /// failed.
     pub(crate) fn transfer_finished(&mut self, facts: &TransferFacts, failed: bool) {
         self.transfers += 1;
         self.failed += u64::from(failed);

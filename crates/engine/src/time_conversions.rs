@@ -48,8 +48,8 @@ pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Converts an instant to nanoseconds. A driver converts the same instant several times, so the
-/// last result is kept.
+/// Converts an instant to nanoseconds since the first call in this process. The last result is
+/// cached for each thread, since an event loop converts the same instant several times.
 fn nanoseconds(now: Instant) -> u64 {
     thread_local! {
         static LAST: Cell<Option<(Instant, u64)>> = const { Cell::new(None) };

@@ -69,7 +69,7 @@ pub enum TraceEvent<'a> {
     },
     /// The last attempt failed. Another attempt follows after a pause.
     Retry {
-        /// The reason for another attempt: the result of the last attempt.
+        /// The result of the last attempt, which is the reason for another attempt.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
@@ -100,8 +100,9 @@ pub enum TraceEvent<'a> {
     },
 }
 
-/// A milestone of a transfer. The milestones of an exchange are reported in this order. The first
-/// three are left out if the connection is already open.
+/// A milestone of a transfer. The milestones of an exchange are reported in the order of the
+/// variants. [`Resolved`](Self::Resolved), [`Connected`](Self::Connected) and
+/// [`Secured`](Self::Secured) are left out if the connection is already open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Milestone {
@@ -125,11 +126,12 @@ pub enum Milestone {
 
 /// An observer of transfers. Any worker thread may call it.
 pub trait TransferObserver: Send + Sync + fmt::Debug {
-    /// Reports an event of a transfer.
+    /// Receives an event of a transfer. haul calls it.
     fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns true if the observer needs [`TraceEvent::Sent`] and [`TraceEvent::Received`]. The
-    /// kernel then cannot move bodies without copies. By default, returns false.
+    /// Returns true if the observer needs [`TraceEvent::Sent`] and [`TraceEvent::Received`]. If so,
+    /// bodies pass through user space, and the kernel cannot move them directly (`splice`,
+    /// `sendfile`). By default, returns false.
     fn wants_content(&self) -> bool {
         false
     }
@@ -170,7 +172,8 @@ pub fn trailer_lines(raw: &[u8]) -> Vec<u8> {
     lines.filter(|line| !line.is_empty()).flat_map(|line| [line, b"\r\n"]).flatten().copied().collect()
 }
 
-/// Makes the trace event for a request. The values of secret fields are replaced by `[redacted]`.
+/// Makes the trace event for a request that is sent in the protocol version `version`. The values
+/// of secret fields are replaced by `[redacted]`.
 pub(crate) fn request_event(request: &RequestHead<'_>, version: ProtocolVersion) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {

@@ -93,14 +93,14 @@ pub struct TransferFacts {
     pub total: Duration,
     /// The time that the transfer spent in each phase, in all attempts together.
     pub phase_times: PhaseTimes,
-    /// The numbers of connections and redirects of earlier attempts. The other facts do not include
-    /// them.
+    /// The numbers of connections and redirects of all attempts before the current one. The other
+    /// counts of this type do not include them.
     pub earlier: EarlierAttemptCounts,
     /// The current phase of the transfer, or the last phase if the transfer has ended.
     pub phase: TransferPhase,
     /// The time when the current phase began.
     pub phase_began: Instant,
-    /// The time when the worker began to look for a connection for the last exchange.
+    /// The time when the transfer began to wait for a connection for its last exchange.
     pub placed_at: Instant,
 }
 
@@ -132,7 +132,8 @@ pub struct TlsFacts {
     pub resumed: bool,
 }
 
-/// The time that a transfer spent in each phase, for all its exchanges together.
+/// The durations of the phases of a transfer. If the transfer has several exchanges or attempts,
+/// each duration is the sum over all of them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimes {
     /// The time spent on name lookups.
@@ -261,7 +262,9 @@ impl TransferFacts {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// Returns the facts with which the next attempt of the transfer begins, at the time `at`.
+    /// Returns the facts with which the next attempt of the transfer begins, at the time `at`. The
+    /// counts and times of the whole transfer are kept, such as the number of retries. The facts
+    /// about a single attempt are reset.
     pub(crate) fn for_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttemptCounts { connects: self.earlier.connects + self.connects, ..self.earlier };
@@ -288,8 +291,9 @@ impl TransferFacts {
         self.upload_bytes = 0;
     }
 
-    /// Records the head of a response. `continues` is true if the response continues a body whose
-    /// first response was already recorded.
+    /// Records the head of a response. If `continues` is true, the response continues a body after
+    /// an interruption. Then only the size of the head is added, and the facts about the first
+    /// response remain.
     pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
         self.enter_phase(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;

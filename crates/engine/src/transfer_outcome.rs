@@ -8,8 +8,8 @@ use haul_proto::response_head::{Fields, ResponseHead};
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// The outcome of a finished transfer: its result, the head of the last response, and facts about
-/// the transfer.
+/// The outcome of a finished transfer: success or an error, the head of the last response, and
+/// facts about the transfer such as its sizes and times.
 #[derive(Debug)]
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
@@ -20,7 +20,7 @@ pub struct TransferOutcome {
     pub head: Option<ResponseHead>,
     /// Facts about the transfer: sizes, times and addresses.
     pub facts: Box<TransferFacts>,
-    /// The caller's ID for the transfer.
+    /// The number by which the caller identifies the transfer. The transfer itself does not use it.
     pub tag: u64,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
@@ -30,7 +30,8 @@ pub struct TransferOutcome {
 }
 
 impl TransferOutcome {
-    /// Makes the outcome of a transfer that failed before its first request.
+    /// Makes the outcome of a transfer that failed before it sent a request. It has no response
+    /// head.
     #[must_use]
     pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
         let facts = Box::new(TransferFacts::new(started));

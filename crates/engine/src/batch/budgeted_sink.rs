@@ -11,15 +11,16 @@ use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::sink::{ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
-/// A wrapper of a sink. The body bytes that the sink keeps in memory count towards the memory
-/// budget of the batch.
+/// A sink that passes body bytes on to another sink. The bytes that the other sink keeps in memory
+/// count towards the memory budget of the batch.
 pub(super) struct BudgetedSink {
     sink: Box<dyn Sink>,
     id: u64,
     holds: BudgetShare,
 }
 
-/// The number of bytes of the memory budget that one sink uses. Dropping the value releases them.
+/// The number of bytes of the memory budget that the body of one request uses. Dropping the value
+/// releases them.
 struct BudgetShare {
     bytes: u64,
     budget: Arc<MemoryBudget>,

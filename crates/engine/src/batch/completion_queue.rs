@@ -26,14 +26,16 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
 use crate::transfer::TransferOutcome;
 
-/// The longest time for which the event loop gathers results before it notifies the program.
+/// The longest time for which the event loop gathers results before it notifies the program. One
+/// notification then serves several results.
 const MAX_NOTIFY_DELAY: Duration = Duration::from_millis(1);
 
-/// The queue of a batch's finished requests, from which the program takes the results.
+/// The queue of a batch's finished requests, from which the program takes the results. It also
+/// applies the memory budget.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
-    /// The number of requests that wait to be tried again.
+    /// The number of requests that pause before a retry.
     retrying: AtomicUsize,
     state: Mutex<CompletionState>,
     available: Condvar,
@@ -47,18 +49,18 @@ pub(super) struct CompletionState {
     out_of_order: BTreeMap<u64, FinishedRequest>,
     /// The results that the program can take now, in the order in which it gets them.
     ready: VecDeque<FinishedRequest>,
-    /// With `BatchOrder::Input`: the id of the next request whose result moves to `ready`.
+    /// With `BatchOrder::Input`: the id of the request whose result must move to `ready` next.
     next: u64,
     /// The number of requests whose results the program has not taken yet.
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The number of requests in progress that the waiting thread wants to reach. While fewer are
-    /// in progress, the thread is notified even without a result, so that it can submit more.
-    /// `None` if the thread waits only for results.
+    /// The number of requests in progress that the waiting thread wants to reach. If fewer are in
+    /// progress, the thread is woken even without a result, so that it can submit more. `None` if
+    /// the thread waits only for results.
     pub(super) ahead: Option<usize>,
-    /// The time since which the queue has results that the program was not notified of. `None` if
-    /// the program was notified of all results.
+    /// The time of the first result of which the program was not notified yet. `None` if the
+    /// program was notified of all results.
     unannounced_since: Option<Instant>,
     notifier: Option<ResultsDescriptor>,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
@@ -93,9 +95,10 @@ impl CompletionQueue {
         Arc::new(Self { budget, order, retrying, state: Mutex::default(), available: Condvar::new() })
     }
 
-    /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
-    /// do not count. With `BatchOrder::Input`, finished requests whose results must wait for the
-    /// retry of an earlier request do not count either.
+    /// Returns true if the program may submit another request: fewer than `ahead` requests are in
+    /// progress or have a result that the program has not taken. Requests that wait for a retry do
+    /// not count. With `BatchOrder::Input`, the results of later requests must wait for that retry.
+    /// Therefore [`MAX_WAITING_RETRIES`] more requests are then allowed.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -136,8 +139,8 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// Removes and returns at most `most` results. The second value is true if this has freed
-    /// memory. Waiting requests may then start.
+    /// Removes and returns at most `most` results. The second value is true if waiting requests may
+    /// now start, because the memory budget was used up before.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -158,7 +161,8 @@ impl CompletionQueue {
         (taken, has_room || nothing_ready && self.budget.is_full())
     }
 
-    /// Waits until there may be a result, for at most the duration `most`.
+    /// Waits until results may have arrived, at most for the duration `most`. The lock of `state`
+    /// is released during the wait.
     pub(super) fn wait_for_results<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,
@@ -188,7 +192,8 @@ impl CompletionQueue {
         }
     }
 
-    /// Makes a waker for the task of the program that has the id `task`.
+    /// Makes a waker for a task of the program. `task` is the id that the program has given to the
+    /// task.
     pub(super) fn task_waker(self: &Arc<Self>, task: u64) -> Waker {
         Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(self), task)))
     }
@@ -205,8 +210,8 @@ impl CompletionQueue {
         woken.iter().map(|waker| waker.take()).collect()
     }
 
-    /// Drops all results. With `BatchOrder::Input`, returns the id of the request whose result
-    /// would have been next.
+    /// Drops all results. Returns the value of [`CompletionState::next`]: with `BatchOrder::Input`,
+    /// the id of the next request whose result moves to `ready`.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

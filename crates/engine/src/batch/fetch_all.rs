@@ -5,9 +5,10 @@ use crate::request::Request;
 use crate::response::BufferedResponse;
 use crate::{Client, Error, Result};
 
-/// An iterator over the responses to many requests; made by [`Client::fetch_all`]. While the
-/// program takes responses, `FetchAll` reads a limited number of requests ahead from the program's
-/// iterator. When `FetchAll` is dropped, the requests in progress are cancelled.
+/// An iterator over the responses to many requests; made by [`Client::fetch_all`]. The requests
+/// come from an iterator of the program. `FetchAll` takes requests from it in advance, so that
+/// several are in progress while the program handles a response. When `FetchAll` is dropped, the
+/// requests in progress are cancelled.
 #[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,
@@ -36,9 +37,9 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 }
 
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
-    /// The index of the request in the program's iterator, counted from 0, and the response. If the
-    /// interrupt hook ends the wait, its error is the last item. In a forked child, there are no
-    /// items.
+    /// The index of a request in the program's iterator, counted from 0, and the response to that
+    /// request. If the interrupt callback ends the wait, its error is the last item. In a forked
+    /// child, there are no items.
     type Item = (u64, Result<BufferedResponse>);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -13,12 +13,13 @@ use crate::sink::TransferWaker;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The value that `first` and `head` have while they name no request.
+/// The value of `first` and `head` in [`MemoryBudget`] that means "no request".
 const NO_REQUEST: u64 = u64::MAX;
 /// The minimum budget in bytes. A smaller budget is raised to this number.
 const MIN_BUDGET: u64 = 16 << 10;
 
-/// The memory budget for the bodies of a batch.
+/// The memory budget for the bodies of a batch, in bytes. It limits the bodies in progress and the
+/// bodies that the program has not taken yet.
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
@@ -26,10 +27,11 @@ pub(super) struct MemoryBudget {
     first: AtomicU64,
     /// The id of the request whose result the program gets next, if results come in input order.
     head: AtomicU64,
-    /// True if the program can take no result at present.
+    /// True if no result is ready for the program. Only then may the request `first` exceed the
+    /// budget.
     nothing_ready: AtomicBool,
-    /// The transfers that wait until the budget has room: for each, what wakes its driver, and the
-    /// token of its connection.
+    /// The transfers that wait until the budget has room. Each is stored as the waker of its event
+    /// loop, and the token of its connection.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
 
@@ -57,8 +59,8 @@ impl MemoryBudget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Releases `bytes` bytes of the budget. Returns true if the budget was used up before. Waiting
-    /// requests may start then.
+    /// Releases `bytes` bytes of the budget. Returns true if the budget was used up before the
+    /// call. Waiting requests may then start.
     pub(super) fn release(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
@@ -74,8 +76,8 @@ impl MemoryBudget {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Records whether the program can take no result at the moment. Returns true if the value
-    /// changes from false to true.
+    /// Records whether no result is ready for the program. Returns true if the value changes from
+    /// false to true.
     pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
         let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
         if is_new {
@@ -95,7 +97,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Sets the id of the request in progress that may exceed the budget.
+    /// Sets the id of the request in progress that may exceed the budget; `None` if there is no
+    /// such request.
     pub(super) fn set_first(&self, id: Option<u64>) {
         let id = id.unwrap_or(NO_REQUEST);
         if self.first.swap(id, Ordering::SeqCst) != id {
@@ -107,9 +110,10 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
-    /// Returns the number of body bytes that the request with the number `id` may receive now. It is
-    /// at most `own`, the number of bytes that the request's sink accepts. If the result is 0,
-    /// `waker` is called with `token` (the connection's) as soon as the number may have changed.
+    /// Returns the number of body bytes that the request `id` may receive now. It is at most `own`,
+    /// the number of bytes that the request's sink accepts. If the result is 0 because the budget
+    /// is used up, `waker` is woken with `token`, the token of the request's connection, as soon as
+    /// the number may have changed.
     pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         if own == 0 || self.is_preferred(id) {
             return own;

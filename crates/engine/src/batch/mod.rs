@@ -66,9 +66,9 @@ pub enum BatchOrder {
 
 /// Limits and settings of a [`Batch`].
 ///
-/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when the request is sent. The
-/// time in the queue behind other requests of the batch, or until memory is free, does not count.
-/// The pause that a host asks for (`Retry-After`) counts.
+/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when the request starts. The time
+/// before, in which the request waits for other requests of the batch or for free memory, does not
+/// count. A delay that the server demands with `Retry-After` counts.
 /// [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout) limits all of these times
 /// together.
 #[derive(Debug, Clone)]
@@ -88,18 +88,19 @@ pub struct BatchOptions {
     /// The maximum rate at which requests to one host start. The host is the host in the URL of the
     /// request. Default: no limit.
     pub host_start_rate: Option<HostStartRate>,
-    /// The limit on bytes per second for all requests together. A request with its own total limit
-    /// is not included. Default: no limit.
+    /// The limit on bytes per second for all requests together. The bytes of a request with its own
+    /// total limit do not count. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
-    /// The stall timeout: a request fails when none of its bytes moves for this time. A stall
-    /// timeout of the request takes precedence. Default: none.
+    /// The stall timeout: a request fails if no byte of it is sent or received for this time. A
+    /// stall timeout of the request takes precedence. Default: none.
     pub stall: Option<StallLimit>,
     /// The order in which the responses are returned. Default: the order of the requests.
     pub order: BatchOrder,
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
     /// yet. One body may exceed this limit. Default 64 MiB.
     pub memory: u64,
-    /// A callback that is called during waits and decides whether to stop waiting. Default: none.
+    /// A callback that is called while the program waits for results, and that decides whether to
+    /// stop waiting. Default: none.
     pub interrupt: Option<InterruptCallback>,
 }
 
@@ -164,8 +165,8 @@ impl FinishedRequest {
         BufferedResponse::from_outcome(outcome, memory.map(MemorySink::into_bytes).unwrap_or_default())
     }
 
-    /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
-    /// lost in a panic or because no thread could be started.
+    /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`. It is also
+    /// `None` if it was lost in a panic, or because no thread could be started.
     #[must_use]
     pub fn into_parts<S: Sink>(self) -> (TransferOutcome, Option<S>) {
         let sink = self.sink.map(|sink| sink as Box<dyn Any>);
@@ -207,13 +208,13 @@ impl Batch {
         !self.is_inherited() && self.executor.cancel(id)
     }
 
-    /// Returns the number of results that the program has not taken yet.
+    /// Returns the number of submitted requests whose results the program has not taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         if self.is_inherited() { 0 } else { self.queue.lock().outstanding }
     }
 
-    /// Returns the next finished request, if there is one now.
+    /// Returns the next finished request, or `None` if there is none at present. Never waits.
     pub fn try_next(&self) -> Option<FinishedRequest> {
         self.try_bunch(1).pop()
     }
@@ -223,18 +224,18 @@ impl Batch {
         if self.is_inherited() { Vec::new() } else { self.take_results(&mut self.queue.lock(), most) }
     }
 
-    /// Waits for the next finished request, and returns it. Returns `None` when all have been
-    /// returned.
+    /// Waits for the next finished request, and returns it. Returns `None` if the program has taken
+    /// the results of all submitted requests.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] if the interrupt hook ended the wait; a later call continues it,
-    /// and no result is lost. [`ErrorKind::Receive`] in a forked child.
+    /// [`ErrorKind::Interrupted`] if the interrupt callback ended the wait. A later call continues
+    /// the wait, and no result is lost. [`ErrorKind::Receive`] in a forked child.
     pub fn next(&self) -> Result<Option<FinishedRequest>> {
         self.next_by(None)
     }
 
     /// Waits like [`next`](Self::next), but not beyond `deadline`. Returns `None` if no request
-    /// finishes by then.
+    /// finishes in time, or if the program has taken all results.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next).
@@ -243,9 +244,9 @@ impl Batch {
     }
 
     /// Returns the finished requests that can be taken now, at most `most`. If there is none, waits
-    /// for the first one, but at most until `deadline`. Returns an empty list if none finishes in
-    /// time, or if all have been returned. This is for programs in which each call into the library
-    /// is expensive.
+    /// until `deadline` for the first one. Returns an empty list if none finishes in time, or if
+    /// the program has taken all results. One call for many results saves time in programs for
+    /// which each call into the library is expensive.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next).
@@ -253,14 +254,16 @@ impl Batch {
         self.next_or_room(most, deadline, None)
     }
 
-    /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
-    /// do not count.
+    /// Returns true if the program may submit another request, because fewer than `ahead` requests
+    /// are in progress or have a result that the program has not taken. Requests that wait for a
+    /// retry do not count.
     fn has_room(&self, ahead: usize) -> bool {
         self.queue.has_room(&self.queue.lock(), ahead)
     }
 
-    /// Waits like [`next_bunch`](Self::next_bunch). With `ahead`, also returns an empty list when
-    /// the batch [has room](Self::has_room).
+    /// Waits like [`next_bunch`](Self::next_bunch). If `ahead` is given, also returns as soon as
+    /// [`has_room`](Self::has_room) is true for that number. The list is then empty if there are no
+    /// results.
     fn next_or_room(
         &self,
         most: usize,
@@ -298,7 +301,7 @@ impl Batch {
     }
 
     /// Returns a descriptor for `poll` and similar calls. It is readable while
-    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) has a task.
+    /// [`try_next`](Self::try_next) or [`woken_tasks`](Self::woken_tasks) has something to return.
     /// Do not read from it. The first call creates it.
     ///
     /// # Errors
@@ -308,10 +311,11 @@ impl Batch {
     }
 
     /// Returns a waker for a task of the program, such as one that polls the future of
-    /// [`Client::send_async`]. When the waker is woken, the descriptor of [`fd`](Self::fd) becomes
-    /// readable, and [`woken_tasks`](Self::woken_tasks) returns `task`. So an event loop without an
-    /// async runtime needs only one descriptor for finished requests and for streams. The waker
-    /// does nothing after the batch was dropped.
+    /// [`Client::send_async`]. `task` is any number by which the program identifies the task. When
+    /// the waker is woken, the descriptor of [`fd`](Self::fd) becomes readable, and
+    /// [`woken_tasks`](Self::woken_tasks) returns `task`. So an event loop without an async runtime
+    /// needs only one descriptor for finished requests and for streams. The waker does nothing
+    /// after the batch was dropped.
     #[must_use]
     pub fn task_waker(&self, task: u64) -> Waker {
         self.queue.task_waker(task)

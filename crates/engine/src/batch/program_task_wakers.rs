@@ -26,8 +26,8 @@ impl<Q: WokenTasks> TaskWaker<Q> {
         Self { queue, task, is_woken: AtomicBool::new(false) }
     }
 
-    /// Returns the id of the task, after the waker was removed from the queue. The next wake-up
-    /// adds the waker to the queue again.
+    /// Returns the id of the task. Call this after the waker was removed from the queue. The next
+    /// wake-up then adds the waker to the queue again.
     pub(super) fn take(&self) -> u64 {
         self.is_woken.store(false, Ordering::SeqCst);
         self.task

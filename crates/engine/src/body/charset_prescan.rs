@@ -33,8 +33,9 @@ impl CharsetDeclarationRule {
         }
     }
 
-    /// Returns true if a body that begins with `start` may declare its charset. More bytes can
-    /// change the result to false only while `start` contains nothing but white space.
+    /// Returns true if a body that begins with `start` may declare its charset. While `start`
+    /// contains only white space, the result is true, and more bytes can change it to false. After
+    /// the first other byte, the result is final.
     pub(super) fn is_in(self, start: &[u8]) -> bool {
         match self {
             Self::Anywhere => true,
@@ -51,8 +52,9 @@ pub(super) fn encoding_by_label(label: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// Returns the charset that an XML declaration or a `<meta>` in the first [`PRESCAN_BYTES`] bytes
-/// of `start` declares. A declaration of UTF-16 counts as UTF-8: the declaration was readable as
-/// ASCII, so the body cannot be UTF-16.
+/// of `start` declares. Returns `None` if there is no such declaration of a known charset. A
+/// declaration of UTF-16 counts as UTF-8: the declaration was readable as ASCII, so the body cannot
+/// be UTF-16.
 ///
 /// If a charset is found, more bytes of the body do not change it.
 pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> {
@@ -70,8 +72,8 @@ pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> 
     TagScanner { bytes: start, at: 0 }.find_charset()
 }
 
-/// Returns the encoding for a label that the body itself contains. UTF-16 becomes UTF-8, and
-/// `x-user-defined` becomes windows-1252, as in WHATWG HTML.
+/// Returns the encoding for a charset label that the body itself contains; `None` if it is not
+/// supported. UTF-16 becomes UTF-8, and `x-user-defined` becomes windows-1252, as in WHATWG HTML.
 fn declared_encoding(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = encoding_by_label(label)?;
     Some(match encoding.name() {
@@ -81,7 +83,8 @@ fn declared_encoding(label: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-/// Returns the encoding that an XML declaration names.
+/// Returns the encoding that the XML declaration `declaration` names; `None` if it names no
+/// supported encoding.
 fn encoding_in_xml_declaration(declaration: &[u8]) -> Option<&'static Encoding> {
     let after = &declaration[memmem::find(declaration, b"encoding")? + 8..];
     let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
@@ -90,8 +93,9 @@ fn encoding_in_xml_declaration(declaration: &[u8]) -> Option<&'static Encoding> 
     declared_encoding(&value[..end])
 }
 
-/// Returns the encoding in the `content` of a `<meta http-equiv=content-type>`, such as
-/// `text/html; charset=utf-8` (WHATWG HTML, "extracting a character encoding from a meta element").
+/// Returns the encoding in the `content` of a `<meta http-equiv=content-type>`, such as `text/html;
+/// charset=utf-8` (WHATWG HTML, "extracting a character encoding from a meta element"). Returns
+/// `None` if it names no supported encoding.
 fn encoding_in_content_attribute(content: &[u8]) -> Option<&'static Encoding> {
     let mut rest = content;
     loop {
@@ -116,7 +120,8 @@ struct TagScanner<'b> {
 }
 
 impl TagScanner<'_> {
-    /// Returns the charset from the first `<meta>` that declares a known charset.
+    /// Returns the charset from the first `<meta>` that declares a known charset; `None` if there
+    /// is no such tag.
     fn find_charset(&mut self) -> Option<&'static Encoding> {
         loop {
             self.at += memchr::memchr(b'<', &self.bytes[self.at..])?;
@@ -151,7 +156,8 @@ impl TagScanner<'_> {
         Some(())
     }
 
-    /// Moves to the end of the tag. `start` is the number of bytes before the tag's name.
+    /// Moves to the end of the tag. `start` is the number of bytes before the tag's name. Returns
+    /// `None` if the bytes end within the tag.
     fn skip_tag(&mut self, start: usize) -> Option<()> {
         let name = &self.bytes[self.at + start..];
         self.at += start + name.iter().position(|byte| is_space(*byte) || *byte == b'>')?;
@@ -159,8 +165,8 @@ impl TagScanner<'_> {
         Some(())
     }
 
-    /// Reads the attributes of a `<meta>`. The inner value is the charset that they declare. The
-    /// outer value is `None` if the bytes end within the tag.
+    /// Reads the attributes of a `<meta>`. The inner value is the charset that they declare; `None`
+    /// if they declare none. The outer value is `None` if the bytes end within the tag.
     fn read_meta(&mut self) -> Option<Option<&'static Encoding>> {
         self.at += b"<meta".len();
         let mut names: Vec<Vec<u8>> = Vec::new();

@@ -22,25 +22,25 @@ pub(super) struct DecodeStep {
 
 /// A decoder of one content coding, such as gzip.
 pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
-    /// Decodes some of `input` into `out`. If all of `input` is consumed and `out` is not full, the
-    /// decoder has no further decoded bytes yet.
+    /// Decodes some of `input` into `out`. If this consumes all of `input` and does not fill `out`,
+    /// the decoder needs more input before it can produce further bytes.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
-    /// Returns true if the bytes decoded so far are complete coded content. The input may end after
-    /// them.
+    /// Returns true if the bytes decoded so far form complete coded content, so that the input may
+    /// end here.
     fn is_complete(&self) -> bool;
 
     /// Returns the name of the coding, such as `gzip`, for error messages.
     fn name(&self) -> &'static str;
 
     /// Returns the size in bytes of the decoder's window, i.e. of the decoded bytes that the
-    /// decoder keeps for back references. Returns 0 if the windows of the coding are always small.
+    /// decoder keeps for back references. Returns 0 if the coding never needs a large window.
     fn window(&self) -> u64 {
         0
     }
 
-    /// Returns the size in bytes of the largest window that content beginning with `_first` may
-    /// need. Returns 0 if the windows of the coding are always small.
+    /// Returns the size in bytes of the largest window that content may need if its first bytes are
+    /// `_first`. Returns 0 if the coding never needs a large window.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
@@ -73,14 +73,15 @@ impl KnownCoding {
     }
 }
 
-/// Returns true if the content coding with this name is supported. The name `identity` (no coding)
-/// is supported, too.
+/// Returns true if the content coding with this name is supported. `identity` and `none`, which
+/// mean that there is no coding, are supported, too.
 pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::from_name(name).is_some()
 }
 
-/// Returns true if servers send this name in `Content-Encoding` although it names no coding of the
-/// stored content: a charset, a transfer encoding of MIME, or the chunks of an upload to S3.
+/// Returns true if this name in `Content-Encoding` is no coding of the stored content, although
+/// servers send it. Examples are a charset, a MIME transfer encoding, and `aws-chunked` (the
+/// framing of uploads to S3).
 pub(super) fn is_meaningless(name: &[u8]) -> bool {
     const NAMES: [&str; 6] = ["aws-chunked", "utf-8", "utf8", "binary", "7bit", "8bit"];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
@@ -134,8 +135,7 @@ fn corrupt_body_error(name: &str, cause: impl Into<Box<dyn std::error::Error + S
     Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
 }
 
-/// The position of a decoder relative to a gzip member, a brotli stream or a zstd frame: before,
-/// within or after it.
+/// The state of a decoder: before, within or after a gzip member, a brotli stream or a zstd frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecodeState {
     Empty,

@@ -307,8 +307,8 @@ fn max_ratio_zero_allows_any_expansion() {
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
 }
 
-/// Returns a zstd frame for a test. Its header asks for a window of 2^`log` bytes, and its only
-/// block is an empty last block (RFC 8878 section 3.1.1).
+/// Returns a zstd frame for a test. Its header announces a window of 2^`log` bytes. Its only block
+/// is empty and marked as the last one (RFC 8878 section 3.1.1).
 fn zstd_with_window(log: u8) -> Vec<u8> {
     vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, (log - 10) << 3, 0x01, 0x00, 0x00]
 }

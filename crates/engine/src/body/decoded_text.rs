@@ -21,7 +21,7 @@ use super::utf8_conversion::{choose_encoding, encoding_in_content_type, media_ty
 /// The number of bytes of a body that are converted to one piece of text.
 const TEXT_PIECE: usize = 64 << 10;
 
-/// The text of a body, as an iterator over pieces.
+/// The text of a body, as an iterator over its pieces in order.
 pub struct BodyText {
     content: TextOrUndecodedBytes,
     /// The index of the next byte of the content to convert.
@@ -40,7 +40,8 @@ impl std::fmt::Debug for BodyText {
 }
 
 impl BodyText {
-    /// Converts a body to text. `content_type` is the value of its `Content-Type` field.
+    /// Makes an iterator over the text of `body`. `content_type` is the value of its `Content-Type`
+    /// field, which may name the charset.
     ///
     /// # Errors
     /// The body itself, if it is not valid text in its charset.
@@ -83,7 +84,7 @@ impl BodyText {
         Ok(Self { content: TextOrUndecodedBytes::Other(body, Box::new(encoding.new_decoder())), at: 0 })
     }
 
-    /// Returns the number of bytes of the body.
+    /// Returns the length of the original body in bytes. The text may have another length.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.content {

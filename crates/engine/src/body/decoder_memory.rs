@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The size in bytes up to which the window of a decoder counts as small. A body with a small
+/// The size in bytes below which the window of a decoder counts as small. A body with a small
 /// window never waits for memory.
 pub(super) const MAX_SMALL_WINDOW: u64 = 128 << 10;
 
-/// A limit on the memory that the decoders of many bodies use for their windows. A decoder whose
-/// window exceeds the free memory must wait until other bodies have ended.
+/// A limit on the total memory that the decoders of many bodies use for their windows. If a
+/// decoder's window does not fit, the body waits until other bodies have ended.
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
@@ -96,8 +96,9 @@ impl DecoderMemoryShare {
         self.is_admitted
     }
 
-    /// Returns true if the decoder may use its whole window of `window` bytes. If not, `waker` is
-    /// woken with `token` when another decoder has released memory.
+    /// Returns true if the decoder may use `window` bytes, the size of its whole window. If it does
+    /// not fit into the memory limit, returns false. `waker` is then woken with `token`, the token
+    /// of the body's connection, when another decoder has released memory.
     pub(super) fn try_admit(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;

@@ -27,23 +27,24 @@ use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
 /// The number of bytes that the search and the page observer of one body may keep without counting
-/// towards the memory limit for all bodies.
+/// towards the limit of the [`DecoderMemory`].
 const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
-/// The decoder, the search and the sink of one body.
+/// The delivery of one body: its decoder, the search for values in it, and its sink.
 pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
-    /// The page observer, if the body is a page of a paginated listing; `None` for other bodies.
+    /// The page observer, which reads the link to the next page; `None` unless the body is a page
+    /// of a paginated listing.
     page: Option<Box<PageContentObserver>>,
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderMemoryShare>,
-    /// The share of `memory` for the data that the search and the page observer keep; `None` while
-    /// they keep little.
+    /// The share of `memory` for the data that the search and the page observer keep. `None` until
+    /// they have kept more than [`MAX_UNCOUNTED_SEARCH`] bytes.
     kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.
@@ -51,7 +52,7 @@ pub struct BodyDelivery {
 }
 
 impl BodyDelivery {
-    /// Makes a delivery to this sink, without extraction.
+    /// Makes a delivery to this sink. The body is not searched.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
         Self {
@@ -81,14 +82,16 @@ impl BodyDelivery {
         self
     }
 
-    /// Makes `observer` read the decoded body before it reaches the sink.
+    /// Makes `observer` read the decoded body before it reaches the sink. `None` means that there
+    /// is no observer.
     #[must_use]
     pub(crate) fn with_page_observer(mut self, observer: Option<Box<PageContentObserver>>) -> Self {
         self.page = observer;
         self
     }
 
-    /// Removes and returns the page observer, after the end of the transfer.
+    /// Removes and returns the page observer, after the end of the transfer. Returns `None` if
+    /// there is none.
     pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageContentObserver>> {
         let mut page = self.page.take()?;
         if let Some(search) = &self.search {
@@ -97,9 +100,10 @@ impl BodyDelivery {
         Some(page)
     }
 
-    /// Makes the decoder and the search of this body share `memory` with other bodies. Both keep
-    /// their share until the body ends. Therefore, use this only if the end of the body does not
-    /// depend on the other bodies.
+    /// Makes the decoder and the search of this body use the memory limit that `memory` sets for
+    /// many bodies. They keep their share of the memory until the body ends. Do not use this for a
+    /// body that cannot end before other bodies: it would wait for memory that those bodies never
+    /// release.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -118,8 +122,9 @@ impl BodyDelivery {
         self.sink
     }
 
-    /// Removes and returns the content that a sink keeps for a record
-    /// ([`RecordContentSink`](crate::fleet::RecordContentSink)). Returns `None` for other sinks.
+    /// Removes and returns the content that a
+    /// [`RecordContentSink`](crate::fleet::RecordContentSink) has collected. Returns `None` for
+    /// other sinks.
     pub fn take_record(&mut self) -> Option<FinishedTransferContent> {
         self.sink.take_record()
     }
@@ -135,12 +140,12 @@ impl BodyDelivery {
         })
     }
 
-    /// Begins the body of a response. Writes the bytes `before`, such as the response's head, to
-    /// the sink first. `coding` is the value of `Content-Encoding`, or empty for content without a
+    /// Begins the body of a response. First writes the bytes `before`, such as the response's head,
+    /// to the sink. `coding` is the value of `Content-Encoding`. It is empty for content without a
     /// coding.
     ///
     /// # Errors
-    /// An unknown coding, or a sink that cannot be opened.
+    /// The coding is unknown, or the sink cannot be opened.
     pub fn begin(
         &mut self,
         begin: &ResponseForSink<'_>,
@@ -184,14 +189,15 @@ impl BodyDelivery {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(BufferLease::borrowed(bytes)) }
     }
 
-    /// Returns true if the sink gets the bytes of the body as they were received, without decoding
-    /// and extraction, and no page observer needs them.
+    /// Returns true if the sink gets the bytes of the body as they were received. That is the case
+    /// if the body is neither decoded nor searched nor read by a page observer.
     #[must_use]
     pub fn is_delivered_as_received(&self) -> bool {
         self.is_unchanged() && self.page.is_none()
     }
 
-    /// Returns true if the sink gets the bytes of the body as they were received.
+    /// Returns true if the body is neither decoded nor searched, so that the sink gets its bytes as
+    /// they were received.
     fn is_unchanged(&self) -> bool {
         self.decoder.is_none() && self.search.is_none()
     }
@@ -202,7 +208,8 @@ impl BodyDelivery {
         self.decoder.as_ref().map(|decoder| decoder.output_bytes())
     }
 
-    /// Returns the part of this target's content that the sink already has.
+    /// Returns the part of this target's content that the sink already has, for example from an
+    /// interrupted download. Returns `None` if the sink has none.
     pub fn existing_partial_content(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
@@ -213,21 +220,21 @@ impl BodyDelivery {
         self.sink.next_gap()
     }
 
-    /// Returns the file of the sink, if the parts of the body may be written to it in any order;
-    /// `None` for other sinks.
+    /// Returns the sink's file, if several connections may write parts of the body to it in any
+    /// order. Returns `None` for other sinks.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         if self.is_delivered_as_received() { self.sink.partial_file() } else { None }
     }
 
-    /// Returns the sink's counter of body bytes that are written to the sink's file directly, not
-    /// through the sink. Returns `None` if the sink has no such counter.
+    /// Returns the counter for body bytes that are written to the sink's file directly, not through
+    /// the sink. Returns `None` if the sink has no such counter.
     pub fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
         self.sink.counter()
     }
 
-    /// Returns the number of received bytes that may be passed to `push` now, or `u64::MAX` if
-    /// there is no limit. If the number is 0, the sink wakes `waker` with `token` as soon as more
-    /// bytes may be passed.
+    /// Returns the number of received bytes that may be passed to [`push`](Self::push) now, or
+    /// `u64::MAX` if there is no limit. If the number is 0, `waker` is woken with `token` (the
+    /// token of the connection) as soon as more bytes may be passed.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut credit = self.sink.credit(waker, token);
         if credit > 0 && !self.may_keep_more(waker, token) && !self.sink.is_first(waker, token) {
@@ -246,9 +253,10 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns true if the search and the page observer may keep more bytes of the body. If they
-    /// keep many bytes already and the memory for all bodies is in use, returns false, and wakes
-    /// `waker` with `token` when memory is released.
+    /// Returns true if the search and the page observer may keep more bytes of the body. They may
+    /// not if they already keep more than [`MAX_UNCOUNTED_SEARCH`] bytes and the [`DecoderMemory`]
+    /// has no room. `waker` is then woken with `token` (the token of the connection) when memory is
+    /// released.
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
@@ -281,7 +289,7 @@ impl BodyDelivery {
     /// Delivers received bytes of the body that lie in several buffers.
     ///
     /// # Errors
-    /// The error of a decoder, of the extractor or of the sink.
+    /// The error of the decoder, of the search or of the sink.
     pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         if self.is_delivered_as_received() {
             self.sink.pieces(pieces)
@@ -290,14 +298,16 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the bytes
-    /// must be decoded or searched first.
+    /// Returns the descriptor to which the kernel may move body bytes directly from the socket.
+    /// Returns `None` if the sink has no such descriptor, or if the bytes must be decoded or
+    /// searched first.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         if self.is_delivered_as_received() { self.sink.direct() } else { None }
     }
 
-    /// Receives bytes from the socket into the memory of the sink, at most `most`. Returns `None`
-    /// if the sink cannot receive, or if the bytes must be decoded or searched first.
+    /// Receives at most `most` bytes from the socket directly into the memory of the sink, and
+    /// returns their number. Returns `None` if the sink cannot do that, or if the bytes must be
+    /// decoded or searched first.
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_delivered_as_received() { self.sink.receive(socket, most) } else { None }
     }
@@ -311,7 +321,7 @@ impl BodyDelivery {
     /// Delivers received bytes of the body.
     ///
     /// # Errors
-    /// The error of the decoder, of the extractor or of the sink.
+    /// The error of the decoder, of the search or of the sink.
     pub fn push(&mut self, lease: BufferLease<'_>) -> Result<()> {
         if self.is_delivered_as_received() {
             return self.sink.bytes(lease);
@@ -324,8 +334,8 @@ impl BodyDelivery {
         self.process(lease)
     }
 
-    /// Returns true if `bytes`, received bytes of the body, cannot be decoded yet because the
-    /// decoder waits for memory.
+    /// Returns true if `bytes`, received bytes of the body, must wait until the decoder may use the
+    /// memory for its window.
     fn queue_if_memory_is_short(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
@@ -378,12 +388,12 @@ impl BodyDelivery {
         pushed
     }
 
-    /// Ends the body. Delivers the bytes that the decoder and the extractor still contain, and
+    /// Ends the body. Delivers the bytes that the decoder and the search still contain, and
     /// completes the sink.
     ///
     /// # Errors
-    /// The error of a decoder, of the extractor or of the sink, such as coded content that ended
-    /// too early.
+    /// The error of the decoder, of the search or of the sink. An example is coded content that
+    /// ended too early.
     pub fn finish(&mut self) -> Result<()> {
         self.push_pending()?;
         if let Some(decoder) = &mut self.decoder {
@@ -403,7 +413,7 @@ impl BodyDelivery {
         self.sink.finish()
     }
 
-    /// Keeps the delivered bytes after the body broke off, so that a retry requests only the
+    /// Keeps the delivered bytes after the body was interrupted, so that a retry requests only the
     /// missing bytes. Returns false if the sink cannot keep them, or if the body is decoded or
     /// searched.
     pub fn keep_delivered_part(&mut self) -> bool {
@@ -426,7 +436,7 @@ impl BodyDelivery {
     }
 }
 
-/// The form of the body in which an extractor searches for matches: text or bytes.
+/// The form of the body that a regular expression is matched against: text or bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RegexInputKind {
     /// The body's text as UTF-8, converted from its charset.
@@ -479,14 +489,14 @@ impl BodySearch {
         search.finish(on_value)
     }
 
-    /// Passes the extracted values to the sink.
+    /// Passes the values that were found so far to the sink.
     fn deliver(&mut self, sink: &mut dyn Sink) -> Result<()> {
         if self.records.is_empty() { Ok(()) } else { sink.records(&mut self.records) }
     }
 }
 
-/// The number of matches at which the collected matches are delivered to the sink. All matches in
-/// one piece of a body together could exceed the sink's memory limit.
+/// The number of collected matches at which they are delivered to the sink. Without this limit, the
+/// matches in one large piece of a body could exceed the sink's memory limit.
 const MAX_MATCHES_PER_BATCH: usize = 1024;
 
 /// The total size of the collected matches, in bytes, at which they are delivered to the sink.

@@ -31,7 +31,8 @@ pub struct DecodeLimits {
     pub max_ratio: u64,
     /// The number of decoded bytes of one body up to which [`max_ratio`](Self::max_ratio) does not
     /// apply. Default 8 MiB, so that small, very regular documents (an empty grid, a sparse table)
-    /// are accepted. A bomb can produce at most this many bytes.
+    /// are accepted. A body whose ratio is too high is refused as soon as it has produced more than
+    /// this number of bytes.
     pub free_output: u64,
     /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
     /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The
@@ -68,7 +69,8 @@ pub(super) struct ExpansionGuard {
     windows: u64,
 }
 
-/// The maximum total size, in bytes, of all windows of one body.
+/// The maximum total size, in bytes, of the windows of all codings of one body. A larger
+/// [`max_window_log`](DecodeLimits::max_window_log) raises it.
 const MAX_WINDOW_MEMORY: u64 = 32 << 20;
 
 impl ExpansionGuard {
@@ -86,8 +88,8 @@ impl ExpansionGuard {
         self.received
     }
 
-    /// Records that the windows of the body's decoders use `bytes` bytes more. Returns an error if
-    /// their total size exceeds the limit.
+    /// Adds `bytes` to the total size of the windows of the body's decoders. Returns an error if
+    /// the total exceeds [`MAX_WINDOW_MEMORY`] and the largest zstd window that is accepted.
     pub(super) fn count_window(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
         let most = MAX_WINDOW_MEMORY.max(1 << self.limits.max_window_log.min(31));
@@ -99,8 +101,9 @@ impl ExpansionGuard {
         Ok(())
     }
 
-    /// Returns an error if `decoded`, the number of bytes that one coding of the body has decoded,
-    /// is more than allowed. `last` is true for the coding whose output is the body itself.
+    /// Returns an error if one coding of the body has decoded more bytes than allowed. `decoded` is
+    /// the number of bytes so far. `last` is true for the coding whose output is the body itself.
+    /// Only that coding is subject to `max_output`.
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {

@@ -64,8 +64,8 @@ pub fn is_decodable(head: &ResponseHead) -> bool {
         && (names().any(coding_decoders::is_known) || names().next().is_none())
 }
 
-/// Returns the names in a `Content-Encoding` value, joined by commas, without those that name no
-/// coding, such as `aws-chunked` and `UTF-8`.
+/// Returns the coding names in a `Content-Encoding` value, joined by commas. Leaves out names that
+/// stand for no coding of the content, such as `aws-chunked` and `UTF-8`.
 #[must_use]
 pub fn meaningful_codings(content_encoding: &[u8]) -> Vec<u8> {
     let names = coding_names(content_encoding).filter(|name| !coding_decoders::is_meaningless(name));
@@ -87,15 +87,16 @@ fn coding_names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
 
-/// Decodes one body.
+/// The decoder of one body, for all codings in its `Content-Encoding`.
 ///
-/// Memory: a buffer of 64 KiB for each coding, and the coding's window (deflate 32 KiB, zstd up to
-/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB). All windows together are at most 32 MiB.
+/// For each coding, it needs a buffer of 64 KiB and the coding's window. Windows have 32 KiB for
+/// deflate, at most 16 MiB for brotli, and at most 2^[`DecodeLimits::max_window_log`] bytes for
+/// zstd. All windows together are at most 32 MiB, or the largest zstd window if that is larger.
 /// Many decoders can share a [`DecoderMemory`](decoder_memory::DecoderMemory).
 #[derive(Debug)]
 pub struct BodyDecoder {
-    /// The decoders in the order of decoding. That is the reverse of the order in
-    /// `Content-Encoding`: the coding that was applied last is decoded first.
+    /// The decoders in the order in which they are applied. That order is the reverse of
+    /// `Content-Encoding`: the coding that the server applied last is decoded first.
     stages: Vec<DecoderStage>,
     guard: ExpansionGuard,
     handed_out: u64,
@@ -168,7 +169,7 @@ impl BodyDecoder {
         self.guard.received_bytes() > 0
     }
 
-    /// Returns the total size in bytes of the windows that the decoders use at present.
+    /// Returns the total size in bytes of the windows that the decoders use so far.
     pub(crate) fn window_memory(&self) -> u64 {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }

@@ -21,6 +21,8 @@ use crate::Result;
 use crate::response::charset;
 
 /// The number of valid UTF-8 bytes after which a body without a declared charset counts as UTF-8.
+/// Until then, the bytes from the first non-ASCII byte on are kept, since an invalid byte would
+/// mean another charset.
 const MAX_UNDECIDED_BYTES: usize = 256 << 10;
 /// The size of the pieces in which decoded text is passed on, in bytes.
 const DECODED_PIECE: usize = 8 << 10;
@@ -34,7 +36,8 @@ pub(crate) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
     declares: CharsetDeclarationRule,
     state: CharsetState,
-    /// Received bytes that cannot be converted before further bytes arrive.
+    /// Received bytes that cannot be converted before further bytes arrive, such as the beginning
+    /// of a character.
     held: Vec<u8>,
 }
 
@@ -45,8 +48,8 @@ enum CharsetState {
     /// The body declares no charset. `held` contains the bytes from the first non-ASCII byte on, of
     /// which the first `valid` bytes are valid UTF-8. The ASCII bytes before them were passed on.
     Undeclared { valid: usize },
-    /// The charset is UTF-8. Invalid bytes become U+FFFD if the charset is declared. Otherwise,
-    /// they are converted from windows-1252.
+    /// The charset is UTF-8. `is_declared` is true if the body or its `Content-Type` declares it.
+    /// Invalid bytes then become U+FFFD. Otherwise they are converted from windows-1252.
     Utf8 { is_declared: bool },
     /// A charset other than UTF-8, with its decoder.
     Other(Box<Decoder>),
@@ -70,7 +73,7 @@ impl Utf8ConvertingReader {
         self
     }
 
-    /// Converts the next bytes of the body.
+    /// Converts the next bytes of the body, `piece`, and passes the text to `on_text`.
     ///
     /// # Errors
     /// The error of `on_text`.
@@ -91,7 +94,7 @@ impl Utf8ConvertingReader {
         self.read(&held, on_text)
     }
 
-    /// Ends the body, and converts the bytes that are still kept.
+    /// Ends the body. Converts the bytes that were kept, and passes the text to `on_text`.
     ///
     /// # Errors
     /// The error of `on_text`.
@@ -113,7 +116,8 @@ impl Utf8ConvertingReader {
         }
     }
 
-    /// Returns true if `start`, the beginning of the body, is enough to determine the charset.
+    /// Returns true if the charset can be determined from `start`, the first bytes of the body.
+    /// More bytes would not change the result.
     fn determines_charset(&self, start: &[u8]) -> bool {
         let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
         if may_be_mark {
@@ -284,8 +288,8 @@ pub(super) fn choose_encoding(
     encoding_by_byte_order_mark(start).or(declared).or_else(in_page)
 }
 
-/// Returns the encoding that a byte order mark at the beginning of `start` indicates, if there is
-/// one.
+/// Returns the encoding that a byte order mark at the beginning of `start` indicates; `None` if
+/// there is no byte order mark.
 fn encoding_by_byte_order_mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }

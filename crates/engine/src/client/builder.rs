@@ -142,7 +142,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a callback that is called during waits and decides whether to stop waiting.
+    /// Sets a callback that haul calls during waits. It decides whether the waiting call ends with
+    /// an error.
     pub fn interrupt(mut self, hook: InterruptCallback) -> Self {
         self.options.interrupt = Some(hook);
         self

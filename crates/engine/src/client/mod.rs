@@ -51,12 +51,12 @@ use crate::sink::Sink;
 use crate::stats::ClientStats;
 use crate::transfer::{Transfer, TransferOutcome};
 
-/// The size in bytes of a read buffer. A larger buffer would save few system calls (a body of 49
-/// KiB arrives in one or two reads). A smaller buffer would need many more.
+/// The size in bytes of a read buffer. A larger buffer would save few system calls, since a body of
+/// 49 KiB already arrives in one or two reads. A smaller buffer would need many more.
 const READ_BUFFER_SIZE: usize = 128 << 10;
 
-/// The number of idle connections that the client may keep without checking the process's limit on
-/// file descriptors.
+/// The number of idle connections that the client may keep in any case. Beyond it, the number also
+/// depends on the process's limit on file descriptors.
 const ALWAYS_ALLOWED_IDLE: usize = 16;
 
 /// The default limit on concurrent asynchronous requests of a client. Each request may need a file
@@ -69,9 +69,9 @@ pub struct Client {
     inner: Arc<ClientStateHandle>,
 }
 
-/// A handle of a client's state. All clones of a client that the program has share one handle. The
-/// clones in the client's own threads have separate handles, which do not keep the client alive.
-/// The thread for asynchronous requests ends when the program drops its last clone.
+/// A handle to a client's state. All clones of a client that the program has share one handle. When
+/// the program drops its last clone, the handle stops the thread for asynchronous requests. The
+/// clones in the client's own threads have separate handles, which do not stop it.
 struct ClientStateHandle {
     core: Arc<ClientCore>,
     is_program_owned: bool,
@@ -87,7 +87,7 @@ impl Drop for ClientStateHandle {
     }
 }
 
-/// The state of a client: its settings, and the state of the process that made the client.
+/// The state of a client: its settings, and the state for the process that made the client.
 struct ClientCore {
     options: Arc<RequestOptions>,
     limits: PoolLimits,
@@ -113,13 +113,14 @@ struct PerProcessState {
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
     executor: OnceLock<Arc<RequestExecutor>>,
-    /// The inboxes of the event loops that use connections of this client. A message in an inbox
-    /// wakes its event loop.
+    /// The inboxes of the event loops that use connections of this client. An event loop wakes up
+    /// when a message arrives in its inbox.
     inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
     /// The number of calls of [`Client::close_idle`] so far. Event loops compare it to notice a new
     /// call.
     close_count: AtomicU32,
-    /// The state of a forked child of this process. It is set only within the child.
+    /// The state for a forked child of the process to which this state belongs. It is set only in
+    /// the memory of the child.
     child: OnceLock<Box<PerProcessState>>,
 }
 
@@ -221,8 +222,9 @@ impl Client {
         Self { inner: Arc::new(ClientStateHandle { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
-    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. Parsing is five
-    /// times as fast for a URL with the same origin as the previous URL.
+    /// Parses a URL like [`Target::parse_with`], with the default scheme `http`. If `path_as_is` is
+    /// true, `.` and `..` segments in the path are kept. Parsing is five times as fast if the URL
+    /// has the same origin as the previous one.
     ///
     /// # Errors
     /// The URL cannot be used.
@@ -276,7 +278,7 @@ impl Client {
         RequestBuilder::new(self, method.as_ref(), url.as_ref())
     }
 
-    /// Starts a request to a target that has already been parsed.
+    /// Starts a request with this method to a target that has already been parsed.
     pub fn request_to(&self, method: &str, target: Target) -> RequestBuilder {
         RequestBuilder::with_target(self, method, target)
     }
@@ -328,8 +330,8 @@ impl Client {
         self.process_state().executor.get_or_init(|| RequestExecutor::for_client(self.inner.core.max_requests))
     }
 
-    /// Sends many requests in parallel and returns their complete responses; see
-    /// [`batch`](crate::batch).
+    /// Sends the requests of an iterator in parallel, and returns an iterator over the complete
+    /// responses. See [`batch`](crate::batch).
     pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
     where
         I: IntoIterator<Item = Request>,
@@ -337,8 +339,8 @@ impl Client {
         FetchAll::new(self, requests.into_iter(), options)
     }
 
-    /// Makes a batch, to which the program submits requests one by one. Another event loop can wait
-    /// for the results.
+    /// Makes a batch, to which the program submits requests one by one. The program can wait for
+    /// the results in its own event loop ([`Batch::fd`]).
     #[must_use]
     pub fn batch(&self, options: BatchOptions) -> Batch {
         Batch::new(self, options)
@@ -358,8 +360,8 @@ impl Client {
         &self.inner.core.options
     }
 
-    /// Returns the totals of all transfers of the client so far. They include the traffic of
-    /// connections in the pool.
+    /// Returns the totals of all transfers of the client so far. Bytes and packets of a connection
+    /// are added when the connection is closed.
     #[must_use]
     pub fn stats(&self) -> &ClientStats {
         &self.process_state().stats
@@ -385,8 +387,8 @@ impl Client {
         &self.process_state().recv_memory
     }
 
-    /// Returns the parts of the client that a new QUIC connection needs. `transfers` is the number
-    /// of transfers that wait for the connection.
+    /// Returns the receive memory that a new QUIC connection of this client needs. `transfers` is
+    /// the number of transfers that wait for the connection.
     #[cfg(feature = "http3")]
     pub(crate) fn quic_resources(&self, transfers: usize) -> QuicReceiveMemory<'_> {
         let parts = self.process_state();
@@ -432,13 +434,14 @@ impl Client {
         oldest.is_some()
     }
 
-    /// Returns the budget of file descriptors for the connections of event loops.
+    /// Returns the budget that limits the file descriptors for the connections of the client's
+    /// event loops.
     pub(crate) fn descriptor_budget(&self) -> &Arc<DescriptorBudget> {
         &self.process_state().descriptor_budget
     }
 
-    /// Asks every other event loop of the client to close one idle connection, because this event
-    /// loop needs a file descriptor.
+    /// Asks all event loops of the client to close one idle connection each, because an event loop
+    /// lacks a file descriptor.
     pub(crate) fn request_descriptors(&self) {
         self.process_state().descriptor_budget.reread_limit();
         self.send_to_inboxes(WorkerMessage::FreeDescriptor);
@@ -454,9 +457,9 @@ impl Client {
         }
     }
 
-    /// Returns true if the pool has an idle connection for a request to this target. The connection
-    /// must be open and have no unread bytes. The result may soon be outdated: another thread may
-    /// take the connection, or the server may close it.
+    /// Returns true if the pool has an idle connection that a request to this target with these
+    /// options can use: it is open and has no unread bytes. The result may soon be outdated,
+    /// because another thread may take the connection, or the server may close it.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
         self.process_state().pool.has_for_request(target, options, Instant::now())
@@ -475,8 +478,8 @@ impl Client {
         inboxes.push(Arc::downgrade(inbox));
     }
 
-    /// Returns the number of calls of [`Client::close_idle`] so far. Event loops compare it to
-    /// notice a new call.
+    /// Returns the number of calls of [`Client::close_idle`] so far. An event loop that sees a
+    /// higher number than before closes its idle connections.
     pub(crate) fn close_idle_calls(&self) -> u32 {
         self.process_state().close_count.load(Ordering::Acquire)
     }

@@ -38,7 +38,8 @@ use open_connection::open_connection_for;
 /// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
-/// The driver waits in `poll` if at least this number of body bytes remains.
+/// The number of remaining body bytes from which the thread waits in `poll` instead of a blocking
+/// receive.
 const MIN_BYTES_TO_POLL: u64 = 1 << 20;
 
 /// Runs a transfer to its end on the calling thread, and returns its outcome.
@@ -46,7 +47,8 @@ pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
     run_transfer(client, transfer).into_outcome().0
 }
 
-/// Runs a transfer until it ends. Unlike [`run`], also returns the sink of the body.
+/// Runs a transfer to its end on the calling thread. Unlike [`run`], also returns the sink of the
+/// body.
 pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> FinishedTransfer {
     let split = transfer.options().split;
     let mut exchanges = BlockingTransfer::new(transfer, split);
@@ -57,7 +59,7 @@ pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> Finished
     }
 }
 
-/// A transfer that runs on the calling thread, and that can be stopped and continued.
+/// A transfer that runs on the calling thread. Its caller can pause it and continue it later.
 pub(crate) struct BlockingTransfer {
     state: BlockingState,
     split: SplitDownloadOptions,
@@ -67,12 +69,13 @@ pub(crate) struct BlockingTransfer {
 }
 
 enum BlockingState {
-    /// No exchange is in progress. The fields describe the next exchange: its transfer, the source
-    /// of its connection, and the current time if it has just been read.
+    /// No exchange (request and response) is in progress. The fields describe the next exchange:
+    /// its transfer, the source of its connection, and the time at which it begins. The time is
+    /// `None` if it begins at once.
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress on a connection.
     Live(ActiveExchange),
-    /// The transfer is over, and its outcome has been returned to the caller.
+    /// The transfer is over, and was returned to the caller.
     Over,
 }
 
@@ -90,20 +93,20 @@ enum ConnectionSource {
 /// The call in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitMode {
-    /// The driver waits inside the blocking receive call, so the wait costs no further system call.
+    /// The exchange waits inside the blocking receive call. The wait costs no further system call.
     InReceive,
-    /// The driver waits in `poll`, then receives from the non-blocking socket or has the kernel
-    /// move the bytes.
+    /// The exchange waits in `poll`, and then receives without blocking, or has the kernel move the
+    /// bytes.
     InPoll,
 }
 
-/// An exchange in progress: its connection, and the state of the driver.
+/// An exchange in progress: its connection, and the state of waiting for the server.
 struct ActiveExchange {
     connection: HttpConnection,
-    /// The time when the exchange began, until [`ActiveExchange::drive`] first uses it; then
-    /// `None`.
+    /// The time when the exchange began; `None` as soon as [`ActiveExchange::drive`] has used it.
     began: Option<Instant>,
-    /// The next timeout of the connection when the exchange began.
+    /// The time of the connection's next timeout as of the start of the exchange; `None` if no
+    /// timeout is set.
     first_timeout: Option<Instant>,
     split_monitor: SplitRateMonitor,
     mover: ZeroCopyMover,
@@ -114,17 +117,18 @@ struct ActiveExchange {
 
 /// The reason why [`ActiveExchange::drive`] returned.
 enum ExchangeStop {
-    /// The connection has added its transfer to the list of finished transfers.
+    /// The connection has finished the transfer and added it to the list of finished transfers.
     Finished,
     /// The caller's function `is_enough` returned true.
     Enough,
-    /// The body should be split into parts, which several connections fetch.
+    /// The body should be split into ranges, which several connections fetch in parallel.
     WorthSplitting,
-    /// The interrupt hook ended the wait with this error.
+    /// The interrupt callback ended the wait with this error.
     Interrupted(Error),
 }
 
-/// A finished transfer with its result. The transfer stays boxed until its outcome is needed.
+/// A finished transfer with its result. The transfer stays in its box, so that moving this value is
+/// cheap.
 pub(crate) struct FinishedTransfer {
     transfer: Box<Transfer>,
     result: Result<()>,
@@ -139,8 +143,8 @@ impl FinishedTransfer {
 }
 
 impl BlockingTransfer {
-    /// Makes the driver's state for a new transfer. `split` limits the number of parts into which
-    /// the body may be split.
+    /// Makes the state for running a new transfer on the calling thread. `split` limits the number
+    /// of connections over which the body may be fetched.
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
         let timer = InterruptCallbackTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
@@ -163,8 +167,9 @@ impl BlockingTransfer {
         }
     }
 
-    /// Drives the transfer until it is over, and returns it. Calls `is_enough` whenever input has
-    /// arrived, and returns `None` as soon as `is_enough` returns true.
+    /// Runs the transfer until it is over, and returns it. Calls `is_enough` each time that input
+    /// has arrived. As soon as `is_enough` returns true, returns `None`. The transfer can be
+    /// continued later.
     pub(crate) fn drive_until(
         &mut self,
         client: &Client,
@@ -233,8 +238,8 @@ impl BlockingTransfer {
         }
     }
 
-    /// Fetches the rest of the body over several connections. Returns `None` if the transfer
-    /// continues on one connection.
+    /// Fetches the rest of the body over several connections. Returns `None` if the transfer must
+    /// continue on a single connection.
     fn split(&mut self, client: &Client, live: ActiveExchange) -> Option<FinishedTransfer> {
         let ActiveExchange { connection, split_monitor, .. } = live;
         match split::run(client, connection, split_monitor) {
@@ -256,8 +261,8 @@ impl BlockingTransfer {
     }
 }
 
-/// Ends a transfer with this result: completes an error's message, and adds the transfer to the
-/// client's statistics.
+/// Ends a transfer with this result. Adds details of the transfer to an error, and adds the
+/// transfer to the client's totals.
 fn finish_transfer(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
     let result = result.map_err(|error| transfer.annotate(error));
     if transfer.facts.total.is_zero() {
@@ -267,8 +272,9 @@ fn finish_transfer(client: &Client, mut transfer: Box<Transfer>, result: Result<
     FinishedTransfer { transfer, result }
 }
 
-/// Begins an exchange: takes an idle connection from the pool or opens a new connection, and queues
-/// the request on it.
+/// Begins an exchange (request and response): takes an idle connection from the pool or opens a new
+/// one, and queues the request on it. If there is no connection, returns the transfer and its next
+/// step: a retry, or the end with an error.
 fn begin_exchange(
     client: &Client,
     mut transfer: Box<Transfer>,
@@ -416,8 +422,8 @@ impl ActiveExchange {
         }
     }
 
-    /// Sends pending output. Sets the socket's timeouts so that blocking sends and receives fail at
-    /// the time `until`.
+    /// Sends pending output. If the exchange uses blocking calls, first limits the time for them,
+    /// so that they fail at the time `until`.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;
@@ -430,7 +436,8 @@ impl ActiveExchange {
         self.send_error = limited.and_then(|()| self.connection.send_pending()).err();
     }
 
-    /// Switches to waiting in `poll` if the body is large.
+    /// Switches from blocking receives to waits in `poll`, if the body is large or the kernel can
+    /// move it to the sink.
     fn choose_wait(&mut self) {
         if self.waits == WaitMode::InPoll {
             return;
@@ -449,7 +456,7 @@ impl ActiveExchange {
         }
     }
 
-    /// Returns true if the driver must wait in `poll` before it can receive anything.
+    /// Returns true if the thread must wait in `poll` before it can receive anything.
     fn has_to_wait(&self) -> bool {
         self.waits == WaitMode::InPoll
             && self.is_drained
@@ -457,7 +464,8 @@ impl ActiveExchange {
             && !self.connection.has_pending_results()
     }
 
-    /// Waits in `poll`. Returns false if nothing can be received yet, or if the transfer has ended.
+    /// Waits in `poll` until the time `until`. Returns true if something may be received. Returns
+    /// false if the time has passed, or if the wait has ended the transfer.
     fn wait(&mut self, until: Option<Instant>, finished: &mut FinishedTransfers) -> bool {
         let error = match self.connection.wait(until) {
             Ok(ZeroCopyWaitResult::Ready) => return true,
@@ -473,7 +481,7 @@ impl ActiveExchange {
         false
     }
 
-    /// Receives once, or lets the kernel move available bytes to the sink.
+    /// Receives once, or has the kernel move available bytes to the sink.
     fn receive(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if self.waits == WaitMode::InPoll && self.connection.is_direct(PipeWriteMode::Awaited) {
             self.is_drained = true;
@@ -484,11 +492,11 @@ impl ActiveExchange {
         progress
     }
 
-    /// Handles the result of a receive: waits if the sink has no room or the rate limit is reached,
-    /// and checks for signals and timeouts.
+    /// Acts on the result of a receive. Sleeps if the rate limit is reached, calls the interrupt
+    /// callback if a signal has arrived, and ends the transfer if its deadline has passed.
     ///
     /// # Errors
-    /// The interrupt hook ended the wait with this error.
+    /// The interrupt callback ended the wait with this error.
     fn handle_status(
         &mut self,
         progress: ReceiveStatus,

@@ -29,34 +29,37 @@ use crate::time_conversions;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
-/// A connection of a worker, open or still being opened, with the transfers that wait for it.
+/// One connection of a worker, which is open or being opened, and the transfers that wait for it. A
+/// worker is a thread with an event loop.
 pub(crate) struct ConnectionSlot {
     /// The state of the slot's connection.
     pub(crate) state: ConnectionState,
-    /// The key of the connection: it decides which requests the connection may carry.
+    /// The key of the connection: the origin, proxy and settings that decide which requests it may
+    /// carry.
     pub(crate) key: Arc<ConnectionKey>,
-    /// Transfers that start when the connection is open, or when earlier transfers have been
-    /// answered.
+    /// Transfers whose requests are not sent yet. They wait until the connection is open, or until
+    /// earlier transfers on it have been answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
-    /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because a search
-    /// through thousands of transfers in each round of the event loop would be expensive.
+    /// The earliest deadline of the waiting transfers, or an earlier time. It is stored because a
+    /// search through thousands of transfers in each round of the event loop would be expensive.
+    /// `None` if none of them has a deadline.
     waiting_deadline: Option<Instant>,
     /// True while the connection is not read, because a sink has no room.
     pub(crate) paused: bool,
-    /// The rank (position in the output order) of the next waiting transfer, if that transfer waits
-    /// for room in its sink. The sink then wakes this slot.
+    /// The rank (position in the output order) of the first waiting transfer, if that transfer
+    /// waits for room in its sink; otherwise `None`. The sink wakes this slot when it has room.
     waits_for_room: Option<u64>,
-    /// True if the peer has closed its side, but received bytes are still unread. The event loop
-    /// reports the close only once.
+    /// True if the peer has closed its side of the connection, but received bytes are still unread.
+    /// It is stored because the event loop reports the close only once.
     pub(crate) peer_closed: bool,
-    /// The state of the connection attempt. The worker counts the attempts in each state.
+    /// The state in which the worker counts the slot's connection attempt.
     pub(crate) attempt: ConnectAttemptState,
-    /// True if the worker counts the slot as idle.
+    /// True if the worker counts the slot among its idle connections.
     pub(crate) is_idle: bool,
-    /// The time when the slot last became free.
+    /// The time when the connection last became idle.
     pub(crate) idle_since: Instant,
-    /// True if the peer has failed to answer pipelined requests. Each request is then sent after
-    /// the response to the previous one.
+    /// True if the peer has failed to answer pipelined requests. Each request is then sent only
+    /// after the response to the previous one.
     pub(crate) is_serial: bool,
     /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2). Other
     /// transfers then wait for it. Only used before the connection is open.
@@ -78,10 +81,10 @@ pub(crate) enum ConnectionState {
 /// The progress of opening a connection, returned by [`ConnectionSlot::continue_opening`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionSlotProgress {
-    /// The slot can do nothing before the next event.
+    /// Nothing can be done before the next event or timeout.
     Waits,
     /// The addresses are known, and no connection attempt has begun. The caller may use another
-    /// open connection instead, or call `continue_opening` again.
+    /// open connection to the same address instead. Otherwise it calls `continue_opening` again.
     Resolved,
     /// The connection is open.
     Open,
@@ -102,7 +105,9 @@ pub(crate) struct ConnectionSlotContext<'a> {
 }
 
 impl ConnectionSlot {
-    /// Makes a slot for this transfer. The connection of the slot will be opened later.
+    /// Makes a slot for a new connection, with this transfer waiting for it. Opening begins with
+    /// [`continue_opening`](Self::continue_opening). `depth` is the maximum number of outstanding
+    /// requests on an HTTP/1.1 connection.
     #[must_use]
     pub(crate) fn new(key: Arc<ConnectionKey>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
         transfer.facts.enter_phase(TransferPhase::Resolve, now);
@@ -118,9 +123,9 @@ impl ConnectionSlot {
         }
     }
 
-    /// Makes a slot for an HTTP/3 connection for which no transfer waits: an open connection over
-    /// TCP carries the transfers during the handshake. The attempt fails if the server has not
-    /// answered at the time `answers_by`.
+    /// Makes a slot for an HTTP/3 connection for which no transfer waits. During the QUIC
+    /// handshake, an open connection over TCP carries the transfers. The attempt fails if the
+    /// server has not answered by the time `answers_by`.
     #[cfg(feature = "http3")]
     pub(crate) fn beside_http3(
         key: Arc<ConnectionKey>,
@@ -133,7 +138,8 @@ impl ConnectionSlot {
         Self::with_state(ConnectionState::Connecting(Box::new(connecting)), key, depth, now)
     }
 
-    /// Makes a slot for a connection that is already open.
+    /// Makes a slot for an open connection. `depth` is the maximum number of outstanding requests
+    /// on an HTTP/1.1 connection.
     #[must_use]
     pub(crate) fn from_open_connection(connection: HttpConnection, depth: usize, now: Instant) -> Self {
         let key = Arc::clone(connection.key());
@@ -188,8 +194,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true if a transfer may be queued on the slot. The transfer starts immediately, or
-    /// later when the slot's current transfers allow it.
+    /// Returns true if the transfer may be queued on the slot. It then starts at once, or as soon
+    /// as the slot's current transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -216,9 +222,10 @@ impl ConnectionSlot {
         self.outstanding_count() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Queues a transfer. On a shared connection, transfers are ordered by rank (position in the
-    /// output order), since the output may wait for a transfer that the server has refused and that
-    /// is sent again. Returns true if the transfer is first in the queue.
+    /// Queues a transfer. On a shared connection (HTTP/2 or HTTP/3), waiting transfers are ordered
+    /// by rank, their position in the output order. Otherwise the output could wait for a transfer
+    /// that is sent again and stands behind others. Returns true if the transfer is first in the
+    /// queue.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -229,9 +236,10 @@ impl ConnectionSlot {
         place == 0
     }
 
-    /// Removes and returns the waiting transfers that need another connection. If this connection
-    /// accepts no more requests, returns all waiting transfers. Otherwise, returns the next
-    /// transfer if it would [wait here for ever](HttpConnection::is_stuck_before).
+    /// Removes and returns the waiting transfers that need another connection. If this is a shared
+    /// connection (HTTP/2 or HTTP/3) that accepts no more requests, these are all waiting
+    /// transfers. Otherwise, it is the first one if it would [wait here for
+    /// ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
@@ -258,14 +266,15 @@ impl ConnectionSlot {
         late
     }
 
-    /// Resumes reading, because a sink may have room again.
+    /// Allows reading from the connection again, because a sink may have room.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
         self.waits_for_room = None;
     }
 
-    /// Removes and returns the next waiting transfer if it can start. On a shared connection, the
-    /// transfer also waits until its sink has room, since its body may arrive at any time.
+    /// Removes and returns the first waiting transfer if its request can be sent now. Returns
+    /// `None` otherwise. On a shared connection (HTTP/2 or HTTP/3), the transfer also waits until
+    /// its sink has room, since its body may arrive at any time.
     pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
         let ConnectionState::Open(connection) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
@@ -284,7 +293,8 @@ impl ConnectionSlot {
         may.then(|| self.waiting.pop_front())?
     }
 
-    /// Returns true if transfers share the connection, or are expected to share it once it is open.
+    /// Returns true if the connection carries concurrent transfers (HTTP/2 or HTTP/3), or is
+    /// expected to do so once it is open.
     #[must_use]
     pub(crate) fn is_shared(&self) -> bool {
         match &self.state {
@@ -293,7 +303,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns the time of the slot's next timeout, if it has one.
+    /// Returns the time of the next timeout of the connection or of a waiting transfer; `None` if
+    /// there is none.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let own = match &self.state {
@@ -309,7 +320,7 @@ impl ConnectionSlot {
     /// Continues to open the connection, as far as possible without waiting.
     ///
     /// # Errors
-    /// The connection cannot be made; the slot is of no further use.
+    /// The connection cannot be made. The caller must drop the slot.
     pub(crate) fn continue_opening(
         &mut self,
         token: usize,
@@ -365,7 +376,8 @@ impl ConnectionSlot {
     }
 }
 
-/// Registers a descriptor for reading and writing until it is closed, with a single system call.
+/// Registers a descriptor with the event loop for reading and writing, until the descriptor is
+/// closed. One system call suffices. Events carry the number `token`.
 pub(crate) fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
     registry.register(&mut SourceFd(&fd.as_raw_fd()), Token(token), Interest::READABLE | Interest::WRITABLE)
 }

@@ -9,18 +9,18 @@ use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The minimum length in bytes of a file that the kernel sends. A shorter file is read, and sent
-/// together with the head.
+/// The minimum length in bytes of a file that the kernel sends by `sendfile`. A shorter file is
+/// read into memory, and sent in one write with the head of the request.
 pub(crate) const MIN_FILE_BYTES: u64 = 256 << 10;
 
-/// The kernel sends the bytes of a pipe as a separate chunk if the pipe holds at least this number.
-/// Fewer bytes are read and copied.
+/// The minimum number of bytes in a pipe for which the kernel sends them, as a separate chunk of
+/// the request's content. Fewer bytes are read and copied.
 pub(crate) const MIN_PIPE_BYTES: u64 = 16 << 10;
 
 /// The result of one call of [`FileSender::send`] or [`FileSender::send_pipe`].
 #[derive(Debug)]
 pub(crate) enum FileSendResult {
-    /// The number of bytes that were sent; 0 at the end of the file.
+    /// The number of bytes that were sent; 0 if the file has ended.
     #[cfg_attr(not(linux_calls), expect(dead_code, reason = "without these calls nothing is sent"))]
     Sent(u64),
     /// The kernel cannot send these bytes. The caller must read and send them. No byte was lost.
@@ -32,7 +32,8 @@ pub(crate) enum FileSendResult {
 pub(crate) struct FileSender(());
 
 impl FileSender {
-    /// Makes a sender; `None` if files must be read and copied.
+    /// Makes a sender. Returns `None` if the kernel cannot be used, so that files must be read and
+    /// copied. One reason is that this process does not ignore `SIGPIPE`.
     pub(crate) fn new() -> Option<Self> {
         sys::ignores_sigpipe().then_some(Self(()))
     }
@@ -86,8 +87,8 @@ mod sys {
     use crate::drive::zero_copy_to_sink::requires_copying;
     use crate::sink::pipe_capacity::enlarge;
 
-    /// The largest number of bytes that one system call sends. The driver checks the time between
-    /// calls.
+    /// The largest number of bytes that one system call sends. It keeps calls short, since time
+    /// limits are checked only between them.
     const MOST: u64 = 256 << 10;
 
     /// The bit of `SIGPIPE` in a signal mask.

@@ -7,16 +7,18 @@ use std::time::Duration;
 /// Rust runs on).
 const TICK_MS: u64 = 10;
 
-/// The system's idle time at the last check.
+/// Detects idle processor cores. It stores the system's total idle time at the last check; `None`
+/// before the first check.
 #[derive(Debug, Default)]
 pub(super) struct IdleCoreDetector {
     idle: Option<Duration>,
 }
 
 impl IdleCoreDetector {
-    /// Returns true if the idle time of all cores since the last call adds up to three quarters of
-    /// one core's time or more. `since` is the time since that call. The first call returns false,
-    /// since there is no earlier total to compare with.
+    /// Returns true if at least one core was mostly idle since the last call: the idle times of all
+    /// cores add up to at least three quarters of `since`, the time since that call. The first call
+    /// returns false, since there is no earlier total to compare with. If the idle time is unknown,
+    /// returns true.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
         let Some(idle) = idle_time() else { return true };
         let before = self.idle.replace(idle);
@@ -31,7 +33,8 @@ pub(crate) fn idle_time() -> Option<Duration> {
     Some(Duration::from_millis(ticks.saturating_mul(TICK_MS)))
 }
 
-/// Returns the number of ticks that all cores together were idle or waited for a disk.
+/// Returns the number of ticks for which all cores together were idle or waited for a disk. `stat`
+/// is the content of `/proc/stat`. Returns `None` if it cannot be parsed.
 fn idle_ticks(stat: &str) -> Option<u64> {
     let mut figures = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().skip(3);
     let (idle, waiting): (u64, u64) = (figures.next()?.parse().ok()?, figures.next()?.parse().ok()?);

@@ -19,22 +19,23 @@
 
 use std::time::{Duration, Instant};
 
-/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that the kernel moves without copying
-/// it into this process (`docs/design/data-path.md` has the measurements). A mark of twice the size
-/// gains little, and bytes that wait in the kernel take memory, too.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that the kernel moves to the sink
+/// without copying it into this process. Twice the size would be hardly faster, and bytes that wait
+/// in the kernel take memory (measurements: `docs/design/data-path.md`).
 pub const MARK_WHEN_MOVED: usize = 512 << 10;
 /// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that is received into this process
-/// without decryption, in buffers of [`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)
-/// bytes.
+/// without decryption. It is half the size of the buffers
+/// ([`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)).
 pub const MARK_WHEN_COPIED: usize = 2 << 20;
-/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that is received to be decrypted. It is
-/// twice [`MARK_WHEN_MOVED`], which saves an eighth of the time.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body over TLS, which this process decrypts.
+/// It takes an eighth less time than with [`MARK_WHEN_MOVED`], which is half as large.
 pub const MARK_WHEN_DECRYPTED: usize = 1 << 20;
-/// The low-water mark (`SO_RCVLOWAT`), in bytes, for the bodies of many HTTP/2 streams. Each stream
-/// has its own flow-control window, so the peer need not wait for window updates.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for large bodies on many HTTP/2 streams. It may be
+/// large: each stream has its own flow-control window, so the peer can go on sending while these
+/// bytes wait.
 pub const MARK_FOR_MANY_STREAMS: usize = 2 << 20;
-/// The low-water mark (`SO_RCVLOWAT`), in bytes, for small bodies of many HTTP/2 streams. With a
-/// lower mark, client and server would wake each other for every few records.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for small bodies on many HTTP/2 streams. With a
+/// lower mark, client and server would wake each other after every few TLS records.
 pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
 /// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
 pub const BULK_TEST_BYTES: usize = 512 << 10;
@@ -44,18 +45,19 @@ pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
 /// lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The low-water mark is raised only if at least this number of pieces of the mark's size is still
-/// to come.
+/// The minimum number of remaining body bytes at which the low-water mark is raised, as a multiple
+/// of the raised mark.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// The low-water mark is lowered if fewer than this number of pieces of the mark's size are still
-/// to come. With one piece, a reader might wait for ever: over TLS, a part of that piece may have
-/// been received already, in an incomplete record.
+/// The minimum number of remaining body bytes at which the low-water mark stays raised, as a
+/// multiple of the raised mark. With a multiple of 1, a reader might wait for ever: over TLS, some
+/// of the last bytes may already have been received, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
 #[derive(Debug)]
 pub struct LowWaterMark {
-    /// The value to which the mark is raised, in bytes. A larger value causes fewer, larger reads.
+    /// The value to which the mark is raised, in bytes. With a larger value, the socket's reader is
+    /// woken less often and reads more at once.
     piece: usize,
     is_raised: bool,
     since: Option<Instant>,
@@ -72,8 +74,9 @@ impl LowWaterMark {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the value to which the mark is raised. If the value changes, the measurement starts
-    /// again. Returns the new mark if the mark itself has changed.
+    /// Sets the value to which the mark is raised. If the value changes, the mark is lowered, and
+    /// the measurement of the speed starts again. Returns the new value of the mark if it was
+    /// raised before; otherwise `None`.
     pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;
@@ -83,14 +86,15 @@ impl LowWaterMark {
         mark
     }
 
-    /// Returns true if the mark is raised: the body in progress is a bulk body.
+    /// Returns true if the mark is raised, because the body in progress arrives fast.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.is_raised
     }
 
     /// Records that `bytes` bytes were received and that `remaining` bytes of the body are still to
-    /// come (0 if unknown). Returns the new value of the mark, if it changes.
+    /// come (0 if unknown). Returns the new value of the mark in bytes, or `None` if the mark does
+    /// not change. The caller sets it on the socket.
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
@@ -113,14 +117,15 @@ impl LowWaterMark {
         Some(self.piece)
     }
 
-    /// Returns the time by which the mark should be reached, if it is raised.
+    /// Returns the time at which the mark must be lowered if no bytes arrive before. Returns `None`
+    /// if the mark is not raised.
     #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         self.last.filter(|_| self.is_raised).map(|last| last + MAX_WAIT_FOR_MARK)
     }
 
-    /// Lowers the mark, because it was not reached in time, or because the body has ended. Returns
-    /// its new value, if it changes.
+    /// Lowers the mark to 1 byte, because it was not reached in time, or because the body has
+    /// ended. Returns the new value, or `None` if the mark was not raised.
     pub fn lower(&mut self) -> Option<usize> {
         let was_raised = self.is_raised;
         *self = Self::new(self.piece);

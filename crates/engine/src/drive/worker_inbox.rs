@@ -13,14 +13,17 @@ use crate::sink::TransferWaker;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// A message to a worker from another thread.
+/// A message to a worker (a thread with an event loop) from another thread. Numbers in `Resume` and
+/// `Resolved` identify a connection slot of the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerMessage {
-    /// The sink of a transfer on this connection slot has room again.
+    /// The sink of a transfer on this connection slot has room again, so its connection may be
+    /// read.
     Resume(usize),
     /// The host name for which this connection slot waits is resolved.
     Resolved(usize),
-    /// New transfers may be ready, or the run may be over. The worker asks its scheduler.
+    /// New transfers may be ready to start, or the run may be over. The worker asks its scheduler
+    /// for transfers.
     CheckWork,
     /// The transfer with this tag was cancelled, and must be ended.
     Cancel(u64),
@@ -34,14 +37,16 @@ pub enum WorkerMessage {
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,
-    /// True while the worker sleeps. It is always changed by a swap, because loom would let a swap
-    /// miss an earlier store. On x86, a sequentially consistent store is a swap, too.
+    /// True while the worker sleeps. It is always changed by a swap, since the model checker loom
+    /// allows a swap to miss an earlier plain store. This costs nothing: on x86, a sequentially
+    /// consistent store is a swap, too.
     asleep: AtomicBool,
     waker: mio::Waker,
 }
 
 impl WorkerInbox {
-    /// Makes an inbox that wakes the event loop of this registry.
+    /// Makes an inbox. A message to it wakes the event loop of `registry` with an event for
+    /// `token`.
     ///
     /// # Errors
     /// The system has no descriptor left for the inbox.
@@ -69,8 +74,8 @@ impl WorkerInbox {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// Marks the worker as asleep if no messages wait. Otherwise, the worker stays awake, and the
-    /// result is `false`.
+    /// Marks the worker as asleep if it has no unread messages, and returns true. Otherwise returns
+    /// false, and the worker stays awake.
     pub fn try_sleep(&self) -> bool {
         self.asleep.swap(true, Ordering::SeqCst);
         let empty = self.messages.lock().ignore_poison().is_empty();

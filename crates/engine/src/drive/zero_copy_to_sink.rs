@@ -35,14 +35,14 @@ use rustix::io::Errno;
 
 pub use sys::{ZeroCopyMover, zero_copy_method_for};
 
-/// The method by which the kernel moves bytes to a descriptor.
+/// The method by which the kernel moves received bytes to the sink's descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyMethod {
-    /// The descriptor is a pipe. Bytes are moved into it without an intermediate pipe.
+    /// The descriptor is a pipe: bytes are moved from the socket directly into it.
     Pipe,
     /// The descriptor is a file or a device: bytes go through an intermediate pipe.
     Through,
-    /// The descriptor is `/dev/null`: the socket discards the bytes.
+    /// The descriptor is `/dev/null`: the kernel discards the received bytes.
     Nowhere,
 }
 
@@ -59,10 +59,11 @@ pub struct ZeroCopyStep {
 /// The reasons why a [`ZeroCopyMover::step`] stops.
 #[derive(Debug)]
 pub enum ZeroCopyStop {
-    /// The socket has no input, or the sink's pipe is full: see [`wait`].
+    /// The socket has no input, or the sink's pipe is full. The caller can use [`wait`] to wait
+    /// until the next step is possible.
     WouldBlock,
     /// The system cannot move these bytes, or the stream may have ended. The caller must use
-    /// ordinary receives and writes for the remaining bytes, and so also detects the end of the
+    /// ordinary receives and writes for the remaining bytes. A receive also detects the end of the
     /// stream.
     Refused,
     /// Receiving from the socket failed: the connection broke.
@@ -76,21 +77,21 @@ pub enum ZeroCopyStop {
 pub enum ZeroCopyWaitResult {
     /// The socket or the [`ExtraPollDescriptor`] is ready.
     Ready,
-    /// The time `quiet` passed without input.
+    /// No descriptor became ready for the time `quiet`.
     Quiet,
     /// The deadline has passed.
     Late,
 }
 
-/// Returns true if this error of `splice(2)` means that the bytes must be copied, because the file
-/// system, the kernel or a sandbox (EPERM) cannot move them. (gVisor returns EFAULT if the sink's
-/// pipe is full. No bytes were taken from the socket then.)
+/// Returns true if this error of `splice(2)` means that the bytes must be copied. That is the case
+/// if the file system, the kernel or a sandbox (EPERM) cannot move them. gVisor returns EFAULT if
+/// the sink's pipe is full. It has then taken no bytes from the socket.
 #[must_use]
 pub fn requires_copying(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
 }
 
-/// Returns true if a pipe has room now.
+/// Returns true if a pipe has room for more bytes, without waiting.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -98,7 +99,8 @@ pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
     poll_descriptors(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
 }
 
-/// Waits until a pipe has room or has lost its reader. Returns false at the deadline.
+/// Waits until a pipe has room for more bytes or has lost its reader, and returns true. Returns
+/// false if the deadline passes before.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -115,9 +117,9 @@ pub enum ExtraPollDescriptor<'a> {
     Source(BorrowedFd<'a>),
 }
 
-/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor `beside`,
-/// if there is one, is ready. The wait ends after the time `quiet` or at the deadline, whichever
-/// comes first.
+/// Waits until the socket is readable, or also writable if `sends` is true. The wait also ends if
+/// the descriptor `beside` is ready, after the time `quiet`, or at `deadline`. `None` means that
+/// there is no such descriptor or limit.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -181,7 +183,7 @@ mod sys {
     /// The maximum number of bytes for one call of `splice`. It is larger than the capacity of any
     /// pipe.
     const MAX_SPLICE: u64 = 1 << 30;
-    /// The maximum number of bytes that one call discards.
+    /// The maximum number of received bytes that one system call discards.
     const MAX_DISCARDED: usize = 4 << 20;
 
     const SPLICE_FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
@@ -206,12 +208,13 @@ mod sys {
         }
     }
 
-    /// Moves bytes from sockets to descriptors by the kernel. Each driver has one mover, which
+    /// Moves bytes from sockets to descriptors by the kernel. Each event loop has one mover, which
     /// keeps an intermediate pipe for reuse.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
-        /// A buffer that is never written to, so that the system assigns no memory to it.
+        /// The buffer that is passed to receives that discard bytes. Nothing is written to it, so
+        /// the system assigns no memory to it.
         untouched: Vec<u8>,
     }
 
@@ -311,7 +314,8 @@ mod sys {
         }
     }
 
-    /// Makes the result of a step that used a single system call.
+    /// Makes the result of a step that used a single system call, from the number of bytes that the
+    /// call moved or the reason to stop.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
             Ok(moved) => ZeroCopyStep { moved, stop: None },
@@ -333,8 +337,9 @@ mod sys {
             Ok(Self { read, write })
         }
 
-        /// Writes the content of the pipe by copying it. Returns the number of written bytes, and
-        /// the error that stopped the copy.
+        /// Writes the `held` bytes in the intermediate pipe to `output` by copying them. Returns
+        /// the number of written bytes, and the error that stopped the copy; `None` if all were
+        /// written.
         fn copy_out(&self, output: BorrowedFd<'_>, held: u64) -> (u64, Option<io::Error>) {
             let mut buffer = vec![0; 64 << 10];
             let mut copied = 0;
@@ -376,7 +381,8 @@ mod sys {
         None
     }
 
-    /// A mover for systems whose kernel cannot move bytes. It always asks the caller to copy them.
+    /// A mover for systems whose kernel cannot move bytes from a socket to a descriptor. It always
+    /// asks the caller to copy them.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {}
 

@@ -35,8 +35,9 @@ use super::{
 #[cfg(feature = "select")]
 use super::prefilter::HitAcrossMarkupTest;
 
-/// A matcher for an expression that needs no automaton. It contains the runs that the expression
-/// consists of, and the triple of byte sets whose hits it examines.
+/// A matcher for a regular expression that is a sequence of character-class runs, which needs no
+/// automaton. To find matches, it looks for hits of a triple of byte sets that every match
+/// contains.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
@@ -46,7 +47,8 @@ pub(super) struct ClassRunMatcher {
     value: (usize, usize),
 }
 
-/// The result of examining the bytes around a hit, which is a position that may be part of a match.
+/// The result of examining the bytes around a hit. A hit is a position in the text that may be part
+/// of a match.
 #[derive(Debug)]
 pub(super) enum PrefilterHitResult {
     Match(ValueMatch),
@@ -83,7 +85,8 @@ impl ClassRunMatcher {
         Some(Self { triple, runs, value })
     }
 
-    /// Returns a test of markup whose text may contain a match.
+    /// Returns a test that finds markup whose text may contain a match. Returns `None` if the
+    /// expression allows no such test.
     #[cfg(feature = "select")]
     pub(super) fn markup_test(&self) -> Option<HitAcrossMarkupTest> {
         let before = self.triple.piece.checked_sub(1).map(|index| &self.runs[index]);
@@ -91,8 +94,8 @@ impl ClassRunMatcher {
         self.triple.markup_test(before.filter(is_bytes).map(|run| (&*run.set, run.min)))
     }
 
-    /// Returns the match that contains the hit at the position `hit` in the haystack, if that match
-    /// starts at `from` or later.
+    /// Examines the bytes around the position `hit` in the haystack. Returns the match that
+    /// contains the hit, if that match starts at `from` or later.
     pub(super) fn match_at(&self, haystack: &[u8], from: usize, hit: usize) -> PrefilterHitResult {
         let mut value = (hit, hit);
         let mut note = |index: usize, at: usize| {
@@ -135,8 +138,9 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if `run` has no byte in common with the runs that can occur directly next to it.
-/// `others` are the runs on one side of it, beginning with the nearest.
+/// Returns true if the ends of `run` in a text are unambiguous on one side: it has no byte in
+/// common with the runs that can occur directly next to it there. `others` are the runs on that
+/// side, beginning with the nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {

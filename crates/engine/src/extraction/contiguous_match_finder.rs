@@ -19,7 +19,7 @@ use super::{
 #[cfg(feature = "select")]
 use super::prefilter::HitAcrossMarkupTest;
 
-/// A match, and the range of its value, i.e. of the text that the user wants to extract.
+/// A match, and the range of its value. The value is the text that the user wants to extract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMatch {
     pub(super) start: usize,
@@ -29,7 +29,7 @@ pub(super) struct ValueMatch {
     pub(super) value: Option<Range<usize>>,
 }
 
-/// A compiled expression and the method to search for it.
+/// A compiled regular expression, and the method to search for it.
 #[derive(Debug)]
 pub(super) struct MatchFinder {
     regex: Regex,
@@ -37,7 +37,7 @@ pub(super) struct MatchFinder {
     method: SearchMethod,
 }
 
-/// The cheapest search method that an expression allows.
+/// The methods to search for an expression. The cheapest one that the expression allows is used.
 #[derive(Debug)]
 enum SearchMethod {
     /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes
@@ -51,8 +51,9 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers for the searches of one extractor, and two counters for the current body: the bytes
-/// that were examined around hits without finding a match, and the bytes that searches have passed.
+/// The buffers for the searches of one extractor, and two counters for the current body. One counts
+/// the bytes that were examined around hits without finding a match. The other counts the bytes
+/// that searches have passed.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -61,8 +62,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may always be examined around hits of a body without finding a
-    /// match. For each byte that searches have passed, one more byte may be examined.
+    /// The number of bytes around hits of a body that may be examined without finding a match, in
+    /// addition to the number of bytes that searches have passed.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -70,9 +71,9 @@ impl SearchScratch {
         self.passed_bytes = 0;
     }
 
-    /// Returns true if too many bytes of this body were examined without a match. From then on,
-    /// only the regular expression should be used: its cost is linear, while an adversary can make
-    /// the other methods slow.
+    /// Returns true if too many bytes of this body were examined around hits without finding a
+    /// match. From then on, only the regular expression should be used, since its cost is linear.
+    /// With the other methods, an adversary could cause a high cost.
     fn is_exhausted(&self) -> bool {
         self.unmatched_bytes > self.passed_bytes.saturating_add(Self::FREE_BYTES)
     }
@@ -98,7 +99,8 @@ impl MatchFinder {
         SearchScratch { cache: self.regex.create_cache(), unmatched_bytes: 0, passed_bytes: 0 }
     }
 
-    /// Returns the leftmost match in the haystack that starts at `from` or later.
+    /// Returns the leftmost match in the haystack that starts at `from` or later; `None` if there
+    /// is none.
     pub(super) fn find(&self, scratch: &mut SearchScratch, haystack: &[u8], from: usize) -> Option<ValueMatch> {
         match &self.method {
             SearchMethod::Runs(runs) if !scratch.is_exhausted() => {
@@ -127,9 +129,9 @@ impl MatchFinder {
     }
 
     /// Returns the first position at `from` or later that can be part of a match; `None` if there
-    /// is no such position. The result also holds for a search in any part of `text` from `from`
-    /// on, because a hit depends only on bytes of its match. If the search method has no hits,
-    /// returns `from`.
+    /// is no such position. The result also holds for a search in any range of `text` that begins
+    /// at `from`, because a hit depends only on bytes of its match. If the search method uses no
+    /// hits, returns `from`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {
@@ -139,8 +141,8 @@ impl MatchFinder {
         }
     }
 
-    /// Returns a test of markup whose text may contain a match, if the expression has hits that the
-    /// test finds.
+    /// Returns a test that finds markup whose text may contain a match. Returns `None` if the
+    /// expression has no hits that the test could find.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &self.method {
@@ -178,8 +180,8 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the leftmost match within `span`, a range of the haystack. Assertions also see the
-    /// bytes around the span.
+    /// Returns the leftmost match within `span`, a range of the haystack; `None` if there is none.
+    /// Assertions such as `\b` also see the bytes around the span.
     fn search(&self, cache: &mut Cache, haystack: &[u8], span: Range<usize>) -> Option<ValueMatch> {
         let input = Input::new(haystack).span(span);
         if !self.grouped {

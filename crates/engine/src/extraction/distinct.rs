@@ -45,14 +45,14 @@ pub struct Distinct {
     keys: [RandomState; 2],
     memory: u64,
     deferred: Option<Sorter>,
-    /// The number of deferred values so far.
+    /// The number of values that were deferred (written to disk) so far.
     count: u64,
     dir: PathBuf,
     record: Vec<u8>,
 }
 
 impl Distinct {
-    /// Makes a filter that uses about `memory` bytes of memory. When these are used up, the filter
+    /// Makes a filter that uses about `memory` bytes of memory. If that is not enough, the filter
     /// writes further values to temporary files in the directory `dir`.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
@@ -67,7 +67,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value to the filter, and returns whether the value is new.
+    /// Adds a value to the filter. Returns whether the value is new, old, or deferred until the end
+    /// because the memory is full.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
@@ -90,8 +91,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run of the program has passed on. The filter remembers the
-    /// value even if the memory is full.
+    /// Adds a value that an earlier run of the program has already passed on, so that it is not
+    /// passed on again. The filter remembers the value even if the memory is full.
     pub fn recall_known(&mut self, value: &[u8]) {
         let fingerprint = self.fingerprint(value);
         let entry = self.known.entry(fingerprint as u64, |&known| known == fingerprint, |&known| known as u64);
@@ -100,8 +101,9 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run of the program deferred. If the filter has seen the value
-    /// already, drops it. Otherwise defers it again, even if there is memory for it now.
+    /// Adds a value that an earlier run of the program deferred (wrote to disk). If the filter
+    /// already contains the value, drops it. Otherwise defers it again, even if there is memory for
+    /// it now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
@@ -148,17 +150,19 @@ impl Distinct {
         u128::from(high) << 64 | u128::from(low)
     }
 
-    /// Returns true if the table of hashes is full and may not grow. It may grow only if it uses at
-    /// most three quarters of the budget: the old table and a new one, twice as large, must fit
-    /// into the budget together.
+    /// Returns true if the table of hashes is full and may not grow. To grow, it needs room for the
+    /// old table and a new one of twice the size within the memory budget. Therefore, the number of
+    /// entries doubles only if three times the old table's size fits into three quarters of the
+    /// budget.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk as the record (length, value, sequence number). After the records are
-    /// sorted, equal values are adjacent, the earliest first. Because each record begins with the
-    /// length, a longer value never comes between two copies of a shorter value.
+    /// Writes a value to disk as a record: its length, the value, and a sequence number. After the
+    /// records are sorted, equal values are adjacent, and the earliest of them comes first. The
+    /// length at the start of each record keeps a longer value from coming between two copies of a
+    /// shorter one.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
@@ -178,16 +182,17 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The new values for which a [`Distinct`] had no room in memory. They were written to disk, and
-/// sorted to remove repeated values. [`Distinct::finish`] returns them.
+/// The new values for which a [`Distinct`] had no room in memory, in the order of their first
+/// occurrences. They were written to disk, and sorted to remove repeated values.
+/// [`Distinct::finish`] returns them.
 #[derive(Debug)]
 pub struct DistinctOverflowValues {
     sorted: Option<SortedValues>,
 }
 
 impl DistinctOverflowValues {
-    /// Makes a reader of the values in these sorted records. Each record is an 8-byte sequence
-    /// number and a value.
+    /// Makes a reader of the values in these records, which are sorted. Each record is an 8-byte
+    /// sequence number, followed by a value.
     pub(crate) fn numbered(records: SortedValues) -> Self {
         Self { sorted: Some(records) }
     }

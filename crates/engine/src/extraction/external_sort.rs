@@ -16,7 +16,8 @@ use hashbrown::HashTable;
 use super::sorted_runs_on_disk::{SortedRunMerge, SpilledRuns};
 use crate::{Error, ErrorKind, Result};
 
-/// A sorter that compares values bytewise, like `LC_ALL=C sort` (with `unique`: `sort -u`).
+/// A sorter that compares values byte by byte, like `LC_ALL=C sort`. With `unique`, it also drops
+/// repeated values, like `sort -u`.
 ///
 /// ```
 /// use haul::extraction::Sorter;
@@ -140,16 +141,16 @@ struct ArenaEntry {
 }
 
 /// An entry of a [`SortArena`]'s hash table: the index of a value in `entries`, and the value's
-/// hash. With the stored hashes, the table can grow, and can tell most values apart, without
-/// reading them.
+/// hash. The hash is stored for two reasons: the table can grow without hashing the values again,
+/// and most different values can be told apart without reading them.
 struct ValueHashEntry {
     index: u32,
     hash: u32,
 }
 
 impl ValueHashEntry {
-    /// Extends a hash to the 64 bits that the table needs. The table selects the bucket by the low
-    /// bits, and distinguishes entries by the highest seven bits.
+    /// Extends a 32-bit hash to 64 bits, with the same bits in both halves. The table uses the low
+    /// bits to select the bucket, and the highest seven bits to distinguish entries.
     fn mix_hash(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }
@@ -173,7 +174,8 @@ impl SortArena {
     }
 
     /// Returns true if another value of `length` bytes fits into the memory budget of `memory`
-    /// bytes, even if the vectors must double in size for it.
+    /// bytes. The estimate includes vectors that must double in size for the value. `unique` is
+    /// true if the values are also in the hash table.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

@@ -292,8 +292,7 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
 }
 
 /// Passes the values through a [`Distinct`] with a budget of `memory` bytes. Returns two lists: the
-/// values that it recognized as new immediately, and the deferred values that its `finish`
-/// returned.
+/// values that it reported as new immediately, and the deferred values that its `finish` returned.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());
@@ -426,8 +425,8 @@ fn value_name_is_the_name_of_group_1() {
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }
 
-/// Returns the URLs to fetch that the regular expression `href="([^"]+)"` finds in a page of this
-/// media type.
+/// Returns the absolute URLs of the links that the regular expression `href="([^"]+)"` finds in a
+/// page of this media type.
 fn links(content_type: &str, page: &str) -> Vec<String> {
     let url = crate::Target::parse("http://h/dir/page").unwrap();
     let pattern = ExtractRegexes::new("href=\"([^\"]+)\"").unwrap();

@@ -42,21 +42,21 @@ use crate::body::utf8_conversion::Utf8ConvertingReader;
 #[cfg(feature = "select")]
 const DEFAULT_MEMORY: u64 = 16 << 20;
 
-/// The query for the values of pages. Clones share the compiled expressions.
+/// A query for the values that are extracted from pages. Clones share the compiled expressions.
 #[derive(Clone)]
 pub struct PageQuery {
     source: ValueSource,
     /// The regular expressions that are searched for in each selected value; `None` to pass on the
     /// values themselves.
     filter: Option<ExtractRegexes>,
-    /// True to pass on empty values.
+    /// True if empty values are passed on, too.
     keeps_empty: bool,
 }
 
 /// The part of a page that a query extracts.
 #[derive(Clone)]
 enum ValueSource {
-    /// Matches of regular expressions in the page's text.
+    /// Matches of regular expressions in the page.
     Matches(ExtractRegexes),
     /// Texts and attributes of HTML elements.
     #[cfg(feature = "select")]
@@ -85,8 +85,9 @@ impl PageQuery {
         Ok(Self { source, filter: None, keeps_empty: false })
     }
 
-    /// Makes a query for the values of JSON documents. For each document, the values of the first
-    /// path are returned first, then those of the second, and so on.
+    /// Makes a query for the values of JSON documents. A page may consist of several documents. For
+    /// each document, the values of the first path are returned first, then the values of the
+    /// second path, and so on.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn json_path(queries: &[JsonPathQuery]) -> Self {
@@ -106,8 +107,9 @@ impl PageQuery {
     }
 
     /// Passes on empty values, too: elements without text, empty attributes and strings, and empty
-    /// groups of regular expressions. By default, they are left out. If they are passed on, the
-    /// n-th values of several queries belong together.
+    /// groups of regular expressions. By default, they are left out. If they are passed on, several
+    /// queries that each match once in every item of a page return the same number of values. Their
+    /// n-th values then belong together.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         let source = match self.source {
@@ -137,7 +139,8 @@ impl PageQuery {
         Ok(self.numbered_values_in(page, body)?.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Returns the same values as [`values_in`](Self::values_in), each with the index of its query.
+    /// Returns the same values as [`values_in`](Self::values_in), each with the index of the query
+    /// that found it.
     ///
     /// # Errors
     /// The errors of [`values_in`](Self::values_in).
@@ -156,7 +159,8 @@ impl PageQuery {
         Ok(found)
     }
 
-    /// Returns the names that regular expressions give to group 1: `(?<name>…)`.
+    /// Returns the names that the regular expressions of this query give to group 1, such as `name`
+    /// in `(?<name>…)`.
     pub fn value_names(&self) -> impl Iterator<Item = &str> {
         let pattern = match &self.source {
             ValueSource::Matches(pattern) => Some(pattern),
@@ -166,8 +170,8 @@ impl PageQuery {
         pattern.into_iter().flat_map(ExtractRegexes::value_names)
     }
 
-    /// Returns the texts of the queries, as they were given. The index of a query in this list is
-    /// passed on with each of its values.
+    /// Returns the texts of the queries, as they were given. Values are passed on with the index of
+    /// their query in this list.
     pub fn sources(&self) -> Vec<&str> {
         match &self.source {
             ValueSource::Matches(pattern) => pattern.expressions().collect(),
@@ -194,28 +198,29 @@ impl fmt::Debug for PageQuery {
 /// The properties of a page that a search needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageInfo<'a> {
-    /// The final URL of the page, against which relative URLs in it are resolved.
+    /// The final URL of the page, against which relative URLs in it are resolved; `None` if it is
+    /// not known.
     pub url: Option<&'a Target>,
-    /// The value of the page's `Content-Type`.
+    /// The value of the page's `Content-Type` field; `None` if there is none.
     pub content_type: Option<&'a [u8]>,
 }
 
 impl PageInfo<'_> {
-    /// Returns the media type in lower case, without parameters.
+    /// Returns the page's media type in lower case, without parameters. Empty if it is not known.
     fn media_type(&self) -> Vec<u8> {
         let value = self.content_type.unwrap_or_default();
         value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase()
     }
 }
 
-/// A value found in a page, before it is filtered and resolved as a URL.
+/// A value found in a page, before it is searched by a filter or resolved as a URL.
 #[cfg(feature = "select")]
 pub(super) struct FoundValue<'a> {
-    /// The index of the query.
+    /// The index of the query that found the value.
     pub(super) query: usize,
     pub(super) bytes: &'a [u8],
-    /// The base URL at this position in the page: the page's URL, or the URL that a `<base>` has
-    /// set.
+    /// The base URL at this position in the page: the page's URL, or the URL that a `<base>`
+    /// element has set. `None` if there is none.
     pub(super) base: Option<&'a PageBase>,
 }
 
@@ -223,14 +228,16 @@ pub(super) struct FoundValue<'a> {
 #[cfg(feature = "select")]
 pub(super) type OnFound<'f> = dyn FnMut(FoundValue<'_>) -> Result<()> + 'f;
 
-/// The callback that receives values: the index of the query, and the value.
+/// The callback that receives extracted values: the index of the query that found the value, and
+/// the value.
 pub type OnValue<'f> = dyn FnMut(usize, &[u8]) -> Result<()> + 'f;
 
-/// Searches a page that arrives in pieces for the values of a query. After
-/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another page.
+/// A search of a page for the values of a query. The page may arrive in pieces. After
+/// [`finish`](Self::finish) or [`reset`](Self::reset), another page can be searched.
 ///
-/// A search keeps at most as much memory as [`with_memory`](Self::with_memory) allows; for JSON
-/// three times as much while a document is searched. For regular expressions, see [`Extractor`].
+/// The search keeps at most as much memory as [`with_memory`](Self::with_memory) allows. For JSON,
+/// it needs three times as much while it searches a document. For regular expressions, see
+/// [`Extractor`].
 pub struct PageSearch {
     search: ValueSourceSearch,
     #[cfg(feature = "select")]
@@ -242,7 +249,7 @@ pub struct PageSearch {
     memory: u64,
 }
 
-/// The search for one type of value.
+/// The state of the search for one type of value.
 enum ValueSourceSearch {
     Matches(Extractor),
     #[cfg(feature = "select")]
@@ -251,7 +258,7 @@ enum ValueSourceSearch {
     Json(Box<JsonSearch>),
 }
 
-/// A resolver that turns values into URLs to fetch.
+/// A resolver that turns values into absolute URLs to fetch.
 struct LinkResolver {
     base: Option<PageBase>,
     /// True if the page is HTML or XML, so that matches may contain character references.
@@ -301,17 +308,17 @@ impl PageSearch {
         }
     }
 
-    /// Passes on the absolute URL of each value, without its fragment, instead of the value. Values
-    /// that are not URLs to fetch, such as `mailto:` or an empty value, are left out and counted in
-    /// `skipped`.
+    /// Passes on the absolute URL of each value instead of the value. The URL has no fragment.
+    /// Values that are no URLs to fetch, such as `mailto:` or an empty value, are left out and
+    /// counted in `skipped`.
     #[must_use]
     pub fn with_link_resolution(mut self, skipped: Arc<AtomicU64>) -> Self {
         self.links = Some(LinkResolver { base: None, is_markup: false, skipped });
         self
     }
 
-    /// Returns a reader that converts this page to UTF-8. JSON that declares no charset is UTF-8,
-    /// whatever its media type.
+    /// Returns a reader that converts this page to UTF-8. For a search in JSON, a page without a
+    /// declared charset is read as UTF-8, whatever its media type.
     pub(crate) fn text_reader(&self, page: &PageInfo<'_>) -> Utf8ConvertingReader {
         let reader = Utf8ConvertingReader::new(page.content_type);
         match &self.search {
@@ -321,7 +328,8 @@ impl PageSearch {
         }
     }
 
-    /// Begins a page. If this is not called, the page has no URL and no media type.
+    /// Begins a page with these properties. If this is not called, the page has no URL and no media
+    /// type.
     pub fn begin(&mut self, page: &PageInfo<'_>) {
         self.encoding = UTF_8;
         let needs_type = match &self.search {
@@ -364,8 +372,8 @@ impl PageSearch {
         }
     }
 
-    /// Returns the number of bytes of the page that the search keeps. For regular expressions, the
-    /// number is 0.
+    /// Returns the number of bytes that the search keeps of the page. For regular expressions, this
+    /// is always 0.
     #[must_use]
     pub fn memory_in_use(&self) -> u64 {
         match &self.search {
@@ -377,8 +385,8 @@ impl PageSearch {
         }
     }
 
-    /// Returns the maximum of [`memory_in_use`](Self::memory_in_use). For regular expressions, the
-    /// number is 0.
+    /// Returns the maximum that [`memory_in_use`](Self::memory_in_use) can return. For regular
+    /// expressions, this is 0.
     #[must_use]
     pub fn max_memory_in_use(&self) -> u64 {
         match &self.search {
@@ -388,14 +396,17 @@ impl PageSearch {
         }
     }
 
-    /// Searches the next piece of the page. Except for regular expressions, the piece must be
-    /// UTF-8.
+    /// Searches the next piece of the page, and passes the values to `on_value`. The piece must be
+    /// UTF-8, except for a search with regular expressions.
     ///
     /// # Errors
-    /// The errors of `on_value`; a page that is not JSON
-    /// ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)); a value or document that
-    /// needs too much memory ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)). Then call
-    /// [`reset`](Self::reset).
+    /// - The errors of `on_value`.
+    /// - [`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding) if a JSON page is not valid
+    ///   JSON.
+    /// - [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if a value or document needs too much
+    ///   memory.
+    ///
+    /// After an error, call [`reset`](Self::reset).
     pub fn push(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         let Self {
             search,
@@ -425,7 +436,7 @@ impl PageSearch {
         }
     }
 
-    /// Searches the next piece of the page. The piece was converted to UTF-8 from `encoding`.
+    /// Searches the next piece of the page, which was converted to UTF-8 from `encoding`.
     ///
     /// # Errors
     /// The errors of [`push`](Self::push).
@@ -478,8 +489,8 @@ impl fmt::Debug for PageSearch {
     }
 }
 
-/// Runs a search, and passes on the values that it finds: their matches if there is a filter, as
-/// URLs if there is a resolver.
+/// Runs a search, and passes its values to `on_value`. With a filter, its matches in the values are
+/// passed instead. With a resolver, they are passed as absolute URLs.
 #[cfg(feature = "select")]
 fn pass_values(
     mut filter: Option<&mut ValueFilter>,
@@ -513,7 +524,8 @@ struct PageLinkResolver<'l> {
 }
 
 impl PageLinkResolver<'_> {
-    /// Passes on the URL of a match in the text of a page.
+    /// Passes on the URL of a match in the text of a page, after decoding its character references.
+    /// `query` is the index of the expression.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         if self.links.is_markup && memchr::memchr(b'&', bytes).is_some() {
             return self.pass_reference(query, &without_references(bytes), None, on_value);
@@ -521,7 +533,8 @@ impl PageLinkResolver<'_> {
         self.pass_reference(query, bytes, None, on_value)
     }
 
-    /// Passes on the absolute URL of a link. `base` is the base URL that the page sets, if any.
+    /// Passes on the absolute URL of a link. `base` is the base URL that a `<base>` element sets;
+    /// if it is `None`, the page's URL is the base.
     fn pass_reference(
         &self,
         query: usize,
@@ -542,8 +555,8 @@ impl PageLinkResolver<'_> {
     }
 }
 
-/// Decodes the character references in a match as in an attribute value, where `&copy=1` is not a
-/// character reference.
+/// Decodes the character references in a match by the rules for attribute values. By these rules,
+/// `&copy=1` is no character reference.
 #[cfg(feature = "select")]
 fn without_references(text: &[u8]) -> Cow<'_, [u8]> {
     htmlize::unescape_bytes_in(text, htmlize::Context::Attribute)

@@ -7,37 +7,38 @@
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
-/// The maximum number of pieces in the shape of an expression. An expression with more pieces
-/// counts as one opaque piece.
+/// The maximum number of pieces in the [`PatternShape`] of an expression. An expression with more
+/// pieces is represented by one opaque piece.
 const MOST_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.
 pub(super) type ByteSet = [bool; 256];
 
-/// The sequence of pieces that each match of an expression consists of.
+/// The sequence of pieces that each match of a regular expression consists of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<PatternShapePiece>,
-    /// The range of indices of the pieces that group 1 consists of. `None` if group 1 can be
-    /// missing from a match or occur in it several times.
+    /// The index of the first piece that belongs to group 1, and the index after its last piece.
+    /// `None` if group 1 can be missing from a match or occur in it several times.
     pub(super) group: Option<(usize, usize)>,
     /// True if the expression has assertions, such as `^` or `\b`.
     pub(super) has_assertions: bool,
 }
 
-/// A piece of a [`PatternShape`]: a run of one character class, or anything else.
+/// A piece of a [`PatternShape`]: a run of characters of one class, or any other text.
 #[derive(Debug, Clone)]
 pub(super) enum PatternShapePiece {
     Run(CharClassRun),
-    /// Any text of at most this many bytes; `None` for any length.
+    /// Text that is not described further, of at most this many bytes; `None` for any length.
     Opaque(Option<usize>),
 }
 
-/// A run: `min` to `max` characters of one character class.
+/// A run of `min` to `max` characters that belong to one character class. `max` is `None` without a
+/// limit.
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
-    /// The members of the class that are single bytes. `wide` says which other characters belong to
-    /// the class.
+    /// The characters of the class that are single bytes. `wide` says which non-ASCII characters
+    /// belong to the class.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,
@@ -45,7 +46,7 @@ pub(super) struct CharClassRun {
     pub(super) greedy: bool,
 }
 
-/// The part of the non-ASCII characters that belongs to a character class: none, some or all.
+/// The coverage of the non-ASCII characters by a character class: none, some or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAsciiCoverage {
     None,
@@ -91,7 +92,7 @@ impl CharClassRun {
         set
     }
 
-    /// Returns true if no byte can belong to both runs.
+    /// Returns true if no byte can occur in both runs.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
         !one.iter().zip(&two).any(|(one, two)| *one && *two)

@@ -29,21 +29,22 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The maximum estimated frequency of hits. A triple with more frequent hits is not used.
+/// The maximum estimated frequency of hits per byte of text, for a triple that is used. With more
+/// frequent hits, the regular expression alone is faster.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
-/// Three sets of bytes to look for at adjacent positions. A position whose byte is in the middle
-/// set, with neighbours in the other two, is a *hit*.
+/// Three sets of bytes to look for at adjacent positions. A position is a *hit* if its byte is in
+/// the middle set and its neighbours are in the other two sets.
 #[derive(Debug, Clone)]
 pub(super) struct ByteSetTriple {
     /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
     /// byte after it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
-    /// For each set in `exact`, a range of byte values that includes the set.
+    /// For each set in `exact`, a range of byte values that includes the set. It is faster to test.
     cover: [ByteValueRange; 3],
     /// The index of the piece in the expression's [`PatternShape`] that matches the hit.
     pub(super) piece: usize,
-    /// The estimated frequency of hits in a text.
+    /// The estimated frequency of hits per byte of text.
     pub(super) frequency: f64,
 }
 
@@ -74,7 +75,8 @@ impl ByteSetTriple {
         Some(Self { exact, cover, piece, frequency })
     }
 
-    /// Returns the first hit in the haystack at `from` or later.
+    /// Returns the position of the first hit in the haystack at `from` or later; `None` if there is
+    /// none.
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         if at == 0 && !haystack.is_empty() {
@@ -117,18 +119,18 @@ impl ByteSetTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns true if a block has possible hits. `window` is that block with one more byte on
-    /// either side. Most blocks have none.
+    /// Returns true if a block may contain hits, by the ranges in `cover`. `window` is the block
+    /// with one more byte on either side. Most blocks contain none.
     fn is_possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> bool {
         let [before, here, after] = self.cover;
         let is_hit = |at: usize| here.has(window[at + 1]) & before.has(window[at]) & after.has(window[at + 2]);
         (0..BLOCK_SIZE).fold(0, |any, at| any | is_hit(at)) != 0
     }
 
-    /// Returns the offsets of possible hits in a block of `BLOCK_SIZE` bytes. `window` is that
-    /// block with one more byte on either side. The function uses plain arithmetic over arrays,
-    /// which the compiler turns into vector instructions, since nearly all of the search's time is
-    /// spent here.
+    /// Returns the offsets in a block of `BLOCK_SIZE` bytes at which hits are possible. `window` is
+    /// the block with one more byte on either side. Most of the search's time is spent here.
+    /// Therefore, the code is plain arithmetic over arrays, which the compiler turns into vector
+    /// instructions.
     fn possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
         let mut flags = [0u8; BLOCK_SIZE];
@@ -150,32 +152,35 @@ impl ByteSetTriple {
     }
 }
 
-/// A test of markup for a hit of a [`ByteSetTriple`] in the text that the markup stands for:
-/// without tags, with other white space, and with decoded character references. It may find a hit
-/// where there is none.
+/// A test of HTML or XML markup for a hit of a [`ByteSetTriple`] in its text. The text is what
+/// remains after tags are removed, white space is normalized and character references are decoded.
+/// The test may report a hit where there is none, but it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
-    /// The hit itself.
+    /// The only byte value that a hit can have.
     here: u8,
-    /// The sets of allowed values for the byte before the hit and the byte after it.
+    /// The sets of allowed values, in markup, for the byte before the hit and the byte after it.
     neighbours: [Box<ByteSet>; 2],
-    /// The bytes that a match has before the hit: at least this number, all of this set. The set
-    /// has the bytes `<` and `>`, too.
+    /// The bytes that precede the hit in every match: a set of values, and the minimum number of
+    /// bytes. The set also contains `<` and `>`, since a tag may be there. `None` if these bytes
+    /// are not known.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
 #[cfg(feature = "select")]
 impl ByteSetTriple {
-    /// Returns the test of markup for hits. Returns `None` if a hit may be one of several bytes,
-    /// white space, or a byte with a meaning in markup.
+    /// Returns the test of markup for hits of this triple. Returns `None` in these cases:
+    /// - a hit can have several byte values;
+    /// - it is white space;
+    /// - it is a byte with a meaning in markup.
     ///
-    /// The other bytes of a text are in its markup, unless they stem from a character reference. A
-    /// neighbour of a hit is its neighbour in the markup, too, unless that one is white space, the
-    /// end of a tag before it or the beginning of a tag after it.
+    /// Each other byte of a text also stands in its markup, unless a character reference stands for
+    /// it. The neighbour of a hit in the text is also its neighbour in the markup, with three
+    /// exceptions: it is white space, or a tag ends before the hit, or a tag begins after it.
     ///
-    /// `run_before` are the bytes of a match directly before the hit, if they are known: at least
-    /// this number, all of this set.
+    /// `run_before` are the bytes that precede the hit in every match, if they are known: a set of
+    /// byte values, and the minimum number of bytes.
     pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<HitAcrossMarkupTest> {
         let [before, here, after] = &self.exact;
         let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
@@ -193,11 +198,12 @@ impl ByteSetTriple {
     }
 }
 
-/// The white space of HTML.
+/// The bytes that are white space in HTML.
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
-/// Returns the bytes that may be in markup where the text has a byte of `set`, or has nothing.
+/// Returns the bytes that may be in markup at a place where the text has a byte of `set`. These are
+/// `set` itself, `<` and `>` for a tag, and all white space if `set` contains the space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
@@ -208,16 +214,17 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     set
 }
 
-/// The maximum length of a text that is searched by words of eight bytes. A call of `memchr` costs
-/// more.
+/// The number of bytes of a text that are searched in words of eight bytes. Longer texts are
+/// searched by `memchr`, whose call costs more than the search of a short text.
 #[cfg(feature = "select")]
 const NEAR: usize = 32;
 
 #[cfg(feature = "select")]
 impl HitAcrossMarkupTest {
-    /// Returns the index of the first `<` at `from` or later. Returns `None` if a hit may be in the
-    /// text before it, or if there is none. The text's neighbours may be in other texts. The byte
-    /// before `from` ends a tag, and `bytes` has no null bytes.
+    /// Returns the index of the first `<` at `from` or later, i.e. the end of the text at `from`.
+    /// Returns `None` if a hit may be in that text, or if there is no `<`. The byte before `from`
+    /// must end a tag, and `bytes` must have no null bytes. A neighbour of a hit may belong to
+    /// another text.
     #[inline]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
@@ -247,8 +254,8 @@ impl HitAcrossMarkupTest {
         if places.any(|place| self.is_hit(bytes, from + place)) { None } else { Some(from + length) }
     }
 
-    /// Returns true if one of the possible hits in the word at the index `at` is a hit. `possible`
-    /// has their places, as the highest bits of the word's bytes.
+    /// Returns true if one of the possible hits in the eight bytes from `at` on is a hit. In
+    /// `possible`, the highest bit of each byte that may be a hit is set.
     #[inline(never)]
     fn has_hit(&self, bytes: &[u8], at: usize, mut possible: u64) -> bool {
         while possible != 0 {
@@ -268,7 +275,8 @@ impl HitAcrossMarkupTest {
         is_hit && self.has_run_before(&bytes[..at]) || bytes[at] == b'&'
     }
 
-    /// Returns false if too few bytes of the run are before a hit, at the end of `bytes`.
+    /// Returns false if the bytes at the end of `bytes`, where a hit follows, cannot precede a hit
+    /// in a match.
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };
         // A tag may be within the run.
@@ -277,8 +285,8 @@ impl HitAcrossMarkupTest {
     }
 }
 
-/// Returns the places of `byte` in a word, as the highest bits of its bytes. Only the lowest bit is
-/// certain: there may be a wrong bit after a right one.
+/// Returns a mask of the positions of `byte` in a word of eight bytes: the highest bit of each such
+/// byte is set. Only the lowest set bit is certain. A higher bit may be set by mistake.
 #[cfg(feature = "select")]
 fn places_of(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -288,8 +296,8 @@ fn places_of(word: u64, byte: u8) -> u64 {
 
 const BLOCK_SIZE: usize = 64;
 
-/// If fewer than this number of bytes remain at the end of a haystack, they are examined one by
-/// one.
+/// The minimum number of bytes for which a block is examined at once. Fewer bytes at the end of a
+/// haystack are examined one by one.
 const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
@@ -299,8 +307,8 @@ enum NeighbourSide {
     After,
 }
 
-/// Returns the set of bytes that can occur directly next to a piece; `None` if any byte can.
-/// `pieces` are the pieces on the side `side` of that piece, beginning with the nearest.
+/// Returns the set of bytes that can occur directly next to a piece of an expression; `None` if any
+/// byte can. `pieces` are the other pieces on the side `side`, beginning with the nearest.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
@@ -318,7 +326,7 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: Neig
 }
 
 /// A range of byte values that includes a set of bytes: the first value, and the number of values
-/// minus one. A range may include false hits, which the exact sets remove.
+/// minus one. It is faster to test than the set. The set then removes false hits.
 #[derive(Debug, Clone, Copy)]
 struct ByteValueRange(u8, u8);
 
@@ -340,8 +348,8 @@ impl ByteValueRange {
     }
 }
 
-/// Returns the approximate frequency of a byte value in markup and text. Only the choice between
-/// triples of byte sets depends on it.
+/// Returns the approximate frequency of a byte value in pages (0 to 1). It only influences which
+/// triple of byte sets is used.
 fn byte_frequency(byte: u8) -> f64 {
     match byte {
         b' ' => 0.09,
@@ -356,21 +364,21 @@ fn byte_frequency(byte: u8) -> f64 {
     }
 }
 
-/// A search that finds the hits of a [`ByteSetTriple`]. The regular expression then searches for a
-/// match only around them.
+/// A search that first finds hits of a [`ByteSetTriple`]. The regular expression then searches for
+/// a match only around them.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteSetTriple,
-    /// The maximum number of bytes of a match that precede its hit.
+    /// The maximum number of bytes of a match before its hit.
     pub(super) before: usize,
-    /// The maximum length of a match in bytes. `None` if matches are so long that the search around
-    /// a hit should not be limited.
+    /// The maximum length of a match in bytes. `None` if it is larger than
+    /// [`Prefilter::MAX_DISTANCE`]; the search around a hit then has no limit.
     pub(super) longest: Option<usize>,
 }
 
 impl Prefilter {
-    /// The maximum value of `before` and `longest`. With larger values, every false hit would cost
-    /// a long search.
+    /// The maximum value of `before` and `longest`, in bytes. With larger values, the search around
+    /// a hit that is in no match would take long.
     const MAX_DISTANCE: usize = 256;
 
     pub(super) fn for_expression(hir: &Hir, shape: &PatternShape) -> Option<Self> {

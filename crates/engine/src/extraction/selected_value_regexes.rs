@@ -5,15 +5,17 @@ use super::page_search::OnValue;
 use super::streaming_regex_search::Extractor;
 use crate::Result;
 
-/// The number of bytes of values that are gathered before a search.
+/// The maximum number of bytes of values that are gathered before they are searched together.
 const MAX_GATHERED: usize = 4 << 10;
 
-/// A filter for values, and the values that it has not searched yet.
+/// A filter that searches values by regular expressions, and the values that it has gathered for
+/// the next search.
 pub(super) struct ValueFilter {
     extractor: Extractor,
-    /// The values that were not searched yet, one after another in one buffer.
+    /// The gathered values, one after another in one buffer.
     text: Vec<u8>,
-    /// The query of each value, and the index in `text` at which the value ends.
+    /// For each gathered value, the index of its query, and the index in `text` at which the value
+    /// ends.
     values: Vec<(usize, usize)>,
 }
 
@@ -22,15 +24,15 @@ impl ValueFilter {
         Self { extractor, text: Vec::new(), values: Vec::new() }
     }
 
-    /// Discards the values that were not searched.
+    /// Discards the gathered values, which were not searched yet.
     pub(super) fn reset(&mut self) {
         self.extractor.reset();
         self.text.clear();
         self.values.clear();
     }
 
-    /// Takes a value, and passes the matches in it to `on_value`, now or in
-    /// [`search_gathered`](Self::search_gathered).
+    /// Takes a value of the query with the index `query`. The matches in it are passed to
+    /// `on_value`, either now or in a later call of [`search_gathered`](Self::search_gathered).
     pub(super) fn push(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         if self.text.len() + value.len() > MAX_GATHERED {
             self.search_gathered(on_value)?;
@@ -43,12 +45,13 @@ impl ValueFilter {
         Ok(())
     }
 
-    /// Searches a value immediately. No earlier value may still wait for its search.
+    /// Searches a value immediately, and passes the matches in it to `on_value`. No gathered value
+    /// may be left, since the order of the values must not change.
     pub(super) fn search(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         self.extractor.search_whole(value, &mut |found| on_value(query, found))
     }
 
-    /// Searches the values that were gathered. Passes the matches to `on_value`.
+    /// Searches the gathered values, and passes the matches in them to `on_value`.
     pub(super) fn search_gathered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
         if self.values.is_empty() {
             return Ok(());

@@ -19,23 +19,23 @@ use regex_automata::{
 };
 use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
-/// The number of bytes that an assertion such as `\b` may examine on either side: the length of the
-/// longest UTF-8 character.
+/// The number of bytes that an assertion such as `\b` may examine on either side of a position. It
+/// is the length of the longest UTF-8 character.
 pub(super) const ASSERTION_CONTEXT: usize = 4;
-/// The length in bytes up to which a match is found completely even if it spans several pieces.
-/// This limit applies to expressions that do not limit the length of their matches themselves.
+/// The maximum length in bytes of a match that is certainly found completely, if its expression
+/// does not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The maximum length of short matches in bytes. A short match is settled if it starts far enough
-/// from the window's end. For an expression with longer matches, a second expression finds the
-/// positions at which later input can still change a match.
+/// The maximum length in bytes of a match for which the distance from the window's end decides
+/// whether it is settled (cannot be changed by later input). For an expression with longer matches,
+/// a second regular expression finds the positions at which later input can still change a match.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
-/// The rule for deciding up to which start position in a window the matches are settled, i.e.
-/// cannot be changed by later input.
+/// The rule that decides which matches in a window of the body are settled, i.e. cannot be changed
+/// by later input. The rule gives the start position up to which all matches are settled.
 #[derive(Debug)]
 pub(super) enum SettledMatchRule {
-    /// Every match is at most this many bytes long, so later input cannot change a match that
-    /// starts further from the end.
+    /// Every match is at most this many bytes long. Later input cannot change a match that starts
+    /// further from the end of the window.
     Within(usize),
     /// Matches may be longer than [`MAX_SHORT_MATCH`], or have no limit. This regular expression
     /// finds the first start position at which later input can still change a match.
@@ -63,8 +63,8 @@ impl SettledMatchRule {
         }
     }
 
-    /// Returns the number of bytes of the body's next piece that should be searched together with
-    /// the end of the previous piece. They are usually enough to settle the matches in that end.
+    /// Returns the number of bytes of the body's next piece that are searched first together with
+    /// the end of the previous piece. They usually suffice to settle the matches in that end.
     pub(super) fn context_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),
@@ -72,7 +72,8 @@ impl SettledMatchRule {
         }
     }
 
-    /// Returns the first position from `from` on at which later input can still change a match.
+    /// Returns the first position in `window` at `from` or later at which later input can still
+    /// change a match. All matches that start before it are settled.
     pub(super) fn unsettled_from(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
         let within = |bound: usize| (window.len() + 1).saturating_sub(bound + ASSERTION_CONTEXT);
         match (self, cache) {

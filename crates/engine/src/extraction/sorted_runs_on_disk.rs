@@ -19,12 +19,12 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// The number of sorted runs (files) that one merge combines. It also limits the number of open
-/// files.
+/// The number of sorted runs (sorted files on disk) that one merge combines. It limits the number
+/// of files that are open at the same time.
 const RUNS_PER_MERGE: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
-/// The sorted runs that one sorter has written to disk.
+/// The sorted runs (sorted files) that one sorter has written to disk.
 #[derive(Debug)]
 pub(super) struct SpilledRuns {
     dir: PathBuf,
@@ -33,7 +33,8 @@ pub(super) struct SpilledRuns {
     runs: Vec<SpilledRun>,
 }
 
-/// A sorted run of values on disk, with its level: the number of merges that it has gone through.
+/// A sorted run (a sorted file of values) on disk. Its level is the number of merges that its
+/// values have gone through.
 #[derive(Debug)]
 struct SpilledRun {
     level: u32,
@@ -49,7 +50,8 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes sorted values to disk as a new run. `values` must be sorted already.
+    /// Writes values to disk as a new run. They must be sorted already. Then merges runs if there
+    /// are too many of one level.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {
@@ -68,8 +70,8 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last `RUNS_PER_MERGE` runs on disk, if all of them have gone through
-    /// the same number of merges and so must be merged now. Returns `None` otherwise.
+    /// Removes and returns the last [`RUNS_PER_MERGE`] runs, if all of them have the same level and
+    /// so must be merged now. Returns `None` otherwise.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

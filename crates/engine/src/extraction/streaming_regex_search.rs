@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// The minimum number of new bytes to collect before a search, so that a body that arrives slowly
-/// does not cost one search for each byte.
+/// The minimum number of new bytes to collect before a search. A body that arrives slowly then does
+/// not cost one search for each byte.
 const MIN_GATHERED: usize = 4 << 10;
 /// The maximum number of new bytes that are collected before a search.
 const MAX_GATHERED: usize = 256 << 10;
@@ -43,8 +43,8 @@ pub struct ExtractRegexes {
     keeps_empty: bool,
 }
 
-/// A compiled regular expression, with the rule that decides which of its matches later bytes of
-/// the body can still change.
+/// A compiled regular expression, with the rule that decides which of its matches are settled, i.e.
+/// cannot be changed by later bytes of the body.
 struct CompiledExpression {
     source: String,
     finder: MatchFinder,
@@ -84,7 +84,8 @@ impl ExtractRegexes {
         self.inner.iter().map(|inner| &*inner.source)
     }
 
-    /// Returns a test of markup whose text may contain a match, if the expression has one.
+    /// Returns a test that finds markup whose text may contain a match. Returns `None` if there are
+    /// several expressions or if the test is not possible.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &*self.inner {
@@ -122,14 +123,15 @@ impl fmt::Debug for ExtractRegexes {
     }
 }
 
-/// Searches a body that arrives in pieces for the values of a pattern. After
-/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another body.
+/// Searches a body, which may arrive in pieces, for the values of regular expressions. After
+/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another body. Reuse an
+/// extractor, because it owns the working memory of the search.
 ///
-/// An extractor owns the working memory of the search, so it is worth reusing. It needs working
-/// memory for each expression, and keeps the unsettled end of the body, where later bytes can still
-/// change a match. That end is at most as long as the longest match plus 256 KiB. A match of an
-/// expression without a length limit counts as 1 MiB, and a longer one may be cut there. With
-/// several expressions, the extractor also keeps their values from the unsettled end.
+/// An extractor needs working memory for each expression, and keeps the unsettled end of the body,
+/// where later bytes can still change a match. That end is at most as long as the longest possible
+/// match plus 256 KiB. For an expression without a length limit, a match counts as at most 1 MiB,
+/// and a longer match may be cut. With several expressions, the extractor also keeps their values
+/// from the unsettled end.
 pub struct Extractor {
     searches: Vec<RegexSearch>,
     /// The values that were found but not passed on yet, because another expression may still find
@@ -146,7 +148,7 @@ struct ExtractedValue {
 }
 
 impl Extractor {
-    /// Makes an extractor that searches a new body for this pattern.
+    /// Makes an extractor for these regular expressions.
     #[must_use]
     pub fn new(pattern: ExtractRegexes) -> Self {
         let searches = (0..pattern.inner.len()).map(|index| RegexSearch::new(pattern.clone(), index)).collect();
@@ -167,9 +169,9 @@ impl Extractor {
         self.found.clear();
     }
 
-    /// Searches the next piece of the body, and passes the values to `on_match`. Small pieces are
-    /// collected until there are 4 KiB (256 KiB if much of the body is unsettled). A value is
-    /// passed on when later bytes cannot change it any more.
+    /// Searches the next piece of the body, and passes values to `on_match`. Small pieces are
+    /// collected until there are 4 KiB, or up to 256 KiB if much of the body is unsettled. A value
+    /// is passed on as soon as later bytes cannot change it.
     ///
     /// # Errors
     /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
@@ -208,8 +210,9 @@ impl Extractor {
         self.finish(on_match)
     }
 
-    /// Returns the first position at `from` or later that can be part of a match in `text`, or of a
-    /// match in a part of `text` from `from` on. Returns `None` if there is no such match.
+    /// Returns the first position at `from` or later that can be part of a match. The match may be
+    /// in `text`, or in any range of `text` that begins at `from` or later. Returns `None` if there
+    /// is no such position.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -247,7 +250,8 @@ impl Extractor {
 }
 
 /// Passes the values in `found` whose matches begin before the position `settled` in the body to
-/// `on_value`, in order.
+/// `on_value`. Removes them from `found`. The values are passed in the order of their matches in
+/// the body.
 fn pass_settled_values(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);
@@ -275,9 +279,11 @@ struct RegexSearch {
     /// The unsettled end of the body so far (where later bytes can still change a match), and the
     /// [`ASSERTION_CONTEXT`](super::settled_matches::ASSERTION_CONTEXT) bytes before it.
     tail: Vec<u8>,
-    /// The offset in the body at which `tail` (or the window that is being searched) begins.
+    /// The offset in the body at which `tail` begins. During a search, the offset at which the
+    /// searched window begins.
     origin: u64,
-    /// The index at which the search continues, in `tail` or in the window that is being searched.
+    /// The index in `tail` at which the search continues. During a search, the index in the
+    /// searched window.
     next: usize,
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
@@ -309,7 +315,7 @@ impl RegexSearch {
         self.scratch.reset();
     }
 
-    /// Returns the position in the body before which all matches have been found.
+    /// Returns the position in the body before which no further match can begin.
     fn settled(&self) -> u64 {
         self.origin + self.next as u64
     }
@@ -370,7 +376,7 @@ impl RegexSearch {
     }
 
     /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
-    /// `next` past them. `last` is true if the body ends with the window.
+    /// `next` behind them. `last` is true if the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled = if last {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use encoding_rs::{EncoderResult, Encoding};
 
-/// Percent-encodes the non-ASCII characters in the query of a URL found in a page. `charset` is the
-/// charset of the page. The rest of the URL is unchanged. A URL with a scheme other than http and
-/// https is returned unchanged.
+/// Percent-encodes the non-ASCII characters in the query of a URL that was found in a page.
+/// `charset` is the charset of the page, in which the characters are encoded. The rest of the URL
+/// is unchanged. A URL with a scheme other than http and https is returned unchanged.
 pub(super) fn with_encoded_query<'r>(reference: &'r str, charset: &'static Encoding) -> Cow<'r, str> {
     // In UTF-8 and UTF-16 the query is UTF-8, as everywhere else.
     let charset = charset.output_encoding();
@@ -23,8 +23,8 @@ pub(super) fn with_encoded_query<'r>(reference: &'r str, charset: &'static Encod
     Cow::Owned(encoded)
 }
 
-/// Appends the encoded query to `out`. A character that the charset lacks becomes a character
-/// reference.
+/// Appends `query` to `out`, with its non-ASCII characters encoded in `charset`. A character that
+/// `charset` cannot represent becomes a character reference.
 fn push_encoded(out: &mut String, query: &str, charset: &'static Encoding) {
     let mut encoder = charset.new_encoder();
     let mut rest = query;

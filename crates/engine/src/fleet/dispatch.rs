@@ -38,24 +38,26 @@ use crate::ignore_poison::IgnorePoison;
 use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of waiting transfers to which the queue is usually filled from the input.
+/// The number of waiting transfers up to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers to which the queue is filled from the input if, for
-/// [`READ_FURTHER_AFTER`], no waiting transfer could start although the limit on concurrent
-/// transfers allowed one, because the hosts of the waiting transfers were busy, paused or dead. A
-/// transfer to another host may come later in the input. This many transfers take about 1 MiB.
+/// The number of waiting transfers up to which the queue is filled in one situation: the limit on
+/// concurrent transfers allows another one, but for [`READ_FURTHER_AFTER`] no waiting transfer
+/// could start. The hosts of all waiting transfers are then busy, paused or dead, but the input may
+/// contain a transfer to another host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
-/// The number of waiting transfers above which a stage accepts no more values of the previous
-/// stage. The stage accepts values again when half of these transfers have started.
+/// The number of waiting transfers from which on a stage accepts no more values of the previous
+/// stage. It accepts values again when half of these transfers have started. (A stage makes
+/// requests from the values that the previous stage extracts.)
 const MAX_STAGE_BACKLOG: usize = 4096;
-/// The maximum size of the queue, in bytes of URLs, header fields and content, since an item may
-/// contain a whole request body.
+/// The maximum total size, in bytes, of the URLs, header fields and request content in the queue.
+/// An item of the input may contain a whole request body.
 const MAX_QUEUED_BYTES: usize = 8 << 20;
 /// The bit that is set in the priority of a new transfer, and not set in the priority of a retry.
 const NEW_TRANSFER_BIT: u64 = 1 << 55;
 
-/// The dispatcher of a fleet, which chooses the next transfer. Workers and stage sinks share it.
+/// The dispatcher of a fleet, which chooses the next transfer to start. (A fleet runs many
+/// transfers in parallel on several worker threads.) Workers and stage sinks share it.
 pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
@@ -68,46 +70,50 @@ pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<Box<DispatchedJob>>,
     source: Option<Box<dyn ItemSource>>,
-    /// For each stage, the values that the stage passes to the next stage only when the stage ends.
-    /// `None` before the stage ends, and after the next stage has taken all of these values.
+    /// For each stage, the values that the stage passes to the next stage only when it ends, such
+    /// as sorted ones. `None` before the stage ends, and after all of them have been taken.
     final_values: Vec<Option<StageEndValues>>,
-    /// The transfers that earlier runs of the program did not finish, with the index of their
-    /// stage. The transfers of the last stage come last.
+    /// The transfers that earlier runs of the program did not finish: for each stage, its index and
+    /// its transfers. The last stage comes last in the list, and its transfers are added first.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
-    /// The number of transfers that are not finished, for each stage: waiting, running, or invalid
+    /// For each stage, the number of transfers that are not finished: waiting, running, or invalid
     /// and not yet reported.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// True for each stage whose queue is full. Such a stage accepts no values, so the previous
-    /// stage may have to wait.
+    /// For each stage, true if it has too many waiting transfers. Such a stage accepts no values,
+    /// so the previous stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first input URL that the user wrote (and did not take from somebody else's
-    /// list).
+    /// The origin of the first input URL that the user wrote; `None` if there was none yet. URLs
+    /// from a list that somebody else wrote do not count.
     first_origin: Option<Origin>,
-    /// The origin of the previous URL, since the next URL probably has the same origin.
+    /// The origin of the previous input URL; `None` before the first. It makes parsing faster,
+    /// since the next URL probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of transfers, for each stage, that wait to be tried again and have released their
+    /// For each stage, the number of transfers that wait to be tried again and have released their
     /// host slot (the permit for one transfer to a host).
     retrying: Vec<usize>,
-    /// The maximum number of transfers in `retrying`, which limits the memory for transfers that
-    /// wait to be tried again.
+    /// The maximum total of `retrying`. It limits the memory for transfers that wait to be tried
+    /// again.
     max_retrying: usize,
-    /// The number of waiting transfers above which a stage accepts no more values.
+    /// The number of waiting transfers from which on a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which the limit on concurrent transfers has allowed another transfer, while
-    /// the rules for each host allow none of the waiting transfers.
+    /// The time since which the total limit on concurrent transfers has allowed another transfer,
+    /// while the limits for each host allowed none of the waiting transfers. `None` if that is not
+    /// the case.
     held_since: Option<Instant>,
-    /// The number of bytes of memory that the requests of the new jobs in the queue take.
+    /// The number of bytes of memory that the requests of the waiting new jobs take.
     kept: usize,
-    /// The URLs that repeated stages have already queued; `None` without repeated stages.
+    /// The URLs that repeated stages ([`FleetStage::depth`]) have already queued; `None` without
+    /// repeated stages.
     known_urls: Option<KnownUrls>,
 }
 
-/// The windows (output queues) and the settings of a fleet's stages, for use by the dispatcher.
+/// The output windows (ordered output queues) and the settings of a fleet's stages, for use by the
+/// dispatcher.
 pub(super) struct DispatcherStages<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
@@ -177,19 +183,21 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a new transfer. The transfer with the lowest priority starts first.
-    /// Later stages have lower priorities than earlier stages.
+    /// Returns the priority of a new transfer, a number. The transfer with the lowest number starts
+    /// first. Transfers of later stages have lower numbers than those of earlier stages. `slot` is
+    /// the transfer's place in the output order of its stage.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         self.retry_priority(stage, slot) | NEW_TRANSFER_BIT
     }
 
-    /// Returns the priority of a transfer that waits to be tried again. The transfer starts before
-    /// all new transfers of its stage.
+    /// Returns the priority of a transfer that waits to be tried again. The number is lower than
+    /// that of any new transfer of the same stage, so the transfer starts earlier.
     fn retry_priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a job to the queue, or to the list of invalid jobs.
+    /// Adds a job (a transfer with its report data) to the queue, or to the list of invalid jobs,
+    /// which only have to be reported.
     fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<DispatchedJob>, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
@@ -211,14 +219,14 @@ impl Dispatcher {
         }
     }
 
-    /// Returns true if a stage accepts more values.
+    /// Returns true if a stage accepts more values of the previous stage.
     pub(super) fn accepts_values(&self, stage: usize) -> bool {
         let state = self.lock();
         !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
-    /// Fills the queue up to `target` transfers, from the input or from the values that a stage
-    /// passes on only at its end.
+    /// Fills the queue with new transfers until `target` are waiting. They come from earlier runs
+    /// of the program, from the values that a stage passes on only at its end, or from the input.
     ///
     /// # Errors
     /// A value cannot be read back from disk.
@@ -268,7 +276,7 @@ impl Dispatcher {
     }
 
     /// Adds a transfer to the first stage, made from an item of the input. An item that cannot be
-    /// requested becomes an invalid job.
+    /// requested becomes an invalid job, which is only reported.
     fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
         let slot = view.windows[0].reserve_slot();
         let mut item = item.unwrap_or_else(FleetItem::failed);
@@ -306,7 +314,7 @@ impl Dispatcher {
     }
 
     /// Returns the next job that may start, and the host slot (a permit for one transfer to a host)
-    /// that it uses.
+    /// that it uses. Returns `None` if no job may start now.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
@@ -336,8 +344,9 @@ impl Dispatcher {
         }
     }
 
-    /// Returns another job for a host slot (a permit for one transfer to a host) that a finished
-    /// transfer has released. Releases the slot if there is no such job.
+    /// Returns another job to the same host for a host slot (a permit for one transfer to a host)
+    /// that a finished transfer has held. If there is no such job, releases the slot and returns
+    /// `None`.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
@@ -364,9 +373,10 @@ impl Dispatcher {
         Ok(Some(state.start_job(waiting)))
     }
 
-    /// Puts a job back into the queue until the time `until`, when it is tried again. The caller
-    /// must then release the job's host slot (the permit for one transfer to its host). Returns
-    /// false if too many jobs are waiting already; the job then keeps its host slot.
+    /// Puts a job back into the queue. It is tried again from the time `until` on. `key` is its key
+    /// among the jobs in progress, and `slot` its host slot (the permit for one transfer to its
+    /// host). The caller must then release the host slot. Returns false, and does nothing, if too
+    /// many jobs wait already. The job then keeps its host slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -383,7 +393,8 @@ impl Dispatcher {
         is_added
     }
 
-    /// Removes from the queue a job that waits to be tried again.
+    /// Removes a job that waits to be tried again from the queue. `key` is its key among the jobs
+    /// in progress.
     pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
         let FleetJob { stage, slot, .. } = state.running[key].job;
@@ -392,16 +403,16 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the time when the start rate limits allow the retry of a transfer that has kept its
-    /// host slot (the permit for one transfer to the host) during the pause. If they allow the
-    /// retry now, counts it as a start and returns `None`.
+    /// Returns the time when the limits on the start rate allow the retry of a transfer. The
+    /// transfer has kept its host slot (the permit for one transfer to the host) during the pause.
+    /// If the limits allow the retry now, counts it as a start and returns `None`.
     pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start a transfer. The permission also names the transfer, if any,
-    /// that may start beyond the limits on concurrent transfers. Returns `None` if the queue is
-    /// empty, or if the [`progress_rule`](super::progress_rule) lets no transfer start.
+    /// Returns the permission to start transfers: which ones, and the one transfer, if any, that
+    /// may start beyond the limits on concurrent transfers. Returns `None` if the queue is empty,
+    /// or if the [`progress_rule`](super::progress_rule) lets no transfer start.
     fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -423,8 +434,8 @@ impl Dispatcher {
     }
 
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then; with a
-    /// time, the workers would wake up again and again in vain.
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then.
+    /// Otherwise, the workers would wake up repeatedly without need.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = time_conversions::to_monotonic_time(now);
@@ -438,19 +449,20 @@ impl Dispatcher {
         [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
-    /// Removes and returns an invalid job, so that it is reported as failed. Returns `None` if no
-    /// invalid job is waiting.
+    /// Removes and returns an invalid job, which the caller reports as failed. Returns `None` if
+    /// there is none.
     pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
         self.lock().invalid.pop_front()
     }
 
-    /// Releases a host slot: the permit of a finished transfer for its host.
+    /// Releases a host slot (the permit for one transfer to a host), because its transfer is
+    /// finished.
     pub(super) fn release_host_slot(&self, host: HostId) {
         self.lock().queue.on_job_end(host);
     }
 
-    /// Returns true if this stage and all stages before it have no unfinished transfers and will
-    /// get no more.
+    /// Returns true if this stage and all stages before it have finished all their transfers and
+    /// will get no more.
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
@@ -461,7 +473,7 @@ impl Dispatcher {
 }
 
 impl DispatchState {
-    /// Records the URL of a transfer of a repeated stage, so that the stage does not fetch it
+    /// Records the URL of a transfer of a repeated stage, so that a repetition does not fetch it
     /// again.
     fn remember_url(&self, stage: &FleetStage, target: &Target) {
         if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
@@ -496,9 +508,9 @@ impl DispatchState {
         }
     }
 
-    /// Records that no transfer may start. Returns the time at which the dispatcher reads further
-    /// items from the input, since a transfer later in the input may be able to start. Returns
-    /// `None` if it reads no further items.
+    /// Records that none of the waiting transfers may start. Returns the time from which the
+    /// dispatcher may read further items of the input, since a later one may be able to start.
+    /// Returns `None` if it must not read further.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.held_since = None;
@@ -530,17 +542,17 @@ impl DispatchState {
         NewJobOrRetry::New(TransferInputs { key, stage, slot, order, destination, target, value, request, listing })
     }
 
-    /// Returns the URL of a job in progress.
+    /// Returns the URL of the job in progress with this key.
     pub(super) fn url_of_running(&self, key: usize) -> String {
         self.running[key].job.url.clone()
     }
 
-    /// Removes a finished job from the jobs in progress, and returns it.
+    /// Removes and returns the finished job with this key from the jobs in progress.
     pub(super) fn remove_running(&mut self, key: usize) -> Box<DispatchedJob> {
         self.running.remove(key)
     }
 
-    /// Records that a job of this stage has been reported, and that its slot in the stage's output
+    /// Records that a job of this stage has been reported, and that its place in the stage's output
     /// queue is finished.
     pub(super) fn on_job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
@@ -554,8 +566,8 @@ impl DispatchState {
         &mut self.queue
     }
 
-    /// Returns the origin of the first URL. The user has given that URL, so its origin may also
-    /// receive the credentials of a later stage.
+    /// Returns the origin of the first URL that the user wrote. Only this origin may receive the
+    /// credentials of later stages. `None` if there is no such URL yet.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
     }
@@ -575,7 +587,7 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
 }
 
-/// Returns a target for a job whose URL is invalid. The target appears only in reports.
+/// Returns a placeholder for the target of a job whose URL is invalid. It appears only in reports.
 fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

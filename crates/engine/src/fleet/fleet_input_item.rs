@@ -22,7 +22,8 @@ use super::reported_job_and_destination::BodyDestination;
 use crate::Error;
 use crate::request::{RequestOptions, RequestOverrides};
 
-/// A URL, the destination of its body, and the settings of its request.
+/// An item of a fleet's input: a URL, the destination of its body, and the settings of its request.
+/// A fleet runs many transfers in parallel.
 #[derive(Debug)]
 pub struct FleetItem {
     /// The URL, as the user wrote it.
@@ -32,24 +33,26 @@ pub struct FleetItem {
     /// The settings of this request that differ from the settings of the first stage. Default: no
     /// difference.
     pub request: Option<Box<PerItemRequestOptions>>,
-    /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
+    /// The identifier of the item, as JSON text. Reports about the transfer contain it unchanged.
+    /// Default: none.
     pub id: Option<Box<str>>,
-    /// A value of the caller, which is passed to the reports about the transfer. Default: none.
+    /// A value of the caller. [`FleetJob::context`](super::FleetJob::context) passes it to the
+    /// reports about the transfer. Default: none.
     pub context: Option<ItemUserData>,
-    /// True if the user wrote the origin of the URL. The first origin that the user wrote may also
-    /// receive the credentials of later stages. False for a URL from a list that somebody else
-    /// wrote. Default: true.
+    /// True if the user wrote the origin of the URL. False for a URL from a list that somebody else
+    /// wrote. The first origin that the user wrote may also receive the credentials of later
+    /// stages. Default: true.
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)). It must be
-    /// greater than the numbers of earlier items. The items of a list can thus keep their numbers
+    /// greater than the numbers of earlier items. With it, the items of a list keep their numbers
     /// even if some items are left out. Default: one more than the number of the previous item.
     pub number: Option<u64>,
-    /// The error because of which this item cannot be requested. The item is then reported as a
+    /// An error because of which this item cannot be requested. The item is then reported as a
     /// failed transfer. Default: none.
     pub error: Option<Error>,
-    /// The destinations of the pages after the first page, if the first stage has listings
-    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the
-    /// fleet.
+    /// The destinations of the second and later pages, if the first stage fetches paginated
+    /// listings ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of
+    /// the fleet.
     pub later_pages: Option<Arc<dyn ListingPageDestination>>,
 }
 
@@ -77,7 +80,8 @@ impl FleetItem {
         Self { error: Some(error), ..Self::new(url, BodyDestination::Output) }
     }
 
-    /// Returns the number of bytes in memory that the item's texts and content take.
+    /// Returns the number of bytes of memory that the texts and the request content of the item
+    /// take.
     pub(super) fn kept_bytes(&self) -> usize {
         let request = self.request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
         self.url.len() + self.id.as_deref().map_or(0, str::len) + request
@@ -95,14 +99,15 @@ pub struct PerItemRequestOptions {
 }
 
 impl PerItemRequestOptions {
-    /// Returns a copy without credentials, for a URL that comes from a page.
+    /// Returns a copy without credentials, for a URL that comes from a page and not from the user.
     pub(super) fn without_secrets(&self) -> Self {
         let mut overrides = self.overrides.clone();
         overrides.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
         Self { options: self.options.as_ref().map(|options| Arc::new(options.without_secrets())), overrides }
     }
 
-    /// Returns the number of bytes in memory that only this request uses.
+    /// Returns the number of bytes of memory that are used only by this request, and not shared
+    /// with other requests.
     pub(super) fn kept_bytes(&self) -> usize {
         let fields = self.overrides.fields.iter().map(|(name, value)| name.len() + value.len());
         let body = self.overrides.body.as_ref().and_then(|body| body.bytes());
@@ -115,7 +120,7 @@ impl PerItemRequestOptions {
 pub struct ItemUserData(Arc<dyn Any + Send + Sync>);
 
 impl ItemUserData {
-    /// Makes the context of an item. Several items may share the value.
+    /// Makes the user data of an item. Several items may share the value.
     pub fn new<T: Send + Sync + 'static>(value: Arc<T>) -> Self {
         Self(value)
     }

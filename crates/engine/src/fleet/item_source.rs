@@ -11,11 +11,11 @@ use super::fleet_input_item::FleetItem;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked};
 
-/// An iterator over the items of a fleet. An item that cannot be read is an `Err`, and is reported
-/// as a failed transfer.
+/// An iterator over the input items of a fleet. An `Err` is an item that cannot be read. It is
+/// reported as a failed transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
-/// The result of [`ItemSource::next_item`], which does not wait.
+/// The result of asking an [`ItemSource`] for its next item, without waiting.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a job")]
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
@@ -24,7 +24,7 @@ pub(super) enum NextItem {
     End,
 }
 
-/// A source of items that does not block.
+/// A source of input items that never blocks.
 pub(super) trait ItemSource: Send {
     fn next_item(&mut self) -> NextItem;
 }
@@ -38,14 +38,15 @@ impl ItemSource for ImmediateItemSource {
     }
 }
 
-/// The maximum number of items that the reading thread reads ahead of the fleet.
+/// The maximum number of items that the reading thread may read before the fleet has taken them.
 const MAX_ITEMS_AHEAD: usize = 512;
 
-/// The maximum size in bytes of the items that are read ahead. Beyond this size, the reading thread
-/// waits for the fleet. One line of a list can contain a whole request body.
+/// The maximum total size in bytes of the items that are read ahead. When it is reached, the
+/// reading thread waits for the fleet. It is needed because one line of a list can contain a whole
+/// request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
-/// A source whose iterator may block. A separate thread reads it.
+/// A source whose iterator may block. A separate thread reads the iterator ahead.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
     ahead: Arc<ReadAheadByteLimiter>,
@@ -81,7 +82,7 @@ fn kept_bytes(item: &Result<FleetItem>) -> usize {
     item.as_ref().map_or(0, FleetItem::kept_bytes)
 }
 
-/// The callback that wakes the fleet when the source has an item. `None` before the fleet has set
+/// The callback that wakes the fleet when the source has an item. It is `None` until the fleet sets
 /// it.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 

@@ -6,7 +6,7 @@ use crate::extraction::{Distinct, DistinctResult};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// A set of URLs that all repetitions of a stage share.
+/// A set of the URLs that are already queued, shared by all repetitions of a stage.
 #[derive(Clone)]
 pub(super) struct KnownUrls {
     urls: Arc<Mutex<Distinct>>,

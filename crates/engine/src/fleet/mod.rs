@@ -77,59 +77,61 @@ use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 
 /// A stage of a fleet: the settings of its requests, and the query for the values that it extracts
-/// from its pages.
+/// from its pages. Each later stage makes its requests from the values of the previous stage.
 #[derive(Clone, Default)]
 pub struct FleetStage {
     /// The options with which the stage requests its pages.
     pub options: Arc<RequestOptions>,
-    /// The values that are extracted from pages. Without a query, a stage outputs the pages
-    /// themselves. Every stage except the last needs a query.
+    /// The query for the values to extract from the pages. Without a query, the stage outputs the
+    /// pages themselves. Every stage except the last needs a query.
     pub extract: Option<PageQuery>,
-    /// The input of regular expressions: the page's text or its bytes. Other queries always use
-    /// text. Default: text.
+    /// The input in which regular expressions are searched: the page's text, converted to UTF-8, or
+    /// its unchanged bytes. Other queries always use the text. Default: text.
     pub search_in: RegexInputKind,
     /// The template that makes a URL of this stage from a value of the previous stage. Every stage
     /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
-    /// The mapping from a value to the request options and the destination of the page that is
-    /// fetched for the value. Default: none.
+    /// The mapper that chooses the request options and the destination of the page that is fetched
+    /// for a value. Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
-    /// The pagination of the stage. Each URL of the stage is then the first page of a listing,
-    /// whose other pages are fetched one after the other. A page after the first receives the
-    /// credentials of the stage only if its origin is the origin of the first page. Default: none.
+    /// The settings for paginated listings. With them, each URL of the stage is the first page of a
+    /// listing, and the other pages are fetched one after the other. These pages receive the
+    /// stage's credentials only if they have the same origin as the first page. Default: none.
     pub pagination: Option<Arc<Pagination>>,
-    /// True to output each value only once. Values that feed another stage are always used only
-    /// once.
+    /// True to output each value only once. (Values from which another stage makes requests are
+    /// always used only once.) Default: false.
     pub unique: bool,
-    /// True to output the values in bytewise order.
+    /// True to output the values in bytewise order. Default: false.
     pub sort: bool,
-    /// The number of times that the stage is repeated on its own values. The values are then links:
-    /// each new link is output once, and is fetched in the next repetition. Only the last stage may
-    /// be repeated. Default 0.
+    /// The number of times that the stage is repeated on its own values. The values must then be
+    /// links. Each new link is output once, and is fetched in the next repetition. Only the last
+    /// stage may be repeated. Default 0.
     pub depth: u32,
     /// True to output the URL of the page and a tab before each value. Only the last stage supports
     /// this. Default: false.
     pub with_url: bool,
-    /// The limits of records, if the stage outputs one record for each transfer
+    /// The settings of records: with them, the stage outputs one record for each transfer
     /// ([`TransferReporter::record`]) instead of the transfer's content. Only the last stage
     /// supports this. Default: none.
     pub records: Option<RecordOptions>,
 }
 
-/// Limits and settings of a [`Fleet`].
+/// Limits and settings of a [`Fleet`], which runs many transfers in parallel.
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
     /// Maximum number of concurrent transfers to one host. Transfers that share an HTTP/2
     /// connection do not count. Default: chosen between 6 and 50 by measurement
-    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined. The host is the host of the
-    /// given URL, even if the transfer is redirected. So a host to which many other hosts redirect
-    /// may get up to `parallel` connections. One more transfer may run if the fleet could not
-    /// continue without it.
+    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined.
+    ///
+    /// The host is the host of the given URL, even if the transfer is redirected. Therefore, a host
+    /// to which many other hosts redirect may get up to `parallel` connections. One more transfer
+    /// may run if the fleet could not continue without it.
     pub per_host: Option<usize>,
-    /// True to open a connection for each transfer even if no connection to its host is open yet.
-    /// By default, the transfers wait for the first connection, since HTTP/2 may let them share it.
+    /// True to open a new connection for each transfer while no connection to its host is open yet.
+    /// By default, the transfers wait for the first connection, since they may be able to share it
+    /// over HTTP/2.
     pub connects_at_once: bool,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
@@ -137,43 +139,43 @@ pub struct FleetOptions {
     /// Maximum number of threads. Default: the number of cores. Each thread is started only when it
     /// is needed.
     pub threads: Option<usize>,
-    /// Maximum number of bytes in memory for bodies that wait for their turn in the output, for
-    /// values to be sorted, and for content decoders. Default 64 MiB.
+    /// Maximum number of bytes of memory for three purposes together: bodies that wait for their
+    /// turn in the output, values to be sorted, and content decoders. Default 64 MiB.
     pub max_memory: u64,
-    /// True to output each body when it is complete. False to output bodies in the order of the
-    /// input.
+    /// True to output each body as soon as it is complete. False to output bodies in the order of
+    /// the input. Default: false.
     pub unordered: bool,
-    /// True to stop at the first failed transfer.
+    /// True to stop the fleet at the first failed transfer. Default: false.
     pub fail_early: bool,
     /// The maximum rate at which transfers start, shared by all stages. A retry counts, a redirect
     /// does not. Default: no limit.
     pub start_rate: Option<StartRate>,
-    /// The maximum rate at which transfers to one host start. The host is the host of the given
+    /// The maximum rate at which transfers to each host start. The host is the host of the given
     /// URL. Default: no limit.
     pub host_start_rate: Option<HostStartRate>,
-    /// The limit on bytes per second for all transfers together. A transfer whose request has a
-    /// total limit is not included. Default: no limit.
+    /// The limit on bytes per second for all transfers together. The bytes of a transfer whose
+    /// request has its own total limit do not count. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
-    /// The stall timeout: a transfer fails when none of its bytes moves for this time. A stall
-    /// timeout of the request takes precedence. Default: none.
+    /// The stall timeout: a transfer fails if no byte of it is sent or received for this time. A
+    /// stall timeout of the request takes precedence. Default: none.
     pub stall: Option<StallLimit>,
-    /// A callback that is called about 20 times a second, and returns true to stop the fleet. The
-    /// fleet then outputs the values sorted so far, and fails with
+    /// A callback that is called about 20 times a second. If it returns true, the fleet stops. It
+    /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<InterruptCallback>,
-    /// The observer of the output. Default: none.
+    /// The observer that learns which output of the fleet has been written. Default: none.
     pub output_observer: Option<Arc<dyn OutputObserver>>,
-    /// The store for the values that the stages have extracted in this run and in earlier runs of
-    /// the program. The links of a stage that has a [`depth`](FleetStage::depth) are not stored.
-    /// Default: none.
+    /// A store for the values that the stages extract in this run of the program. It returns the
+    /// values of earlier runs, so that the fleet can resume. The links of a stage that has a
+    /// [`depth`](FleetStage::depth) are not stored. Default: none.
     pub stage_memory: Option<Arc<dyn StageValueStore>>,
-    /// The origin of the first URL, if an earlier run of the program has already fetched that URL.
-    /// This origin may also receive the credentials of later stages. Default: the origin of the
-    /// first item.
+    /// The origin of the first URL of the user, if an earlier run of the program has already
+    /// fetched that URL. This origin may also receive the credentials of later stages. Default: the
+    /// origin of the first item that the user wrote.
     pub first_origin: Option<Origin>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,
-    /// True to read the input in a separate thread, because reads may block.
+    /// True to read the input in a separate thread, because reads may block. Default: false.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
     /// temporary files.
@@ -206,16 +208,17 @@ impl Default for FleetOptions {
     }
 }
 
-/// The receiver of reports about finished transfers. Any worker thread may call it, in any order of
-/// the transfers.
+/// The receiver of reports about finished transfers. Any worker thread may call it. Reports may
+/// come in any order.
 pub trait TransferReporter: Send + Sync {
-    /// Reports a finished transfer. The returned bytes are output after the transfer's body.
+    /// Reports a finished transfer. Returns bytes to output after the transfer's body, or `None` to
+    /// add nothing to the output.
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
 
-    /// Reports a finished transfer of a stage that outputs records ([`FleetStage::records`]), and
-    /// returns the record. If no record can be made from the content, the method replaces the
-    /// result in `_outcome` by an error, so that the transfer counts as failed. Default: an empty
-    /// text.
+    /// Reports a finished transfer of a stage that outputs records ([`FleetStage::records`]).
+    /// Returns the text of the record. If no record can be made from the content, the method sets
+    /// the result in `_outcome` to an error, so that the transfer counts as failed. Default: an
+    /// empty text.
     fn record(
         &self,
         _job: &FleetJob,
@@ -224,8 +227,8 @@ pub trait TransferReporter: Send + Sync {
     ) -> WholeOrPiecewiseText {
         WholeOrPiecewiseText::Whole(Vec::new())
     }
-    /// Reports that a listing has ended after this page. `_url` is the final URL of the page.
-    /// Default: does nothing.
+    /// Reports that a paginated listing has ended after the page `_job`. `_url` is the final URL of
+    /// the page. Default: does nothing.
     fn listing_ended(&self, _job: &FleetJob, _url: &Target, _end: &ListingEnd) {}
 }
 
@@ -242,22 +245,22 @@ impl TransferReporter for NoReport {
 /// The summary of a finished fleet: the numbers of successful and failed transfers.
 #[derive(Debug, Default, Clone)]
 pub struct FleetSummary {
-    /// The number of transfers that succeeded.
+    /// The number of successful transfers.
     pub succeeded: u64,
     /// The number of transfers that failed.
     pub failed: u64,
-    /// The exit code of the failed transfer that comes first in the order of the input; 0 if no
-    /// transfer failed.
+    /// The exit code for the whole fleet: that of the failed transfer that comes first in the order
+    /// of the input; 0 if no transfer failed.
     pub exit_code: u8,
     /// The number of failures for each exit code, as pairs (code, number), in the order of the
     /// codes.
     pub causes: Vec<(u8, u64)>,
     /// The number of values that were not fetched because they are not http or https URLs, such as
-    /// `mailto:`. Only stages whose template is `{}` count them.
+    /// `mailto:`. Only values of stages whose template is `{}` count.
     pub skipped_values: u64,
 }
 
-/// A fleet that is ready to run: its stages and options.
+/// A fleet that is ready to run: stages and options. A fleet runs many transfers in parallel.
 pub struct Fleet {
     stages: Vec<FleetStage>,
     options: FleetOptions,
@@ -274,12 +277,12 @@ impl Fleet {
         Self { stages, options }
     }
 
-    /// Runs the fleet to its end. The calling thread is the first worker.
+    /// Runs the fleet to its end. The calling thread takes part in the work.
     ///
     /// # Errors
     /// The fleet as a whole cannot continue, for example because the output cannot be written, or
-    /// because the disk for temporary values is full. A failed transfer is not an error of this
-    /// function: it is counted and reported.
+    /// because the disk for temporary values is full. A failed transfer is no error of this
+    /// function. It is counted and reported.
     pub fn run(
         self,
         client: &Client,
@@ -307,7 +310,7 @@ impl Fleet {
     }
 }
 
-/// Adds the repetitions of the last stage to the list of stages.
+/// Appends the repetitions of the last stage ([`FleetStage::depth`]) to the list of stages.
 fn repeated(mut stages: Vec<FleetStage>) -> Vec<FleetStage> {
     let Some(last) = stages.last().filter(|last| last.depth > 0) else { return stages };
     let template = UrlTemplate::parse("{}").expect("the template is valid");

@@ -13,7 +13,8 @@ use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::sink::file::FileSink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
-/// A sink that puts a transfer's body into its slot of the stage's output window.
+/// A sink that puts a transfer's body into its slot of the stage's output window (an ordered queue
+/// of bodies).
 pub(super) struct OrderedWindowSink {
     window: Arc<OrderedWindow>,
     slot: u64,
@@ -71,8 +72,8 @@ impl Sink for OrderedWindowSink {
     }
 }
 
-/// A sink that writes a page to a file, and puts the values extracted from the page into the output
-/// window of its stage.
+/// A sink that writes a page to a file, and puts the values extracted from it into the output
+/// window of its stage (an ordered queue).
 pub(super) struct PageFileAndValuesSink {
     values: OrderedWindowSink,
     file: FileSink,

@@ -11,16 +11,17 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An observer of the output of a fleet ([`FleetOptions::output_observer`](super::FleetOptions)).
-/// Workers call the methods while they hold a lock of the fleet, so a method must not wait for the
-/// fleet.
+/// Worker threads call the methods while they hold a lock of the fleet. Therefore, a method must
+/// not wait for the fleet.
 pub trait OutputObserver: Send + Sync {
     /// Reports that all output of a transfer has been passed on: its body, its values and the text
-    /// of its report. `stage` and `number` identify its [`FleetJob`](super::FleetJob). `end` is the
-    /// number of bytes that the fleet has passed to its output so far. Some of them may still be in
-    /// the output's buffer.
+    /// of its report. `stage` and `number` are those of its [`FleetJob`](super::FleetJob). `end` is
+    /// the number of bytes that the fleet has passed to its output so far. Some of them may still
+    /// be in the output's buffer.
     fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64);
 
-    /// Reports that the first `end` bytes of the output have been written to its descriptor.
+    /// Reports that the first `end` bytes of the fleet's output have been written to the output's
+    /// descriptor.
     fn on_written(&self, end: u64);
 }
 
@@ -30,7 +31,8 @@ impl fmt::Debug for dyn OutputObserver {
     }
 }
 
-/// The progress of the output of a fleet. The output windows of all stages share this value.
+/// The numbers of output bytes of a fleet that were passed on and written. The output windows of
+/// all stages share this value.
 #[derive(Debug, Default)]
 pub(super) struct FleetOutputProgress {
     passed: AtomicU64,
@@ -38,8 +40,8 @@ pub(super) struct FleetOutputProgress {
 }
 
 impl FleetOutputProgress {
-    /// Sets the number of bytes that were passed to the output, and the number of bytes that were
-    /// written to its descriptor.
+    /// Sets the total number of bytes that were passed to the output, and the number of these bytes
+    /// that were written to its descriptor.
     pub(super) fn set(&self, passed: u64, written: u64) {
         self.passed.store(passed, Ordering::Relaxed);
         self.written.store(written, Ordering::Relaxed);

@@ -7,8 +7,8 @@ use haul_policy::target::Target;
 use super::reported_job_and_destination::BodyDestination;
 use crate::Result;
 
-/// Chooses the destinations for the pages of one listing
-/// ([`FleetStage::pagination`](super::FleetStage::pagination)), except for the first page.
+/// A function that chooses the destinations for the second and later pages of one paginated listing
+/// ([`FleetStage::pagination`](super::FleetStage::pagination)).
 pub trait ListingPageDestination: Send + Sync {
     /// Returns the destination of a page. `page` is its number, from 2, and `target` its URL. The
     /// method is called once for each page, in page order.

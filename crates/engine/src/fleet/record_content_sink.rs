@@ -29,11 +29,11 @@ use crate::sink::memory::MemorySink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
-/// The limits and the contents of the records that a stage outputs, one for each transfer.
+/// The limits and the contents of the records of a stage. A record describes one transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// The maximum size of a record's content in bytes: of its body, or of its values. A transfer
-    /// with more content fails with [`ErrorKind::TooLarge`].
+    /// The maximum size in bytes of a record's content, i.e. of the transfer's body or values. A
+    /// transfer with more content fails with [`ErrorKind::TooLarge`].
     pub max_content: u64,
     /// True to keep the body. False to discard it, so that records contain only the facts about the
     /// transfer and the extracted values.
@@ -43,27 +43,28 @@ pub struct RecordOptions {
     pub file_checksum: Option<HashAlgorithm>,
 }
 
-/// The content of a finished transfer.
+/// The content that a finished transfer has delivered, for its record.
 #[derive(Debug, Default)]
 pub struct FinishedTransferContent {
-    /// The received bytes of the body. Empty if the body was discarded, written to a file, or
-    /// searched for values.
+    /// The received bytes of the body. They are empty if the body was discarded, written to a file,
+    /// or searched for values.
     pub body: Vec<u8>,
     /// The values that were extracted from the body.
     pub values: ExtractedValues,
     /// The checksum of the regular file to which the body was written. `None` if there is no such
     /// file, if it cannot be read, or if [`RecordOptions::file_checksum`] is `None`.
     pub file_checksum: Option<Vec<u8>>,
-    /// True if the transfer delivered the whole body. This is possible even for a failed transfer,
+    /// True if the transfer delivered the whole body. This can be true for a failed transfer, too,
     /// if it failed because of its status.
     pub is_complete: bool,
 }
 
-/// The text of a transfer's record, as a whole, in pieces or as lines.
+/// The text of a transfer's record: the whole text, pieces that are made during the output, or
+/// lines.
 pub enum WholeOrPiecewiseText {
-    /// The whole text of the record, or an empty vector to output nothing.
+    /// The whole text of the record. If it is empty, nothing is output.
     Whole(Vec<u8>),
-    /// The text of a record that is produced piece by piece while it is output.
+    /// The text of the record in pieces, which are made while the text is output.
     Pieces(RecordTextIterator),
     /// The lines of the record without their line feeds. They can be sorted, and repeated lines can
     /// be dropped.
@@ -84,19 +85,20 @@ impl fmt::Debug for RecordTextIterator {
     }
 }
 
-/// A sink that keeps the content of one transfer in memory. In a fleet, this memory is taken from
-/// the budget of the stage's window.
+/// A sink that keeps the content of one transfer in memory, for its record. In a fleet, this memory
+/// counts towards the budget of the stage's output window.
 pub struct RecordContentSink {
     options: RecordOptions,
     body: MemorySink,
     values: ExtractedValues,
     is_complete: bool,
-    /// The file of a page whose values are extracted; `None` if the page is not stored.
+    /// The file to which the page is written while values are extracted from it; `None` if the page
+    /// is not stored.
     file: Option<FileSink>,
-    /// The window from whose budget the memory is taken, and the number of the slot. `None` for a
-    /// single transfer.
+    /// The output window (ordered queue) whose budget the memory counts towards, and the number of
+    /// the transfer's slot in it. `None` outside of a fleet.
     place: Option<(Arc<OrderedWindow>, u64)>,
-    /// The number of bytes that this sink has taken from the window's memory budget.
+    /// The number of bytes by which this sink has reduced the window's memory budget.
     counted: usize,
 }
 
@@ -121,8 +123,9 @@ impl RecordContentSink {
         }
     }
 
-    /// Makes a sink that takes its memory from the budget of a window. `slot` is the slot of the
-    /// transfer. `file` stores the page from which values are extracted.
+    /// Makes a sink for a transfer of a fleet. Its memory counts towards the budget of the output
+    /// window. `slot` is the number of the transfer's slot in the window. `file` is the file for
+    /// the page from which values are extracted.
     pub(super) fn in_window(
         options: RecordOptions,
         window: &Arc<OrderedWindow>,
@@ -132,8 +135,8 @@ impl RecordContentSink {
         Self { place: Some((Arc::clone(window), slot)), file, ..Self::new(options) }
     }
 
-    /// Returns an error if content of `size` bytes and `more` further bytes would be larger than
-    /// allowed.
+    /// Returns an error if the content would be larger than allowed with `more` further bytes.
+    /// `size` is its present size in bytes.
     fn check_size(&self, size: usize, more: u64) -> Result<()> {
         let most = self.options.max_content;
         if size as u64 + more <= most {
@@ -143,7 +146,7 @@ impl RecordContentSink {
         Err(Error::new(ErrorKind::TooLarge, message))
     }
 
-    /// Updates the number of bytes that are taken from the window's budget.
+    /// Makes the window's memory budget agree with the memory that the content takes now.
     fn count_memory(&mut self) {
         let Some((window, slot)) = &self.place else { return };
         let uses = self.body.capacity() + self.values.memory_size();

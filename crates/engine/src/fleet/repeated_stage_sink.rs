@@ -21,16 +21,16 @@ use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
+/// A sink for one repetition of a stage ([`FleetStage::depth`](super::FleetStage::depth)). It
+/// outputs each new URL, and keeps it for the next repetition.
 pub(super) struct LevelSink {
     known: KnownUrls,
-    /// The new URLs, each preceded by its index among all new URLs. `None` once the stage has
-    /// ended.
+    /// The new URLs, each preceded by its sequence number. `None` once the stage has ended.
     kept: Option<Sorter>,
     count: u64,
     output: Arc<OrderedWindow>,
-    /// True if the URLs are output in sorted order. `output` is then the window of the last stage,
-    /// which sorts them.
+    /// True if the URLs are output in sorted order. `output` is then the output window of the last
+    /// stage, which sorts them.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,
@@ -38,9 +38,9 @@ pub(super) struct LevelSink {
 }
 
 impl LevelSink {
-    /// Makes a sink that uses about `memory` bytes of memory, and stores further URLs in the
-    /// directory `dir`. `later` are the windows of the later stages, the last stage first. `next`
-    /// is the sink for all content other than URLs.
+    /// Makes a sink that uses about `memory` bytes of memory, and stores further URLs in files in
+    /// the directory `dir`. `later` are the output windows of the later stages, the last stage
+    /// first. `next` is the sink for all content other than URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

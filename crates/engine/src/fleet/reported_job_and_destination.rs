@@ -22,15 +22,17 @@ pub enum BodyDestination {
     },
 }
 
-/// A transfer of a fleet: what is fetched, and its position in the output order.
+/// A transfer of a fleet: what is fetched, and its position in the output order. Reports about the
+/// transfer contain it.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
     /// The URL, as the user gave it or as a stage made it.
     pub url: String,
     /// The number of the transfer within its stage, counted from 0.
     pub number: u64,
-    /// The position in the output order: the numbers of the transfers in earlier stages that led to
-    /// this transfer, followed by the transfer's own number.
+    /// The position in the output order. It consists of the numbers of the transfers in earlier
+    /// stages that led to this transfer, followed by the transfer's own number. For a page of a
+    /// paginated listing, the index of the page (from 0) comes last.
     pub order: Arc<[u64]>,
     /// The index of the transfer's stage, counted from 0.
     pub stage: usize,
@@ -44,9 +46,11 @@ pub struct FleetJob {
     /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions)
     /// sets one; otherwise `None`.
     pub method: Option<Cow<'static, str>>,
-    /// The [identifier](super::FleetItem::id) of the item from which the transfer comes.
+    /// The [identifier](super::FleetItem::id) of the input item from which the transfer comes;
+    /// `None` if it has none.
     pub id: Option<Box<str>>,
-    /// The [context](super::FleetItem::context) of the item from which the transfer comes.
+    /// The [context](super::FleetItem::context) of the input item from which the transfer comes;
+    /// `None` if it has none.
     pub context: Option<ItemUserData>,
     pub(super) slot: u64,
     /// The paginated listing to which the page belongs; `None` if the stage is not paginated.
@@ -54,9 +58,9 @@ pub struct FleetJob {
 }
 
 impl FleetJob {
-    /// Returns true if the transfer is a page of a listing
+    /// Returns true if the transfer is a page of a paginated listing
     /// ([`FleetStage::pagination`](super::FleetStage::pagination)). All pages of a listing have the
-    /// same number and the same position in the output order.
+    /// same [`number`](Self::number).
     #[must_use]
     pub fn is_page_of_listing(&self) -> bool {
         self.listing.is_some()

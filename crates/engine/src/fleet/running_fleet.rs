@@ -41,16 +41,16 @@ use crate::time_conversions;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of unused [`PageSearch`]es that are kept for later bodies, since each has its
-/// own buffers.
+/// The maximum number of unused [`PageSearch`] values that are kept for later bodies. Keeping them
+/// saves allocating their buffers anew.
 const MAX_SPARE_SEARCHES: usize = 64;
 
-/// A run of many transfers on worker threads. Workers ask it for their next transfer, as their
-/// [`Scheduler`].
+/// A run of a fleet: many transfers on several worker threads. As their [`Scheduler`], it gives the
+/// workers their transfers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// The options of each stage without credentials. They are used for URLs that come from pages,
-    /// not from the user.
+    /// For each stage, its options without credentials. They are used for URLs that come from
+    /// pages, not from the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
@@ -65,21 +65,22 @@ pub(super) struct FleetRun {
     heavy: bool,
     peers: Mutex<Vec<WorkerInboxAndLoad>>,
     searches: Vec<Mutex<Vec<PageSearch>>>,
-    /// The memory in bytes that the search of one page may use.
+    /// The number of bytes of memory that the search of one page may use.
     search_memory: u64,
-    /// The number of values that were skipped because they are not URLs to fetch.
+    /// The number of extracted values that were skipped because they are not URLs to fetch.
     skipped_values: Arc<AtomicU64>,
-    /// The cache of the open device files to which transfers write, such as `/dev/null`, so that
+    /// The cache of the open device files to which transfers write, such as `/dev/null`. With it,
     /// each is opened only once.
     devices: Arc<OpenDeviceCache>,
-    /// The transfers that wait to be tried again and have released their host slot.
+    /// The transfers that wait to be tried again and have released their host slot (the permit for
+    /// one transfer to a host).
     retries: Mutex<WaitingRetries>,
     checksums: ChecksumQueue,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
 
-/// The state of a worker that other workers examine.
+/// The inbox of a worker and the number of its transfers, which other workers look at.
 struct WorkerInboxAndLoad {
     inbox: Arc<WorkerInbox>,
     running: usize,
@@ -148,8 +149,8 @@ impl FleetRun {
         self.tally.lock().ignore_poison()
     }
 
-    /// Makes all workers look for transfers. This includes workers that are awake: such a worker
-    /// may have looked already and be about to sleep.
+    /// Makes all workers look for new transfers. Workers that are awake are notified, too: they may
+    /// have looked before, and be about to sleep.
     fn wake_workers(&self) {
         for peer in self.lock_peers().iter() {
             peer.inbox.send(WorkerMessage::CheckWork);
@@ -170,15 +171,16 @@ impl FleetRun {
         }
     }
 
-    /// Returns true if another worker sleeps, has fewer transfers than this worker, and should
-    /// therefore get the next transfer.
+    /// Returns true if another worker sleeps and has fewer transfers than this one. That worker
+    /// should get the next transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
         let peers = self.lock_peers();
         let mine = peers.get(worker).map_or(0, |peer| peer.running);
         peers.iter().any(|other| other.running < mine && other.inbox.is_asleep())
     }
 
-    /// Stops the fleet: no further transfer starts.
+    /// Stops the fleet, so that no further transfer starts. `fatal` is the error with which the
+    /// whole fleet fails; `None` without one.
     fn stop(&self, fatal: Option<Error>) {
         if let Some(error) = fatal {
             self.lock_tally().fatal.get_or_insert(error);
@@ -187,8 +189,8 @@ impl FleetRun {
         self.wake_workers();
     }
 
-    /// Returns the value of a success. If `outcome` is an error, stops the fleet and returns
-    /// `None`.
+    /// Returns the value in `outcome`. If it is an error, stops the fleet with this error and
+    /// returns `None`.
     fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
@@ -197,7 +199,8 @@ impl FleetRun {
         self.retries.lock().ignore_poison()
     }
 
-    /// Returns the transfer of a job that may start or continue, and counts it for its worker.
+    /// Returns the transfer of a job that may start or be tried again, and counts it for its
+    /// worker. Returns `None` if the transfer was to be tried again but has failed at its deadline.
     fn start_transfer(&self, worker: usize, job: NewJobOrRetry, host: HostId, now: Instant) -> Option<Box<Transfer>> {
         let transfer = match job {
             NewJobOrRetry::New(started) => self.new_transfer(started, host, now),

@@ -25,8 +25,8 @@ use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, Sorted
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// Makes the windows of all stages. The last window is made first, because each stage's sink needs
-/// the next stage's window.
+/// Makes the output windows (ordered queues) of all stages. The last window is made first, because
+/// the sink of each stage needs the next stage's window.
 pub(super) fn new_windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -92,9 +92,9 @@ pub(super) fn new_windows(
 /// The last sink of a fleet. It writes bodies or values to the output.
 pub(super) struct FleetOutputSink {
     output: DescriptorWriter,
-    /// True if the output is a terminal. Control characters are then removed from values.
+    /// True if the output is a terminal. Control characters in values are then escaped.
     is_terminal: bool,
-    /// The number of bytes that the output has received.
+    /// The number of bytes that were passed to the output so far.
     passed: u64,
     progress: Arc<FleetOutputProgress>,
 }
@@ -104,7 +104,8 @@ impl FleetOutputSink {
         Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
 
-    /// Reports how many bytes were passed to the output, and how many are written.
+    /// Stores how many bytes were passed to the output and how many of them are written, for the
+    /// observer.
     fn update_progress(&self) {
         // The buffer may also have bytes that the caller wrote before the run.
         self.progress.set(self.passed, self.passed.saturating_sub(self.output.waiting_bytes() as u64));
@@ -154,16 +155,19 @@ impl StageSink for FleetOutputSink {
     }
 }
 
-/// A sink that drops repeated values, or keeps all values until the end to sort them.
+/// A sink for a stage with the option `unique` or `sort`. It drops repeated values, or keeps all
+/// values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The URLs of all repetitions of a stage; used instead of `distinct`.
+    /// The URLs that all repetitions of a stage have passed on. It is used instead of `distinct`
+    /// for a repeated stage, and is `None` for other stages.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,
-    /// The store for the values, the index of the stage, and a flag that is true if the values of
-    /// the stage are output.
+    /// The store in which the values are recorded, the index of the stage, and a flag. The flag is
+    /// true if the values are output, and false if the next stage uses them. `None` if no values
+    /// are recorded.
     memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
 }
 
@@ -183,8 +187,9 @@ impl UniqueOrSortSink {
         }
     }
 
-    /// Makes the sink record the values of the stage, and drop the values that earlier runs of the
-    /// program have already passed on. `feeds` is true if the values feed the next stage.
+    /// Makes the sink record the values of the stage in the store `memory`, and drop the values
+    /// that earlier runs of the program have already passed on. `feeds` is true if the next stage
+    /// makes requests from the values.
     fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, StageValueStatus::Queued) } else { (stage, StageValueStatus::Printed) };
         if let Some(distinct) = &mut self.distinct {
@@ -207,7 +212,8 @@ impl UniqueOrSortSink {
         self
     }
 
-    /// Returns true if a value must be passed on immediately.
+    /// Returns true if a value is new and must be passed on immediately. Records the value if there
+    /// is a store.
     fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,
@@ -276,11 +282,12 @@ impl StageSink for UniqueOrSortSink {
     }
 }
 
-/// The values that a stage passes to the next stage only when it ends.
+/// The values that a stage passes to the next stage, or to the output, only when it ends.
 pub(super) enum StageEndValues {
     /// All values of a stage, in bytewise order.
     Sorted(SortedValues),
-    /// The values that did not fit into memory, in the order in which they were first seen.
+    /// The values that did not fit into memory and were kept on disk, in the order in which they
+    /// were first seen.
     Deferred(DistinctOverflowValues),
 }
 
@@ -293,10 +300,10 @@ impl StageEndValues {
     }
 }
 
-/// A sink that makes a transfer of the next stage from each value.
+/// A sink that makes a transfer of the next stage from each extracted value.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
-    /// The next stage, which the values feed.
+    /// The next stage, which makes requests from the values.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
     /// The index of the next stage.
@@ -304,8 +311,9 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes (heads and reports of pages) to the output of the next stage. There, they
-    /// follow the pages made from earlier values, and precede the pages made from later values.
+    /// Passes bytes, such as heads and reports of pages, to the output of the next stage. They are
+    /// output after the pages made from earlier values, and before the pages made from later
+    /// values.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();
@@ -329,9 +337,9 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { OutputReadiness::Free } else { OutputReadiness::Full })
     }
 
-    /// Returns true. Otherwise, a page of this stage would wait until the next stage has room, and
-    /// would meanwhile hold a connection that the next stage may need. The values extracted from a
-    /// page are small, so they can wait in memory.
+    /// Returns true, so that pages of this stage can end even if the next stage has no room.
+    /// Otherwise, a page would keep a connection that the next stage may need. The values extracted
+    /// from a page are small, so they can wait in memory.
     fn accepts_out_of_order(&self) -> bool {
         true
     }

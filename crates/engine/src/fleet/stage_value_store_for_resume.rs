@@ -15,25 +15,27 @@ use crate::Result;
 
 /// A store for the values of a fleet's stages
 /// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs
-/// of the program. Workers call the first four methods while they hold locks of the fleet, so these
-/// methods must not wait for the fleet.
+/// of the program. Worker threads call the methods whose names begin with `on_` while they hold
+/// locks of the fleet. Therefore, these methods must not wait for the fleet.
 pub trait StageValueStore: Send + Sync {
-    /// Records that a transfer was made from a new value. `number` is the number of the transfer.
-    /// `stage` is the index of the transfer's stage, which is not the first stage.
+    /// Records that a transfer of a later stage was queued for a new value. `stage` is the index of
+    /// that stage (at least 1), and `number` the transfer's number in it.
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
 
-    /// Records that the unfinished transfer with this number need not be fetched. `stage` is the
-    /// index of its stage, which is not the first.
+    /// Records that an unfinished transfer of an earlier run need not be fetched. `stage` is the
+    /// index of its stage (at least 1), and `number` the transfer's number in it.
     fn on_skipped(&self, stage: usize, number: u64);
 
-    /// Records a value that a stage stores now and passes on only when the stage ends.
+    /// Records a value that the stage with the index `stage` keeps now and passes on only when it
+    /// ends.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
-    /// Records a value that the last stage has output and must not output again.
+    /// Records a value that the last stage has output. The stage must not output it again. `stage`
+    /// is its index.
     fn on_printed(&self, stage: usize, value: &[u8]);
 
-    /// Passes the values that earlier runs of the program recorded for a stage to the callback
-    /// `value`, in the order in which they were recorded.
+    /// Calls `value` with each value of a certain kind that earlier runs of the program recorded
+    /// for a stage. The values come in the order in which they were recorded.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -45,11 +47,12 @@ pub trait StageValueStore: Send + Sync {
     ) -> Result<()>;
 
     /// Returns the transfers of a stage that earlier runs of the program queued and did not finish.
-    /// `stage` is not the first stage. If the program wants to request all pages again, returns the
-    /// finished transfers, too.
+    /// `stage` is its index (at least 1). If the program wants to request all pages again, returns
+    /// the finished transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
-    /// Returns the number of the first new transfer of a stage. `stage` is not the first stage.
+    /// Returns the number that the first new transfer of a stage gets. `stage` is its index (at
+    /// least 1).
     fn next_number(&self, stage: usize) -> u64;
 }
 
@@ -58,7 +61,8 @@ pub trait StageValueStore: Send + Sync {
 pub enum StageValueStatus {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
-    /// Values that a stage stores and passes on only when it ends ([`StageValueStore::on_kept`]).
+    /// Values that a stage kept in order to pass them on when it ends
+    /// ([`StageValueStore::on_kept`]).
     Kept,
     /// Values that the last stage has output ([`StageValueStore::on_printed`]).
     Printed,
@@ -79,9 +83,10 @@ pub trait UnfinishedTransferIterator: Send {
 pub struct EarlierQueuedTransfer {
     /// The number of the transfer within its stage.
     pub number: u64,
-    /// The value from which the transfer is made.
+    /// The extracted value from which the transfer's request is made.
     pub value: Vec<u8>,
-    /// Header fields to send in addition to the stage's fields, such as `If-None-Match`.
+    /// Header fields to send in addition to the fields of the stage's requests, such as
+    /// `If-None-Match`.
     pub fields: Vec<(String, Vec<u8>)>,
     /// True if the transfer may replace an existing file, because an earlier attempt of the same
     /// transfer wrote it.

@@ -31,8 +31,9 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start per interval, on average. If a start is less than 100 ms late,
-    /// the next start may follow earlier, so that the average rate is kept.
+    /// Makes a limit of one start per `interval`, on average. If a start comes less than 100 ms too
+    /// late, the next interval still begins at the time at which the start was allowed, so that the
+    /// average rate is kept.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }
@@ -50,7 +51,7 @@ impl StartRate {
         self.lock().record_start(time_conversions::to_monotonic_time(now), self.interval);
     }
 
-    /// Waits until a transfer may start, and records its start.
+    /// Blocks until a transfer may start, and records its start.
     pub fn wait(&self) {
         let mut schedule = self.lock();
         let now = Instant::now();
@@ -65,7 +66,7 @@ impl StartRate {
 }
 
 /// A maximum rate at which transfers to each host start. Clones share the limit, so that it can
-/// apply to several fleets together. The limit remembers at most 65,536 hosts.
+/// apply to several fleets together. It remembers the starts of at most 65,536 hosts.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -86,7 +87,8 @@ pub struct HostStartRate {
 }
 
 impl HostStartRate {
-    /// Makes a limit of one start per host and interval, on average, like [`StartRate::new`].
+    /// Makes a limit of one start for each host per `interval`, on average, like
+    /// [`StartRate::new`].
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }
@@ -105,7 +107,7 @@ impl HostStartRate {
         time_conversions::to_instant(self.lock().record_start(host, time_conversions::to_monotonic_time(now)))
     }
 
-    /// Waits until a transfer to this host may start, and records its start.
+    /// Blocks until a transfer to this host may start, and records its start.
     pub fn wait(&self, host: &Origin) {
         let now = Instant::now();
         let begins = self.wait_until(host, now).unwrap_or(now);
@@ -118,8 +120,8 @@ impl HostStartRate {
     }
 }
 
-/// The limits on the start of transfers: the rate for all hosts, the rate for each host, and the
-/// rate of received bytes.
+/// The limits on the start of transfers: the start rate of all transfers, the start rate for each
+/// host, and the total rate of bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartLimits {
     pub(crate) all: Option<StartRate>,
@@ -128,15 +130,15 @@ pub(crate) struct StartLimits {
 }
 
 impl StartLimits {
-    /// Returns the time when the limits for all hosts together allow a start. Returns `None` if
-    /// they allow a start now.
+    /// Returns the time when the limits that apply to all hosts together allow another start.
+    /// Returns `None` if they allow a start now.
     pub(crate) fn earliest_start(&self, now: Instant) -> Option<Instant> {
         let all = self.all.as_ref().and_then(|all| all.wait_until(now));
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
     }
 
-    /// Records a start. The queue then delays the jobs of the same host until the next start is
-    /// allowed.
+    /// Records a start of a transfer to `host`. Makes the queue delay the jobs of this host until
+    /// its next start is allowed.
     pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let Some(all) = &self.all {
             all.record_start(now);
@@ -147,8 +149,8 @@ impl StartLimits {
         }
     }
 
-    /// Makes the queue delay the jobs of a host until the rate for the host allows a start. Called
-    /// after a job for the host was added.
+    /// Makes the queue delay the jobs of a host until the start rate of the host allows a start.
+    /// Call this after a job for the host was added.
     pub(crate) fn on_push<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host))
             && let Some(next) = each_host.wait_until(origin, now)
@@ -157,9 +159,9 @@ impl StartLimits {
         }
     }
 
-    /// Returns the time when the limits allow the retry of a transfer that has kept its permit
-    /// (slot) for `host`. If they allow the retry now, records the retry as a start and returns
-    /// `None`.
+    /// Returns the time when the limits allow the retry of a transfer that has kept its host slot
+    /// (the permit for one transfer to `host`). If they allow it now, records the retry as a start
+    /// and returns `None`.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
         let on_host =
             self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));

@@ -6,24 +6,25 @@ use super::reported_job_and_destination::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 
-/// A mapping from an extracted value to the request for its page, and to the destination of the
-/// page. Each method is called once for each value.
+/// A mapping from an extracted value to the request for its page and to the page's destination.
+/// Each method except [`page_destination`](Self::page_destination) is called once for each value.
 pub trait ExtractedValueMapper: Send + Sync {
-    /// Returns the URL to fetch. `url` is the URL that the stage's template has made. By default,
-    /// returns `url`.
+    /// Returns the URL to fetch for a value. `url` is the URL that the stage's template has made
+    /// from the value. By default, returns `url`.
     fn url(&self, _value: &[u8], url: String) -> String {
         url
     }
 
-    /// Returns the destination of the page, or `None` if the page need not be fetched. The method
-    /// is called for the values in their order.
+    /// Returns the destination of the page of a value, or `None` if the page need not be fetched.
+    /// `target` is the page's URL. The method is called for the values in their order.
     ///
     /// # Errors
     /// The value cannot be used. Its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
-    /// Returns the destination of a later page of the listing that begins with the page of this
-    /// value. `_page` is the page's number, from 2, and `_target` its URL. Default: the output.
+    /// Returns the destination of a later page of a paginated listing whose first page is the page
+    /// of `_value`. `_page` is the page's number, from 2, and `_target` its URL. Default: the
+    /// output of the fleet.
     ///
     /// # Errors
     /// There is no destination for the page. The page counts as failed, and the listing ends.
@@ -31,9 +32,9 @@ pub trait ExtractedValueMapper: Send + Sync {
         Ok(BodyDestination::Output)
     }
 
-    /// Returns the options for the page's request, or `None` to use the stage's options. If the
-    /// target must not receive credentials, `_options` contains no credentials. By default, returns
-    /// `None`.
+    /// Returns the options for the request of a value's page, or `None` to use `_options`, the
+    /// options of the stage. If the target must not receive credentials, `_options` contains none.
+    /// By default, returns `None`.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

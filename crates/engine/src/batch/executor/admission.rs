@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-/// The admission of requests: decides which requests an executor may start. The executor reports to
-/// it which requests are in progress.
+/// The rules by which an executor starts requests. The executor reports to it which requests are in
+/// progress.
 pub(crate) trait AdmissionControl: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
 
-    /// Records the requests in progress.
+    /// Records which requests are in progress.
     fn set_in_progress(&self, requests: InProgressSummary);
 
-    /// Ends a round of the event loop: all events of the last wake-up were handled. Threads that
-    /// wait for results may be woken now. Returns the time at which this method must be called
-    /// again even without an event, if there is one.
+    /// Ends a round of the event loop, i.e. the handling of all events of one wake-up. Wakes
+    /// threads that wait for results, at once or later. Returns the time at which this method must
+    /// be called again if no event occurs before; `None` if no such call is needed.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -30,15 +30,16 @@ pub(crate) struct ExecutorLoad {
 /// which waiting requests may start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InProgressSummary {
-    /// The lowest id of all requests that are in progress and do not wait for a retry.
+    /// The lowest id of the requests in progress, not counting requests that wait for a retry.
+    /// `None` if there is no such request.
     pub(crate) first_running: Option<u64>,
-    /// The lowest id of all requests that wait to be tried again.
+    /// The lowest id of the requests that wait for a retry. `None` if there is no such request.
     pub(crate) first_retrying: Option<u64>,
-    /// The number of requests that wait to be tried again.
+    /// The number of requests that wait for a retry.
     pub(crate) retrying: usize,
 }
 
-/// The part of a request's wait before its start that counts towards the request's timeout.
+/// The part of a request's waiting time before its start that counts towards its timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitCountedInTimeout {
     /// The whole wait counts towards the timeout.
@@ -49,14 +50,15 @@ pub(crate) enum WaitCountedInTimeout {
     Pauses,
 }
 
-/// The rule by which requests may start; see [`AdmissionControl::rule`].
+/// The rule by which waiting requests may start; see [`AdmissionControl::rule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// The request with this id may start, regardless of the limits on concurrent requests. Another
-    /// request may start only if no request is running: a request that waits to be tried again or,
-    /// if there is none, any request.
+    /// The request with this id may start, regardless of the limits on concurrent requests. If it
+    /// is not the first one in the queue, no other request starts while any request is running. If
+    /// none is running, a request that waits for a retry may start. Without such a request, any
+    /// request may start.
     Only(u64),
     /// No request may start.
     None,

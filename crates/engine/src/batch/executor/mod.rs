@@ -54,7 +54,8 @@ const POOL_TIMED_OUT: &str = "no connection became free in time";
 /// was lost in a panic or because no thread could be started.
 pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) + Send>;
 
-/// The executor: runs single requests of a client or a batch on its thread.
+/// The executor, which runs single requests of a client or a batch on one thread. The thread runs
+/// an event loop.
 pub(crate) struct RequestExecutor {
     state: Mutex<RequestExecutorState>,
     workers: WorkerOptions,
@@ -65,12 +66,13 @@ pub(crate) struct RequestExecutor {
     decoders: Arc<DecoderMemory>,
 }
 
-/// Maximum number of bytes that all decoders together may use for their windows.
+/// The maximum number of bytes that the content decoders of all requests of an executor may use
+/// together for their windows (the decoded bytes kept for back references).
 const MAX_DECODER_MEMORY: u64 = 32 << 20;
 
 impl RequestExecutor {
-    /// Makes an executor for the asynchronous requests of a client. It runs at most `most` requests
-    /// at a time.
+    /// Makes an executor for the asynchronous requests of a client. `most` is the maximum number of
+    /// requests at a time, in total and for each host.
     pub(crate) fn for_client(most: usize) -> Arc<Self> {
         let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
         Self::new(&options, WaitCountedInTimeout::All, None)
@@ -116,8 +118,8 @@ impl RequestExecutor {
         self.state.lock().ignore_poison()
     }
 
-    /// Accepts a request. Calls `prepare` with the request's id, counted from 0. `prepare` returns
-    /// the request's sink and callback.
+    /// Accepts a request, and returns its id. Ids are counted from 0. Calls `prepare` with the id
+    /// to get the request's sink and the callback for its result.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,
@@ -161,7 +163,7 @@ impl RequestExecutor {
     }
 
     /// Cancels a request: drops its sink, and closes its connection if the request is in progress.
-    /// Returns `false` if the request has already finished.
+    /// The callback gets an error. Returns `false` if the request has already finished.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
         if let Some(job) = state.remove_from_queue(id) {
@@ -190,14 +192,15 @@ impl RequestExecutor {
     }
 
     /// Marks the executor as retired: its client was dropped, so there will be no further requests.
-    /// The thread ends once the requests in progress are finished.
+    /// The thread ends as soon as the requests in progress are finished.
     pub(crate) fn stop_after_running(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
     }
 
-    /// Closes the executor: aborts requests in progress and drops waiting requests, without
-    /// results. Returns the thread, if there is one, so that the caller can join it.
+    /// Closes the executor: aborts requests in progress and drops waiting requests. Their callbacks
+    /// are not called. Returns the thread, so that the caller can join it; `None` if there is no
+    /// thread.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -246,7 +249,8 @@ impl RequestExecutor {
         }
     }
 
-    /// Fails all requests, waiting and in progress, with this error.
+    /// Fails all requests of the executor with this error: those in the queue and those in
+    /// progress.
     fn fail_all(&self, error: &Error) {
         let mut state = self.lock();
         let waiting = state.take_all_waiting();
@@ -271,8 +275,9 @@ impl RequestExecutor {
         self.notify_results();
     }
 
-    /// Makes a new queue after an event loop has panicked, because the limits of the old queue
-    /// still count the requests that were in progress. Waiting requests keep their order.
+    /// Makes a new queue after an event loop has panicked, because the old queue still counts the
+    /// requests that were in progress. Adds the waiting requests to the new queue in the same
+    /// order.
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
@@ -285,7 +290,8 @@ impl RequestExecutor {
         }
     }
 
-    /// Notifies the program of results that were added outside the event loop.
+    /// Notifies the program of results that were added outside the event loop, for example by a
+    /// cancellation.
     fn notify_results(&self) {
         if let Some(admission) = &self.admission {
             admission.end_turn(ExecutorLoad::default(), Instant::now());
@@ -368,10 +374,11 @@ impl RequestExecutor {
 /// The waiting requests that may start.
 #[derive(Clone, Copy)]
 struct StartableRequests {
-    /// The request that may start regardless of the limits on concurrent requests.
+    /// The request that may start regardless of the limits on concurrent requests; `None` if there
+    /// is no such request.
     beyond_caps: Option<u64>,
-    /// Waiting requests whose id is lower than this id may start, within the limits on concurrent
-    /// requests.
+    /// The upper limit of ids: waiting requests with a lower id may start, within the limits on
+    /// concurrent requests. 0 means that none may start.
     below: u64,
 }
 

@@ -21,26 +21,29 @@ use crate::transfer::Transfer;
 pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
-    /// The deadlines of waiting requests, each with the id of its request. Only requests whose
-    /// timeout can expire before they start are included.
+    /// The deadlines of waiting requests, each with the id of its request. A request is included if
+    /// its timeout or its pool timeout can expire before it starts.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
     /// The requests in progress that wait to be tried again. They do not count towards the limits
     /// on concurrent requests.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
-    /// The transfers of the requests in `retrying`.
+    /// The transfers of the requests in `retrying`, with the deadlines at which they fail if they
+    /// still wait.
     pub(super) retries: WaitingRetries,
-    /// The maximum number of requests in `retrying`.
+    /// The maximum number of requests in `retrying`. A further request that is to be retried keeps
+    /// its place among the running requests.
     pub(super) max_retrying: usize,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<WorkerInbox>>,
-    /// True if a thread runs the event loop, or is about to.
+    /// True if a thread runs the event loop, or is about to run it.
     pub(super) has_worker: bool,
-    /// The thread that was started last, to be joined when the executor is closed.
+    /// The thread that was started last; `None` before the first start. It is joined when the
+    /// executor is closed.
     pub(super) thread: Option<JoinHandle<()>>,
     /// True if the event loop must end. Another event loop may be started later.
     pub(super) is_over: bool,
-    /// True if the executor is closed: no other event loop is started.
+    /// True if the executor is closed. No event loop is started any more.
     pub(super) is_closed: bool,
     /// True if the client was dropped. The event loop ends once the requests in progress are
     /// finished.
@@ -54,7 +57,7 @@ pub(super) struct WaitingRequest {
     pub(super) sink: Box<dyn Sink>,
     pub(super) done: OnDone,
     pub(super) since: Instant,
-    /// The request's deadline in [`RequestExecutorState::due`], if it has one.
+    /// The request's deadline in [`RequestExecutorState::due`]; `None` if it has none.
     pub(super) due: Option<Instant>,
 }
 
@@ -104,16 +107,16 @@ impl RequestExecutorState {
         Some(job)
     }
 
-    /// Removes and returns the transfer of a request that waits to be tried again. The request
-    /// counts as running from now on.
+    /// Removes and returns the transfer of a request that waits for a retry. The request counts as
+    /// running from now on. Returns `None` if no such request waits for a retry.
     pub(super) fn take_retry(&mut self, id: u64) -> Option<Box<Transfer>> {
         let transfer = self.retries.remove(id)?;
         self.running.extend(self.retrying.remove_entry(&id));
         Some(transfer)
     }
 
-    /// Delays all requests to a host for the time `pause`, because the server asked for it. From
-    /// now on, the timeouts of requests that wait for this host can expire.
+    /// Delays all requests to a host for the time `pause`, because the server asked for it.
+    /// Requests that wait for this host can now reach their timeouts before they start.
     pub(super) fn pause_host(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = time_conversions::add_saturating(now, pause);

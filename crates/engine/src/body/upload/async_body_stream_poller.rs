@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use super::one_shot::OneShotSource;
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of unsent bytes in the queue at which the task stops polling the stream.
+/// The size in bytes of the queue of unsent content at which the task stops polling the stream.
 const MAX_UNSENT: usize = 128 << 10;
 /// The maximum number of consecutive polls of a stream that is always ready. After that many polls,
 /// the task yields to other tasks of the program.
@@ -23,8 +23,9 @@ const MAX_POLLS_PER_TURN: usize = 32;
 /// The maximum number of bytes that one poll of the stream puts into the queue.
 const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
-/// The writing end of a [`ContentQueue`]. The task that awaits the response uses it to poll the
-/// stream and to put the stream's bytes into the queue. Dropping the feeder ends the content.
+/// The writing end of a [`ContentQueue`]. The program's task that awaits the response uses it to
+/// poll the stream of request content. The feeder puts the stream's bytes into the queue. Dropping
+/// it ends the content.
 pub(crate) struct StreamFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,
@@ -44,11 +45,12 @@ struct ContentQueueState {
     at: usize,
     bytes: usize,
     /// The end or the error of the stream; `None` before the stream has ended. The reader of the
-    /// queue gets it after all pieces in the queue.
+    /// queue gets it after it has read all pieces.
     end: Option<io::Result<()>>,
     /// True once the event loop that sends the request has asked for content.
     is_wanted: bool,
-    /// True if no more bytes come, because the [`StreamFeeder`] was dropped or the stream failed.
+    /// True if the writer of the queue is gone: the [`StreamFeeder`] was dropped, or the stream
+    /// failed. No more bytes come.
     is_left: bool,
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.
@@ -126,8 +128,8 @@ impl StreamFeeder {
         Self { once, feed_queue, buffer: Vec::new() }
     }
 
-    /// Polls the stream and queues its bytes, until the stream is pending or the queue is full.
-    /// Returns true if the stream has ended or the queue takes no more bytes.
+    /// Polls the stream and puts its bytes into the queue, until the stream is pending or the queue
+    /// is full. Returns true if no further call is needed: the stream has ended or failed.
     pub(crate) fn poll_stream(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..MAX_POLLS_PER_TURN {
             let mut held = self.feed_queue.lock();

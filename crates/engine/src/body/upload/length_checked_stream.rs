@@ -8,9 +8,9 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-/// A stream that fails if the inner stream is longer than announced. The piece that completes the
-/// length is returned only after the inner stream has ended. The inner stream is not polled after
-/// its end.
+/// A stream that fails if the inner stream is longer than announced. It returns the last announced
+/// byte only after the inner stream has ended, so that the excess is noticed before the content is
+/// complete. The inner stream is not polled after its end.
 pub(crate) struct LengthCheckedStream<S, B> {
     /// The inner stream; `None` once it has ended.
     stream: Option<Pin<Box<S>>>,

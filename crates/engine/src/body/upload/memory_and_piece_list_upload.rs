@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange};
 
-/// A read of content that takes at least this time counts as slow. If a slow read fills the buffer
-/// only partly, its bytes are sent before the next read.
+/// The time from which a read of content counts as slow. If a slow read does not fill the buffer,
+/// its bytes are sent at once, before the next read.
 const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.
@@ -54,14 +54,14 @@ pub(super) struct PieceUpload {
     pieces: Arc<[BodyPiece]>,
     /// The index in `pieces` of the piece that is being sent.
     at: usize,
-    /// The number of bytes of the current piece that were read for sending.
+    /// The number of bytes of the current piece that were read so far.
     done: u64,
-    /// The open reader of the current piece, if the piece needs one.
+    /// The open reader of the current piece. Pieces in memory need no reader.
     open: OpenPiece,
     waker: Option<Waker>,
 }
 
-/// The open reader of an upload's current piece, if the piece needs one.
+/// The open reader of an upload's current piece, or the absence of one.
 enum OpenPiece {
     /// No reader is open: the piece is in memory, or no byte of it was read yet.
     Nothing,
@@ -77,7 +77,7 @@ impl PieceUpload {
     }
 
     /// Returns true if the current piece is a [`RepeatableSource`](super::RepeatableSource) of
-    /// known length of which not all bytes were read yet.
+    /// known length that was not read to its end yet.
     fn is_amid_source(&self) -> bool {
         match &self.pieces[self.at] {
             BodyPiece::Source(source) => source.length.is_some_and(|length| self.done < length),
@@ -123,8 +123,9 @@ impl PieceUpload {
     }
 }
 
-/// Opens a reader of `piece`, which is not in memory. The reader skips the first `done` bytes,
-/// which were sent already.
+/// Opens a reader of `piece`, which is not in memory. A reader of a file skips the first `done`
+/// bytes, which were sent before. `waker` is woken when a read can continue; if it is `None`, reads
+/// may block.
 fn open_piece(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {

@@ -45,8 +45,8 @@ pub struct OneShotSource(Arc<OneShotShared>);
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
-    /// The queue through which the program's task passes the bytes of the stream; `None` if no task
-    /// polls the stream.
+    /// The queue through which the program's task passes the bytes of a stream to the event loop;
+    /// `None` if no such task polls the stream.
     feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
 
@@ -65,8 +65,8 @@ impl OneShotSource {
         Self::from_input(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
 
-    /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives from
-    /// the source, haul can still receive the response, and time limits apply.
+    /// Makes a source that reads from a file, which may be a pipe, a terminal or a socket. While no
+    /// data arrives from the file, haul can still receive the response, and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
@@ -142,14 +142,15 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Makes a reader of the content. If `waker` is given, a read returns `WouldBlock` instead of
-    /// waiting, and wakes `waker` when another read is worthwhile.
+    /// Makes a reader of the content of `once`. If `waker` is given, a read does not wait: it
+    /// returns `WouldBlock`, and `waker` is woken when bytes may have arrived. Otherwise a read
+    /// waits, unless the source is a pipe, a terminal or a socket.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }
 
-    /// Returns the descriptor to poll after `WouldBlock`. Returns `None` if the reader has a waker,
-    /// or if its source has no descriptor.
+    /// Returns the descriptor of the source's file. A caller without a waker polls it after
+    /// `WouldBlock`. Returns `None` if the source is not a file.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, _) => Some(file.as_fd()),
@@ -157,8 +158,9 @@ impl OneShotReader {
         }
     }
 
-    /// Returns the source's descriptor if this thread reads the source directly and a read may
-    /// wait. The caller may take bytes from the descriptor.
+    /// Returns the descriptor of a pipe, terminal or socket that this thread reads directly. The
+    /// caller may take bytes from it. Returns `None` if the source is of another kind, or if
+    /// another thread reads it.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {
@@ -303,9 +305,9 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &ReaderThreadSen
     }
 }
 
-/// The reading thread's end of the queue. It sends pieces of content to the event loop, and wakes
-/// the loop. When it is dropped, even by a panic of the reader, the loop is woken and finds the
-/// end.
+/// The reading thread's end of the queue of pieces. It sends pieces of content to the event loop,
+/// and wakes the loop. If it is dropped, even by a panic of the reader, the loop is woken and
+/// notices that no more pieces come.
 struct ReaderThreadSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,

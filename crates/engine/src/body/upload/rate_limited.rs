@@ -18,10 +18,10 @@ use super::BodyUpload;
 use crate::time_conversions;
 use crate::transfer::TotalRateLimit;
 
-/// The maximum duration of one sleep while a read waits for its rate limit.
+/// The maximum duration in which a waiting read sleeps without checking its deadline.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// An upload whose bytes are read no faster than a rate limit allows.
+/// An upload that reads its content no faster than a rate limit allows.
 pub(crate) struct RateLimitedUpload {
     upload: Box<dyn BodyUpload>,
     bucket: Option<TokenBucket>,
@@ -32,8 +32,8 @@ pub(crate) struct RateLimitedUpload {
 }
 
 impl RateLimitedUpload {
-    /// Makes an upload that sends at most this number of bytes a second. The total limit is shared
-    /// with other transfers. Reads fail after the deadline.
+    /// Makes an upload that sends at most `bytes_per_second` bytes a second. `total` is a further
+    /// limit, shared with other transfers. Reads fail after `deadline`. `None` means no limit.
     pub(crate) fn new(
         upload: Box<dyn BodyUpload>,
         bytes_per_second: Option<u64>,
@@ -45,9 +45,9 @@ impl RateLimitedUpload {
         Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns the number of bytes that may be read now, at least 1 and at most `want`. Without a
-    /// waker, waits until the rate limit allows a byte. With a waker, fails with `WouldBlock` if no
-    /// byte is allowed now.
+    /// Returns the number of bytes that may be read now, at least 1 and at most `want`. If the rate
+    /// limit allows no byte yet, waits until it does. If a waker was set, fails with `WouldBlock`
+    /// instead.
     fn allowed_bytes(&mut self, want: u64) -> io::Result<usize> {
         let mut turn = None;
         loop {
@@ -72,8 +72,8 @@ impl RateLimitedUpload {
         }
     }
 
-    /// Returns the number of bytes that the limit of this upload and the total limit allow now, at
-    /// most `want`. If they allow none, returns the time when they may allow some.
+    /// Returns the number of bytes, at most `want`, that the upload's own limit and the total limit
+    /// allow now. If they allow none, returns the time at which they may allow some, as an error.
     fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let own = match &mut self.bucket {
             Some(bucket) => match bucket.available(now) {

@@ -24,7 +24,8 @@ use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// Opens a connection for the transfer's next exchange.
+/// Opens a connection for the transfer's next exchange. If the process has no file descriptor left,
+/// closes an idle connection and tries again.
 pub(super) fn open_connection_for(
     client: &Client,
     transfer: &mut Transfer,
@@ -48,7 +49,8 @@ pub(super) fn open_connection_for(
     }
 }
 
-/// Opens a connection. Blocks this thread until the connection is open or has failed.
+/// Opens a connection for the transfer. Blocks this thread until the connection is open or has
+/// failed.
 fn open_connection(
     client: &Client,
     key: &Arc<ConnectionKey>,
@@ -107,8 +109,8 @@ fn open_connection(
     }
 }
 
-/// Resolves a host name, and waits for the result until `deadline`. Calls the interrupt hook during
-/// the wait.
+/// Resolves a host name, and waits for the result until `deadline`. Calls the interrupt callback
+/// during the wait.
 fn resolve(
     client: &Client,
     host: &str,
@@ -129,8 +131,8 @@ fn resolve(
 }
 
 /// Looks up the HTTPS records of an origin, and waits for them until `deadline`. Calls the
-/// interrupt hook during the wait. Sends the query to name servers even if the system's resolver
-/// looks up addresses, since the resolver has no function for HTTPS records.
+/// interrupt callback during the wait. The query goes to name servers directly, even if the
+/// system's resolver looks up addresses. The system's resolver has no function for HTTPS records.
 fn https_records(
     client: &Client,
     host: &str,

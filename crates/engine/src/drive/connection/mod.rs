@@ -48,17 +48,19 @@ use crate::net::pool::ConnectionKey;
 use crate::sink::TransferWaker;
 use crate::transfer::{Transfer, TransferStep};
 
-/// The method by which bytes are written to a sink that is a pipe.
+/// The method by which body bytes are written to a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeWriteMode {
-    /// The kernel moves bytes to the pipe. The driver waits until the pipe has room.
+    /// The kernel moves bytes to the pipe. The thread that runs the connection waits in `poll`
+    /// until the pipe has room.
     Awaited,
-    /// The sink writes the bytes, and blocks until the pipe has room, because the driver waits for
-    /// sockets only.
+    /// The sink writes the bytes, and blocks until the pipe has room. Event loops use this mode,
+    /// because they wait for sockets only.
     Written,
 }
 
-/// The result of a receive: whether more bytes may wait, or why receiving stopped.
+/// The result of one receive on a connection: whether more bytes may be available, or why receiving
+/// stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveStatus {
     /// No bytes were available.
@@ -69,33 +71,36 @@ pub enum ReceiveStatus {
     Interrupted,
     /// Bytes were received, and no more are available at present.
     Drained,
-    /// The sink has no room. Do not read before it wakes the driver.
+    /// The sink has no room. The connection must not be read before the sink calls its waker.
     Paused,
-    /// The transfer has reached its rate limit. Do not read before [`HttpConnection::resumes_at`].
+    /// The transfer has reached its rate limit. The connection must not be read before the time
+    /// [`HttpConnection::resumes_at`].
     Throttled,
-    /// The connection is closed. Its transfers were added to the finished transfers.
+    /// The connection is closed. Its transfers were added to the list `finished` of the caller.
     Closed,
 }
 
-/// The waker of a connection: sinks call it when they have room again, and content sources when
-/// they have more bytes.
+/// The waker of a connection. Sinks call it when they have room again, and sources of request
+/// content call it when they have more bytes.
 #[derive(Clone, Copy)]
 pub struct ConnectionWaker<'a> {
-    /// The waker of the driver. `None` if the sink itself blocks the driver's thread until it has
-    /// room.
+    /// The waker of the driver, i.e. of the event loop that runs the connection. `None` if the
+    /// thread runs a single transfer: sinks and content sources then block it.
     pub wake: Option<&'a Arc<dyn TransferWaker>>,
-    /// The number by which the driver identifies the connection.
+    /// The number by which the event loop identifies the connection.
     pub token: usize,
 }
 
 impl ConnectionWaker<'_> {
-    /// Returns true if a read of content may block, because the thread serves no other transfer.
+    /// Returns true if a read of request content may block, because the thread serves no other
+    /// transfer.
     fn may_block(&self) -> bool {
         self.wake.is_none()
     }
 
-    /// Registers the driver's waker with content that may have to wait. The content's source then
-    /// wakes the driver instead of blocking a thread that serves other transfers.
+    /// Registers this waker with request content that may have to wait for its source. The source
+    /// then wakes the event loop instead of blocking the thread, which serves other transfers.
+    /// Returns the content.
     fn set_waker(&self, upload: Option<Box<dyn BodyUpload>>) -> Option<Box<dyn BodyUpload>> {
         let mut upload = upload?;
         if let Some(wake) = self.wake
@@ -107,7 +112,7 @@ impl ConnectionWaker<'_> {
     }
 }
 
-/// A connection's waker as a [`std::task::Waker`], which content sources call.
+/// A connection's waker in the form of a [`std::task::Waker`], for sources of request content.
 struct UploadWaker {
     wake: Arc<dyn TransferWaker>,
     token: usize,
@@ -119,8 +124,9 @@ impl std::task::Wake for UploadWaker {
     }
 }
 
-/// Transfers whose exchange is over, with the next step of each. Transfers are boxed because they
-/// are large and are moved often. The list mostly has one entry, which needs no allocation.
+/// A list of transfers whose exchange is over, each with its next step: another exchange, or its
+/// end. Transfers are boxed because they are large and are moved often. The list usually has one
+/// entry, which needs no allocation.
 pub type FinishedTransfers = SmallVec<[(Box<Transfer>, TransferStep); 1]>;
 
 /// An open connection over HTTP/1, HTTP/2 or HTTP/3.
@@ -149,8 +155,8 @@ macro_rules! any {
 impl HttpConnection {
     /// Makes an HTTP connection over an open transport connection, for the negotiated protocol.
     /// `depth` is the maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets
-    /// a receive budget from `recv_memory`, and a small initial window if the first response is
-    /// limited to `rate` bytes per second.
+    /// a receive budget from `recv_memory`. If `rate` limits the first response, in bytes per
+    /// second, the HTTP/2 connection begins with a small flow-control window.
     #[must_use]
     pub(crate) fn new(
         opened: OpenedConnection,
@@ -171,14 +177,15 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the key of the connection, which decides which requests it may carry.
+    /// Returns the key of the connection: the origin, proxy and settings that decide which requests
+    /// it may carry.
     #[must_use]
     pub fn key(&self) -> &Arc<ConnectionKey> {
         any!(self, connection => &connection.key)
     }
 
-    /// Returns true if transfers run concurrently (HTTP/2 and HTTP/3). One connection is then
-    /// enough for many transfers.
+    /// Returns true if the connection carries concurrent transfers (HTTP/2 and HTTP/3). One such
+    /// connection suffices for many transfers.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::H1(_))
@@ -190,7 +197,7 @@ impl HttpConnection {
         any!(self, connection => connection.outstanding_count())
     }
 
-    /// Returns true if a request can be sent now.
+    /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         any!(self, connection => connection.can_start())
@@ -202,8 +209,9 @@ impl HttpConnection {
         any!(self, connection => connection.accepts(transfer))
     }
 
-    /// Returns the transfer whose response must come before the response to a further request;
-    /// `None` if transfers run concurrently.
+    /// Returns the last of the pipelined transfers of an HTTP/1 connection, whose response comes
+    /// before the response to a further request. Returns `None` if there is none, and on HTTP/2 and
+    /// HTTP/3.
     #[must_use]
     pub fn last_transfer(&self) -> Option<&Transfer> {
         match self {
@@ -212,8 +220,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if a transfer of this rank (position in the output order) could wait here for
-    /// ever: see [`h2::H2Connection::is_stuck_before`].
+    /// Returns true if a transfer of this rank (position in the output order) could wait on this
+    /// connection for ever; see [`h2::H2Connection::is_stuck_before`].
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
@@ -224,8 +232,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer closed the connection with requests unanswered, and without
-    /// announcing the close. The requests had to be sent again.
+    /// Returns true if the peer closed an HTTP/1 connection before it had answered all pipelined
+    /// requests, and had not announced the close. The unanswered requests had to be sent again.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         match self {
@@ -234,8 +242,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer sent a further response after the responses to all pipelined
-    /// requests.
+    /// Returns true if the peer sent more responses than there were pipelined requests.
     #[must_use]
     pub fn has_extra_response(&self) -> bool {
         match self {
@@ -244,16 +251,16 @@ impl HttpConnection {
         }
     }
 
-    /// Limits an HTTP/1 connection to one request. A connection that has already carried several
-    /// requests accepts no further request.
+    /// Limits an HTTP/1 connection to a single request in all, because the peer sends extra
+    /// responses. If the connection has already carried a request, it accepts no further one.
     pub fn limit_to_one_request(&mut self) {
         if let Self::H1(connection) = self {
             connection.limit_to_one_request();
         }
     }
 
-    /// Sets the number of requests that the last connection to this peer answered: see
-    /// [`PipelineLimit`].
+    /// Sets the number of pipelined requests that the previous connection to this peer answered
+    /// before it closed; see [`PipelineLimit`].
     pub fn set_pipeline_limit(&mut self, limit: usize) {
         any!(self, connection => connection.pipeline_limit.set(limit));
     }
@@ -264,8 +271,8 @@ impl HttpConnection {
         any!(self, connection => connection.is_pipeline_limited())
     }
 
-    /// Returns the number of requests that the next connection to this peer is expected to answer;
-    /// `None` if this connection has shown no limit.
+    /// Returns the number of pipelined requests that the next connection to this peer is expected
+    /// to answer before it closes. Returns `None` if this connection has shown no such limit.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         any!(self, connection => connection.learned_pipeline_limit())
@@ -294,9 +301,9 @@ impl HttpConnection {
         any!(self, connection => connection.response_count())
     }
 
-    /// Removes the host slots from complete responses that wait to be verified, and returns the
-    /// slots. A host slot is the permit for one transfer to a host. Other transfers may use these
-    /// slots.
+    /// Returns the host slots of complete responses that are kept until the server is known to have
+    /// sent no extra response. A host slot is the permit for one transfer to a host. The responses
+    /// lose their slots, so that other transfers can use them.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
@@ -304,8 +311,8 @@ impl HttpConnection {
         }
     }
 
-    /// Queues a transfer's request in the protocol machine; [`HttpConnection::send_pending`] sends
-    /// it.
+    /// Queues the request of a transfer on the connection. [`HttpConnection::send_pending`] then
+    /// sends it. If the request cannot be queued, the transfer is added to `finished`.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -320,13 +327,14 @@ impl HttpConnection {
     /// Sends pending output. Returns false if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The error of the socket. A response may have arrived anyway: receive before giving up.
+    /// The error of the socket. Nevertheless, a response may have arrived: receive before the
+    /// connection is given up.
     pub fn send_pending(&mut self) -> io::Result<bool> {
         any!(self, connection => connection.send_pending())
     }
 
-    /// Returns true if the last receive left acknowledgements that [`HttpConnection::send_pending`]
-    /// sends: the driver must call it at the end of its turn.
+    /// Returns true if acknowledgements of the last receive are not sent yet. The event loop must
+    /// then call [`HttpConnection::send_pending`] at the end of its round.
     #[must_use]
     pub fn has_deferred_output(&self) -> bool {
         match self {
@@ -336,28 +344,29 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
-    /// send buffer accepts while the peer does not read.
+    /// Returns true if a request is not sent completely: some of its content was not read from its
+    /// source yet, or more output is unsent than an empty send buffer accepts while the peer does
+    /// not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         any!(self, connection => connection.is_uploading())
     }
 
-    /// Returns true if [`HttpConnection::receive`] will report a finished transfer even if no byte
-    /// arrives.
+    /// Returns true if the next [`HttpConnection::receive`] will report a finished transfer even if
+    /// no byte arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         any!(self, connection => connection.has_pending_results())
     }
 
-    /// Returns true if bytes to send wait for room in the socket.
+    /// Returns true if unsent bytes wait for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
         any!(self, connection => connection.has_output())
     }
 
-    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
-    /// `finished`.
+    /// Receives bytes once into `buffer`, and passes them to the transfers. Adds finished transfers
+    /// to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -368,8 +377,8 @@ impl HttpConnection {
         any!(self, connection => connection.receive(buffer, now, waker, finished))
     }
 
-    /// Returns the time when the transfer that reached its rate limit continues; `None` if no
-    /// transfer has reached its limit.
+    /// Returns the time when a transfer that has reached its rate limit may receive again; `None`
+    /// if no transfer has reached its limit.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
         any!(self, connection => connection.pacing.resumes_at)
@@ -380,16 +389,17 @@ impl HttpConnection {
         any!(self, connection => connection.pacing.resumes_at = None);
     }
 
-    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
-    /// body.
+    /// Returns the number of bytes of the body in progress that are still to come. Returns 0 if the
+    /// number is unknown, or if there is no body or several bodies are in progress.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         any!(self, connection => connection.remaining())
     }
 
-    /// Returns true if the kernel can move the rest of the body to the sink. Call
-    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`] in that case. While
-    /// that method runs, nothing else may write to the sink.
+    /// Returns true if the kernel can move the rest of the body to the sink. The caller then calls
+    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`]. During that call,
+    /// nothing else may write to the sink. `pipes` says how the caller waits for a sink that is a
+    /// pipe.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
@@ -405,8 +415,8 @@ impl HttpConnection {
         !matches!(waited, Ok(ZeroCopyWaitResult::Quiet))
     }
 
-    /// Waits until the body in progress can continue. For drivers that wait in `poll`, and not in
-    /// the receive call.
+    /// Waits in `poll` until the body in progress can continue, but not beyond `deadline`. A caller
+    /// that waits in a blocking receive does not need this.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -420,8 +430,8 @@ impl HttpConnection {
         any!(self, connection => connection.pacing.waited)
     }
 
-    /// Has the kernel move available bytes of the body in progress to its sink, once: see
-    /// [`HttpConnection::is_direct`].
+    /// Has the kernel move available bytes of the body in progress to its sink, once. Call it only
+    /// if [`HttpConnection::is_direct`] returns true.
     pub fn move_body(
         &mut self,
         mover: &mut ZeroCopyMover,
@@ -436,14 +446,15 @@ impl HttpConnection {
     }
 
     /// Returns the time by which the bytes for the socket's low-water mark (`SO_RCVLOWAT`) should
-    /// have arrived. At that time, the caller must call [`HttpConnection::reset_low_water_mark`].
+    /// have arrived; `None` if the mark is not raised. At that time, the caller must call
+    /// [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
         any!(self, connection => connection.pacing.low_water.timeout())
     }
 
-    /// Resets the socket's low-water mark (`SO_RCVLOWAT`) because a bulk body has slowed down. From
-    /// then on, every byte wakes the driver.
+    /// Resets the socket's low-water mark (`SO_RCVLOWAT`) to 1 byte, because a fast body has slowed
+    /// down. From then on, every byte wakes the reader.
     pub fn reset_low_water_mark(&mut self) {
         if let Some(mark) = any!(self, connection => connection.pacing.low_water.lower())
             && let Some(stream) = self.stream()
@@ -453,7 +464,7 @@ impl HttpConnection {
     }
 
     /// Closes a connection after an error. On HTTP/1, the first transfer fails with `error`. The
-    /// other transfers are retried where that is safe.
+    /// other transfers are retried where that is safe. All transfers are added to `finished`.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         any!(self, connection => connection.abort(error, now, finished))
     }
@@ -475,32 +486,37 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`HttpConnection::end_expired`]
-    /// then, even without an event.
+    /// Returns the time of the next timeout of the connection's transfers; `None` if there is none.
+    /// The caller must call [`HttpConnection::end_expired`] at that time, even if no event has
+    /// occurred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         any!(self, connection => connection.next_timeout())
     }
 
-    /// Ends the transfers that have exceeded a time limit or are too slow.
+    /// Ends the transfers that have exceeded a time limit or are too slow, and adds them to
+    /// `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         any!(self, connection => connection.end_expired(now, finished))
     }
 
-    /// Cancels the transfer with this tag (the caller's ID for it), if it is on this connection.
-    /// Closes an HTTP/1 connection; on HTTP/2 and HTTP/3, resets the stream.
+    /// Cancels the transfer with this tag (the caller's ID for it). Closes an HTTP/1 connection. On
+    /// HTTP/2 and HTTP/3, resets the stream. Returns `None` if the transfer is not on this
+    /// connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         any!(self, connection => connection.cancel(tag, now, finished))
     }
 
-    /// Returns the transfer in progress; `None` if several transfers run concurrently. A split
-    /// download uses it to decide whether more connections would help.
+    /// Returns the transfer in progress; `None` if there is none. On HTTP/1, it is the transfer
+    /// whose response is being received or comes next. On HTTP/2 and HTTP/3, returns `None` if
+    /// several transfers run concurrently. A split download uses it to decide whether more
+    /// connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         any!(self, connection => connection.front_transfer())
     }
 
-    /// Returns the transfer in progress, mutably, if there is only one. The caller can report
-    /// events to it.
+    /// Returns the transfer in progress for changes, for example to pause it. The transfer is the
+    /// same as with [`front_transfer`](Self::front_transfer).
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         any!(self, connection => connection.front_transfer_mut())
     }

@@ -16,21 +16,23 @@ use crate::net::stream::ConnectionStream;
 /// The state that decides how long to wait before the next read of a connection.
 pub(super) struct ReadPacing {
     pub(super) low_water: LowWaterMark,
-    /// The time when a transfer that reached its rate limit continues.
+    /// The time when a transfer that has reached its rate limit may receive again; `None` if no
+    /// transfer has reached its limit.
     pub(super) resumes_at: Option<Instant>,
-    /// The total time spent waiting for the server.
+    /// The total time for which [`HttpConnection::wait`](super::HttpConnection::wait) has waited
+    /// for the server.
     pub(super) waited: Duration,
 }
 
 impl ReadPacing {
-    /// Makes the state for a connection whose bulk bodies are read in pieces of about `piece`
-    /// bytes.
+    /// Makes the state for a connection. While a body arrives fast, the connection is read only
+    /// when about `piece` bytes are available (`SO_RCVLOWAT`).
     pub(super) fn new(piece: usize) -> Self {
         Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits like [`zero_copy::wait`], but at most until [`LowWaterMark::timeout`], and adds the
-    /// time to `waited`.
+    /// Waits like [`zero_copy_to_sink::wait`], but at most until [`LowWaterMark::timeout`]. Adds
+    /// the elapsed time to `waited`.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -45,7 +47,7 @@ impl ReadPacing {
         waited
     }
 
-    /// Sleeps for this time, but not beyond the deadline, and adds the time to `waited`.
+    /// Sleeps for the time `pause`, but not beyond `deadline`. Adds the elapsed time to `waited`.
     #[cfg(feature = "http3")]
     pub(super) fn pause(&mut self, pause: Duration, deadline: Option<Instant>) {
         let began = Instant::now();
@@ -55,8 +57,8 @@ impl ReadPacing {
     }
 }
 
-/// Sets the low-water mark of the socket (`SO_RCVLOWAT`): the number of received bytes that wakes
-/// the reader.
+/// Sets the low-water mark of the connection's socket (`SO_RCVLOWAT`): the number of received
+/// bytes, `mark`, at which the socket wakes its reader.
 pub(super) fn set_low_water_mark(stream: &ConnectionStream, mark: usize) {
     // Without such a mark, every byte wakes the reader, which does no harm.
     let _ = stream.socket().set_recv_lowat(mark);

@@ -23,7 +23,8 @@
 //! connection after twenty requests received 3,134 requests for 2,000 pages; with half as many
 //! outstanding requests, 2,807).
 
-/// The limit on outstanding requests of one connection.
+/// The limit on unanswered requests of one connection. It is learned from earlier connections to
+/// the same peer that closed before they had answered all requests.
 #[derive(Debug, Default)]
 pub struct PipelineLimit {
     /// The number of requests that the last connection answered before it closed and left other
@@ -36,14 +37,14 @@ pub struct PipelineLimit {
 }
 
 impl PipelineLimit {
-    /// Limits the requests on this connection. `answered` is the number of requests that the last
-    /// connection to this peer answered.
+    /// Limits the outstanding requests on this connection. `answered` is the number of requests
+    /// that the previous connection to this peer answered before it closed.
     pub fn set(&mut self, answered: usize) {
         self.limit = Some(answered.max(1));
     }
 
-    /// Returns true if another request may be sent, after `answered` responses and with
-    /// `unanswered` requests outstanding.
+    /// Returns true if another request may be sent on the connection. `answered` is the number of
+    /// responses so far. `unanswered` returns the number of outstanding requests.
     #[must_use]
     pub fn allows(&self, answered: usize, unanswered: impl FnOnce() -> usize) -> bool {
         self.limit.is_none_or(|limit| unanswered() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
@@ -55,22 +56,22 @@ impl PipelineLimit {
         self.answered_when_idle = answered;
     }
 
-    /// Records that the peer refused a request but still accepts others.
+    /// Records that the peer refused a request and left it unanswered, but still accepts others.
     pub fn on_refusal(&mut self) {
         self.has_unanswered = true;
     }
 
-    /// Records that the peer closed the connection with requests unanswered. `answered` is the
+    /// Records that the peer closed the connection and left requests unanswered. `answered` is the
     /// number of requests that the peer has answered or will still answer. If the peer has answered
-    /// no request since the connection was last idle, no limit is set: the connection was closed
+    /// none since the connection was last idle, this sets no limit. The connection was then closed
     /// for idleness, or is broken.
     pub fn on_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the limit for the next connection to this peer. `None` if no connection has shown a
-    /// limit. `answered` is the number of answered requests; `unanswered` is the number of requests
-    /// that the peer should still answer.
+    /// Returns the limit for the next connection to this peer; `None` if no connection has shown a
+    /// limit. `answered` is the number of requests that this connection has answered. `unanswered`
+    /// is the number of requests that it should still answer.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

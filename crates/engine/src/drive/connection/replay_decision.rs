@@ -13,13 +13,14 @@ use haul_policy::retry::is_idempotent;
 use crate::Error;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 
-/// The number of times that a server may refuse one transfer's request before the repetitions count
-/// as retries. The server may be restarting, or accept fewer streams than it announced.
+/// The number of times that one transfer's request may be repeated after a refusal without counting
+/// as a retry. The server may be restarting, or may accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
-/// Returns true if a request whose stream was reset must be sent again. `retryable` is true if the
-/// server has not processed the request. `costs_nothing` is true if this repetition is not counted
-/// in [`FREE_REPLAYS`]. `is_last` is true if the connection has no other request.
+/// Returns true if a request whose stream was reset must be sent again. It must be if the server
+/// has not processed it (`retryable`) and it was repeated at most [`FREE_REPLAYS`] times. If
+/// `costs_nothing` is true, this repetition is not counted. If `is_last` is true, the connection
+/// has no other request, and the repetition uses a new connection.
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,
@@ -41,15 +42,15 @@ pub(super) struct LostRequest {
     pub(super) has_response: bool,
     /// True if bytes of the request were sent.
     pub(super) was_sent: bool,
-    /// True if the server had completed responses on the connection.
+    /// True if the server had completed at least one response on the connection.
     pub(super) was_served: bool,
     /// True if the server violated the protocol.
     pub(super) by_protocol: bool,
 }
 
 impl LostRequest {
-    /// Returns the next step of the request's transfer: the transfer sends the request again, or
-    /// fails with the error that the function `error` returns.
+    /// Returns the next step of the transfer. It sends the request again if that is safe. Otherwise
+    /// it fails or is retried by its retry rules, with the error that the function `error` returns.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -17,17 +17,18 @@ use crate::ErrorKind;
 use crate::body::upload::{BodyUpload, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
-/// The largest number of bytes that one read requests from a content source.
+/// The largest number of bytes that one read requests from a source of request content.
 const MAX_CONTENT_READ: usize = 256 << 10;
 /// The size in bytes of the pieces of content that are copied into the output of a protocol
 /// machine. Used if the content source cannot write into that output itself.
 const COPIED_PIECE: usize = 16 << 10;
 
-/// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
-/// (the default in `tcp_wmem`).
+/// The number of bytes that an empty send buffer of a socket accepts even if its peer does not
+/// read. The value is the default of Linux (`tcp_wmem`).
 pub(super) const MIN_SEND_BUFFER: usize = 16 << 10;
 
-/// The time after which sending is interrupted so that the driver can check for an early response.
+/// The time after which sending is interrupted so that the connection can be checked for an early
+/// response.
 pub(super) const RESPONSE_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The result of [`send_output`], which sends output to a stream.
@@ -37,15 +38,17 @@ pub(super) enum SendResult {
     All,
     /// The socket has no room for the rest of the output.
     Full,
-    /// Sending was interrupted, because the driver must check for an early response first.
+    /// Sending was interrupted, because the connection must be checked for an early response first.
     Looks,
 }
 
-/// A protocol machine that accepts requests and their content.
+/// A protocol machine (HTTP/1, HTTP/2 or HTTP/3), as the sender of requests uses it. It accepts
+/// requests and their content.
 pub trait ProtocolMachine {
-    /// Returns true if large content waits by default for the server's `100 Continue` (`Expect`,
-    /// RFC 9110 section 10.1.1). If the server refuses content, an HTTP/1 connection must be
-    /// closed; an HTTP/2 stream can be reset at any time.
+    /// Returns true if a request with large content waits by default for the server's `100
+    /// Continue` (`Expect`, RFC 9110 section 10.1.1). That is the case for HTTP/1: if the server
+    /// refuses content there, the connection must be closed. An HTTP/2 stream can be reset at any
+    /// time.
     fn may_expect_continue(&self) -> bool;
 
     /// Returns true if the protocol has the chunked transfer coding. HTTP/2 has no transfer codings
@@ -72,14 +75,15 @@ pub trait ProtocolMachine {
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
     /// Adds a piece of content, which must not exceed [`ProtocolMachine::content_credit`]. If the
-    /// length of the content is known, the machine itself reports an early end.
+    /// length of the content is known, the machine ends the content by itself as soon as all bytes
+    /// were added. If bytes are missing, [`ProtocolMachine::end_content`] fails.
     ///
     /// # Errors
     /// The content differs from the announced length.
     fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
-    /// Adds a piece of content. The function `read` writes it into a buffer of at most `room`
-    /// bytes, and returns the length of the piece. `room` must not exceed
+    /// Adds a piece of content. The function `read` gets a buffer of at most `room` bytes, writes
+    /// the piece into it, and returns the number of bytes written. `room` must not exceed
     /// [`ProtocolMachine::content_credit`]. Returns the number of bytes added.
     ///
     /// # Errors
@@ -122,14 +126,14 @@ pub(super) enum ContentReadResult {
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,
-    /// The source has no bytes now. The source wakes the sender when it has bytes. If a time is
-    /// given, the source must be read again at that time.
+    /// The source has no bytes now. It wakes the sender when it has bytes. If a time is given, the
+    /// source must be read again at that time.
     Starved(Option<Instant>),
 }
 
-/// Reads content into the protocol machine until the content ends, the machine accepts no more, or
-/// the source has no bytes at present. This is done before output is sent, so that a head and a
-/// small body are sent in one write. `given` is called with each piece.
+/// Reads content from its source into the protocol machine. Stops when the content ends, the
+/// machine accepts no more, or the source has no bytes at present. Called before output is sent, so
+/// that a head and a small body are sent in one write. `given` is called with each piece.
 ///
 /// # Errors
 /// The error of the source, or content that differs from the announced length.
@@ -202,11 +206,12 @@ pub(super) fn content_read_error(error: io::Error) -> crate::Error {
 }
 
 /// Sends the machine's output. Calls `feed` before each write to add content, and `sent` after each
-/// write. If a read of the content may block this thread (`may_block`), sending stops from time to
-/// time, so that the driver can look for an early response.
+/// write. If `may_block` is true, a read of the content may block this thread. Sending then stops
+/// after [`RESPONSE_CHECK_INTERVAL`], so that the caller can check for an early response.
 ///
 /// # Errors
-/// The error of the socket. A response may have arrived anyway: receive before giving up.
+/// The error of the socket. Nevertheless, a response may have arrived: receive before the
+/// connection is given up.
 pub(super) fn send_output<M: ByteStreamMachine>(
     stream: &mut ConnectionStream,
     machine: &mut M,

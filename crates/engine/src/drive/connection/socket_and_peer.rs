@@ -34,8 +34,8 @@ impl PoolableConnection for HttpConnection {
 }
 
 impl HttpConnection {
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
-    /// `None` for QUIC.
+    /// Returns the byte stream that carries the connection: a socket, TLS, or a tunnel through a
+    /// proxy. `None` for QUIC.
     pub(super) fn stream(&self) -> Option<&ConnectionStream> {
         match self {
             Self::H1(connection) => Some(connection.stream()),
@@ -45,7 +45,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the address of the peer, or of the proxy if there is one. `None` on a Unix socket.
+    /// Returns the address of the other end of the connection: the server, or the proxy if there is
+    /// one. `None` on a Unix socket.
     #[must_use]
     pub fn peer(&self) -> Option<SocketAddr> {
         match self {
@@ -56,7 +57,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the server's certificate is also valid for this host.
+    /// Returns true if the server's certificate is also valid for the host name `host`.
     #[must_use]
     pub fn is_certified_for(&self, host: &str) -> bool {
         match self {
@@ -67,7 +68,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the socket is open and has no input.
+    /// Returns true if the socket is open and has no unread input.
     #[must_use]
     pub fn has_received_nothing(&self) -> bool {
         peek_idle(self) == IdleSocketState::Silent
@@ -82,14 +83,15 @@ impl HttpConnection {
         self.stream().map_or(Ok(()), |stream| stream.socket().set_nonblocking(nonblocking))
     }
 
-    /// Returns true if calls on the socket can block until data can be sent or received. The driver
-    /// then need not wait in `poll`.
+    /// Returns true if calls on the socket can block until data can be sent or received. A wait in
+    /// `poll` is then not needed.
     #[must_use]
     pub fn can_block(&self) -> bool {
         self.stream().is_some()
     }
 
-    /// Sets the timeout of blocking receives and sends: see [`Socket::set_timeouts`].
+    /// Sets the time limit of each blocking receive and send on the socket. `None` means no limit.
+    /// For the precision of the limit, see [`Socket::set_timeouts`].
     ///
     /// # Errors
     /// The errors of `setsockopt(2)`.
@@ -99,14 +101,14 @@ impl HttpConnection {
         self.stream().map_or(Ok(()), |stream| stream.socket().set_timeouts(most))
     }
 
-    /// Returns true if the next receive returns bytes that were already read from the socket: see
-    /// [`ConnectionStream::has_buffered_input`].
+    /// Returns true if the next receive can return bytes that were already read from the socket;
+    /// see [`ConnectionStream::has_buffered_input`].
     #[must_use]
     pub fn has_buffered_input(&self) -> bool {
         self.stream().is_some_and(ConnectionStream::has_buffered_input)
     }
 
-    /// Returns true if output waits for the window of a proxy: see
+    /// Returns true if output waits until the flow-control window of a proxy has room; see
     /// [`ConnectionStream::waits_for_proxy`].
     #[must_use]
     pub fn waits_for_proxy(&self) -> bool {
@@ -119,7 +121,7 @@ impl HttpConnection {
         self.stream().is_some_and(ConnectionStream::has_output)
     }
 
-    /// Returns the number of bytes and packets that the connection has carried so far.
+    /// Returns the numbers of bytes and packets that the connection has sent and received so far.
     #[must_use]
     pub fn wire_traffic(&self) -> WireTraffic {
         match self {

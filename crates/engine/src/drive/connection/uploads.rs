@@ -32,23 +32,25 @@ pub(super) trait UploadingStream {
 /// The uploads in progress on a connection, and the state of their content sources.
 #[derive(Default)]
 pub(super) struct Uploads {
-    /// The streams with uploads, in the order in which they send in each round.
+    /// The IDs of streams with uploads, in the order in which they send in each round.
     turns: Vec<u64>,
-    /// The streams whose content source has failed, and their errors.
+    /// The IDs of the streams whose content source has failed, with their errors.
     failed: Vec<(u64, Error)>,
     /// True if the content source of an upload had no bytes at the last read, and has not ended.
     is_starved: bool,
-    /// The time when a content source may have more bytes.
+    /// The earliest time when a content source may have more bytes; `None` if no source has set a
+    /// time.
     resumes_at: Option<Instant>,
     /// True if a read of content may block the sending thread.
     may_block: bool,
-    /// True if sending was interrupted although there is content to send, because the driver must
-    /// check for an early response first.
+    /// True if sending was interrupted although more content can be sent. The connection must be
+    /// checked for an early response first.
     pub(super) is_interrupted: bool,
 }
 
 impl Uploads {
-    /// Adds the upload of this request to the uploads in progress.
+    /// Adds the upload of this request. `may_block` is true if a read of its content may block the
+    /// sending thread.
     pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
         self.turns.push(id.0);
         self.may_block = may_block;
@@ -69,7 +71,7 @@ impl Uploads {
         !self.failed.is_empty()
     }
 
-    /// Returns the streams whose source has failed since the last call, with the errors.
+    /// Returns the streams whose content source has failed since the last call, with their errors.
     pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
         std::mem::take(&mut self.failed)
     }
@@ -85,7 +87,7 @@ impl Uploads {
         self.resumes_at
     }
 
-    /// Reads content into the protocol machine, as much as the machine accepts.
+    /// Reads content of all uploads into the protocol machine, as much as it accepts.
     pub(super) fn read_into_machine<S: UploadingStream>(
         &mut self,
         machine: &mut impl ProtocolMachine,

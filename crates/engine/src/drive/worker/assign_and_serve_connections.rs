@@ -27,13 +27,15 @@ use crate::{Error, ErrorKind};
 
 /// The maximum number of receives on one connection before the other connections are served.
 const MAX_RECEIVES_PER_TURN: usize = 8;
-/// The time after which a transfer that found no free file descriptor is tried again.
+/// The time after which a transfer that found no free file descriptor tries again to get a
+/// connection.
 const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// The number of waits of [`DESCRIPTOR_RETRY_DELAY`] after which a transfer fails if no other
-/// transfer is active.
+/// The maximum number of waits of [`DESCRIPTOR_RETRY_DELAY`] for one transfer. After that many, the
+/// transfer fails, unless other transfers are active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
-/// Returns true if the peer may support HTTP/2 or HTTP/3. Transfers could then share a connection.
+/// Returns true if the peer of connections with this key may support HTTP/2 or HTTP/3, so that
+/// transfers could share a connection.
 fn may_share_connection(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwarding_hop().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
@@ -49,7 +51,8 @@ impl Worker {
         }
     }
 
-    /// Adds an open connection, on which a transfer is in progress, to this worker.
+    /// Adds an open connection, on which a transfer is in progress, to this worker (a thread with
+    /// an event loop). Returns the connection if it cannot be registered with the event loop.
     pub(super) fn add_active_connection(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
         // No request is sent after the current one.
         let token = self.add_open(connection, 1)?;
@@ -57,7 +60,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a connection slot for an open connection. Returns the connection if it cannot be
+    /// Makes a connection slot for an open connection, and returns the slot's token. `depth` is the
+    /// maximum number of outstanding requests on HTTP/1.1. Returns the connection if it cannot be
     /// registered with the event loop.
     pub(super) fn add_open(
         &mut self,
@@ -78,8 +82,9 @@ impl Worker {
         Ok(self.slots.insert(slot))
     }
 
-    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a
-    /// connection slot to try first, because its connection has just become free.
+    /// Finds a connection for a transfer, or begins to open one. If the transfer gets an open
+    /// connection, its request is sent. `warm` is the token of a connection slot to try first,
+    /// because its connection has just become free.
     pub(super) fn assign_connection(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.reclaim_lent_slot(&mut transfer);
         self.close_idle_if_requested();
@@ -138,14 +143,17 @@ impl Worker {
         self.begin_attempt(token);
     }
 
-    /// Returns the token of a connection slot with this key that accepts the transfer.
+    /// Returns the token of a connection slot with this key that accepts the transfer. Returns
+    /// `None` if there is none. A transfer that must not use an old connection gets only a slot
+    /// whose connection is still being opened.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
     }
 
     /// Returns the token of the connection slot with this key that accepts the transfer and has the
-    /// fewest transfers. A slot that is not idle is returned only if it is shared, or if no more
-    /// slots may be added.
+    /// fewest transfers. Returns `None` if there is none, or if that slot is busy and a further
+    /// connection is better. A busy slot is returned only if transfers can share its connection, or
+    /// if the limit on connections to the host is reached.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
@@ -156,16 +164,16 @@ impl Worker {
     }
 
     /// Returns the token of a connection slot with this key whose connection is not open yet and
-    /// will be shared. Transfers of a broken connection wait for it instead of opening a new
-    /// connection each.
+    /// will probably be shared; `None` if there is none. The transfers of a broken connection wait
+    /// for it together, instead of opening a new connection each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
     }
 
-    /// Sends a transfer's request on a connection slot's connection, or queues the transfer on the
-    /// slot.
+    /// Sends a transfer's request on the connection of this slot. If that is not possible now,
+    /// queues the transfer on the slot.
     pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
         self.reclaim_lent_slot(&mut transfer);
@@ -195,8 +203,9 @@ impl Worker {
         }
     }
 
-    /// Sends new requests. On a shared connection, all requests of this round of the event loop are
-    /// sent together at its end. On any other connection, they are sent immediately.
+    /// Sends the new requests of the connection in slot `token`. On a shared connection (HTTP/2 or
+    /// HTTP/3), all requests of this round of the event loop are sent together at its end. On any
+    /// other connection, they are sent immediately.
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
             self.send_pending(token);
@@ -293,7 +302,7 @@ impl Worker {
         }
     }
 
-    /// Continues to open the connection of a slot.
+    /// Continues to open the connection of the slot `token`, and handles its success or failure.
     pub(super) fn continue_opening(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = ConnectionSlotContext {
@@ -325,8 +334,8 @@ impl Worker {
         }
     }
 
-    /// Handles a connection that has just opened. If the peer does not support concurrent
-    /// transfers, all waiting transfers but the first are moved to other connections.
+    /// Handles a connection that has just opened. If the peer was expected to support concurrent
+    /// transfers but does not, all waiting transfers but the first are moved to other connections.
     fn on_open(&mut self, token: usize) {
         self.slots.update_key(token);
         let Some(slot) = self.slots.get_mut(token) else { return };
@@ -357,8 +366,9 @@ impl Worker {
         }
     }
 
-    /// Fails the transfers of a connection slot whose connection could not be opened. If the reason
-    /// is a lack of file descriptors, the transfers may wait instead.
+    /// Fails the transfers of a connection slot whose connection could not be opened. Each transfer
+    /// may be retried by its retry rules. If the reason is a lack of file descriptors, the
+    /// transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = error.lacks_descriptors();
         let alike = error.duplicate();
@@ -375,8 +385,8 @@ impl Worker {
         }
     }
 
-    /// Ends the waiting transfers of a connection slot whose deadline has passed. An open
-    /// connection is kept for the other transfers.
+    /// Fails the waiting transfers of a connection slot whose deadline has passed. Closes the slot
+    /// if its connection is not open and no other transfer waits for it.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -405,9 +415,9 @@ impl Worker {
         !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
     }
 
-    /// Closes an idle connection to free its descriptor, and tries the transfer again. If there is
-    /// no idle connection, delays the transfer until a descriptor may be free. The delay does not
-    /// count towards the transfer's time limit.
+    /// Lets a transfer wait for a file descriptor. If an idle connection can be closed, the
+    /// transfer is tried again at once. Otherwise it is delayed by [`DESCRIPTOR_RETRY_DELAY`]. The
+    /// delay does not count towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         self.reclaim_lent_slot(&mut transfer);
         transfer.attempt.descriptor_waits += 1;
@@ -423,8 +433,8 @@ impl Worker {
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
-    /// Handles the transfers whose exchange on a connection slot is over, and starts waiting
-    /// transfers.
+    /// Handles the transfers in `finished`, whose exchange on this connection slot is over: starts
+    /// their next step. Then starts transfers that wait on the slot.
     pub(super) fn handle_finished(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -444,8 +454,9 @@ impl Worker {
         self.mark_idle_if_unused(token);
     }
 
-    /// Moves waiting transfers to other connections, if this shared connection accepts no more
-    /// requests. The responses in progress may still take long.
+    /// Moves waiting transfers to other connections if this one cannot serve them; see
+    /// [`ConnectionSlot::take_evicted`]. Otherwise they would have to wait for the end of the
+    /// responses in progress.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
@@ -455,7 +466,7 @@ impl Worker {
         }
     }
 
-    /// Starts the waiting transfers of a connection slot that can start now.
+    /// Starts those waiting transfers of a connection slot whose requests can be sent now.
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: Some(&self.wake), token };
@@ -511,7 +522,8 @@ impl Worker {
     }
 
     /// Asks the scheduler for another transfer for a free host slot (a permit for one transfer to a
-    /// host). `warm` is the token of the connection that became free together with the host slot.
+    /// host). `warm` is the token of the connection slot whose connection became free at the same
+    /// time.
     fn start_next_for_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             FreeHostSlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
@@ -527,7 +539,8 @@ impl Worker {
         }
     }
 
-    /// Puts an idle connection into the client's pool, where another worker finds it.
+    /// Moves the idle connection of this slot to the client's pool, where another worker finds it.
+    /// Removes the slot.
     pub(super) fn move_to_pool(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         let since = if slot.is_idle { slot.idle_since } else { self.now };
@@ -550,7 +563,7 @@ impl Worker {
         }
     }
 
-    /// Removes a slot. Returns its connection if it was open.
+    /// Removes a connection slot. Returns its connection if it was open, and `None` otherwise.
     pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
         self.remember_pipeline_limit(token);
         self.idle.remove(token);

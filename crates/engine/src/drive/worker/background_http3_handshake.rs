@@ -24,9 +24,10 @@ use crate::transfer::Transfer;
 const QUIC_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
-    /// Returns the token of an open TCP connection that can carry the transfer, although a new
-    /// connection with this key would try HTTP/3. Begins a QUIC handshake if further transfers
-    /// wait.
+    /// Returns the token of a slot with an open, shared TCP connection that can carry the transfer.
+    /// Without it, the transfer would wait for a new connection over HTTP/3. If further transfers
+    /// wait, begins a QUIC handshake for them in the background. Returns `None` if there is no such
+    /// slot.
     pub(super) fn slot_before_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_learned = transfer.options().http3 == Http3Policy::Learned;
         if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.wants_fresh {
@@ -44,8 +45,8 @@ impl Worker {
         Some(token)
     }
 
-    /// Begins a QUIC handshake for which no transfer waits. Does nothing if such a handshake with
-    /// this peer has begun before.
+    /// Begins a QUIC handshake in the background, for which no transfer waits. Does nothing if such
+    /// a handshake with this peer has begun before.
     fn begin_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) {
         if self.peers.get(key).has_tried_http3 {
             return;

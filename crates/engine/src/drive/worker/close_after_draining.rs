@@ -9,12 +9,13 @@ use super::Worker;
 use crate::drive::connection::HttpConnection;
 use crate::spawn_with_signals_blocked;
 
-/// The maximum number of connections that are drained at the same time. Any further connection is
-/// closed without draining.
+/// The maximum number of connections that are drained at the same time, each by a separate thread.
+/// Any further connection is closed without draining.
 const MAX_DRAINING: usize = 16;
 
 impl Worker {
-    /// Closes a connection. If it must be drained first, a separate thread drains and closes it.
+    /// Closes a connection. If the peer must still receive the last output
+    /// ([`HttpConnection::needs_drain`]), a separate thread drains and closes it.
     pub(super) fn close(&mut self, connection: HttpConnection) {
         if !connection.needs_drain() {
             return;
@@ -27,8 +28,8 @@ impl Worker {
         }
     }
 
-    /// Waits until the separate threads have closed all drained connections. Without this wait, the
-    /// process might end before.
+    /// Waits until the separate threads have closed all drained connections. Otherwise, the process
+    /// might end before the peers have received the last output.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

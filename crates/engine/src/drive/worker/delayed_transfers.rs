@@ -12,7 +12,7 @@ pub(super) struct DelayedTransfers {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,
 }
 
-/// The reason why a transfer is delayed.
+/// The reason why a transfer must wait before it is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DelayReason {
     /// The transfer has failed, and waits for its retry.
@@ -34,18 +34,18 @@ impl DelayedTransfers {
         self.heap.push(Reverse(DelayedTransfer { at, reason, transfer }));
     }
 
-    /// Returns the time when the first delayed transfer is due, if there is one.
+    /// Returns the time when the first delayed transfer is due; `None` if no transfer is delayed.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(delayed)| delayed.at)
     }
 
-    /// Removes and returns the next transfer, if it is due.
+    /// Removes and returns the first delayed transfer, if it is due. Returns `None` otherwise.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(DelayReason, Box<Transfer>)> {
         let is_due = self.next_timeout().is_some_and(|at| at <= now);
         is_due.then(|| self.heap.pop()).flatten().map(|Reverse(delayed)| (delayed.reason, delayed.transfer))
     }
 
-    /// Removes and returns the transfers that `is_it` selects.
+    /// Removes and returns the delayed transfers for which `is_it` returns true.
     #[expect(clippy::vec_box, reason = "transfers are large and stay in their boxes")]
     pub(super) fn remove_all(&mut self, is_it: impl Fn(&Transfer) -> bool) -> Vec<Box<Transfer>> {
         if !self.heap.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {

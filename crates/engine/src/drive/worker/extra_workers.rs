@@ -8,16 +8,19 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
 use crate::spawn_with_signals_blocked;
 
-/// The duration of a measurement of the worker's sleep if bodies are expensive to process
-/// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that slept for less than a
-/// sixteenth of this duration gets a helper thread, but only if a core is idle: on two cores that a
-/// server shared, a second thread cost up to 40 % more CPU and gained nothing.
+/// The minimum duration of a measurement of the worker's sleep, if bodies are expensive to process
+/// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that sleeps for less than a
+/// sixteenth of the measurement gets a helper thread if a core is idle. Without an idle core, a
+/// helper is of no use: on two cores that a server shared, a second thread cost up to 40 % more CPU
+/// and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
-/// The duration of a measurement of the worker's sleep if bodies are cheap to process. The kernel
-/// does most of the work then, and a single thread is best.
+/// The minimum duration of a measurement of the worker's sleep, if bodies are cheap to process. It
+/// is longer than [`BUSY_WINDOW`], because the kernel does most of the work then, and a single
+/// thread is usually best.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
-/// The helper threads of a worker, and the measurement that decides whether to start another.
+/// The helper threads of a worker, and the measurement that decides whether to start another one. A
+/// helper thread runs a further worker.
 pub(super) struct ExtraWorkers {
     threads: Vec<JoinHandle<()>>,
     idle_cores: IdleCoreDetector,
@@ -41,8 +44,9 @@ impl ExtraWorkers {
         self.slept += slept;
     }
 
-    /// Returns true at the end of a measurement in which the worker slept little while a core was
-    /// idle. Begins the next measurement.
+    /// Returns true if a measurement has ended in which the worker slept little and a core was
+    /// idle. Returns false before the end of the measurement. `is_heavy` selects the measurement's
+    /// duration. At its end, the next measurement begins.
     fn are_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
         let window = now.saturating_duration_since(self.measured_since);
         if window < if is_heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {
@@ -65,7 +69,8 @@ impl ExtraWorkers {
 }
 
 impl Worker {
-    /// Starts another worker if transfers wait and this worker has slept little lately.
+    /// Starts a helper thread with another worker, if transfers wait, this worker has slept little
+    /// lately, and the limit on threads allows it.
     pub(super) fn start_helper(&mut self) {
         if self.index != 0 || self.helpers.threads.len() + 1 >= self.options.threads {
             return;

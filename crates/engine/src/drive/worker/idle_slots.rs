@@ -18,12 +18,13 @@ use crate::time_conversions;
 
 /// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleConnectionSlots {
-    /// The tokens of the connection slots that are idle.
+    /// The tokens of the idle connection slots, from the slot that became idle first to the last.
     order: RecencyList,
-    /// The tokens of the connection slots that became free in this round of the event loop.
+    /// The tokens of the connection slots that lost their last transfer in this round of the event
+    /// loop. They may still get another transfer in the same round.
     free: Vec<usize>,
-    /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
-    /// handled.
+    /// The number of calls of [`Client::close_idle`](crate::Client::close_idle) that this worker
+    /// has seen.
     close_count: u32,
 }
 
@@ -32,15 +33,16 @@ impl IdleConnectionSlots {
         Self { order: RecencyList::default(), free: Vec::new(), close_count }
     }
 
-    /// Removes a connection slot from the idle ones, because the worker removes it.
+    /// Removes a connection slot from the list of idle slots.
     pub(super) fn remove(&mut self, token: usize) {
         self.order.remove(token);
     }
 }
 
 impl Worker {
-    /// Adds a connection slot to `free` if it has no transfer. It counts as idle from the end of
-    /// this round of the event loop on.
+    /// Adds a connection slot to `free` if it has no transfer. If it gets no other transfer in this
+    /// round of the event loop, it counts as idle at the end of the round. If the client keeps no
+    /// idle connections, removes the slot at once.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {
@@ -69,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// Marks a connection slot as busy.
+    /// Removes a connection slot from the list of idle slots, because it gets a transfer.
     pub(super) fn mark_busy(&mut self, token: usize) {
         if self.idle.order.remove(token) {
             self.slots.set_idle(token, false);
@@ -90,15 +92,16 @@ impl Worker {
         }
     }
 
-    /// Closes idle connections until their number is within the limits.
+    /// Closes idle connections of the pool and of this worker until the number of the client's idle
+    /// connections is within the limits.
     pub(super) fn limit_idle(&mut self) {
         while self.client.has_surplus_idle_connections()
             && (self.client.close_oldest_pooled() || self.close_oldest_idle_slot())
         {}
     }
 
-    /// Closes an idle connection so that another descriptor can be opened. Returns false if neither
-    /// the pool nor this worker has an idle connection.
+    /// Closes an idle connection to free its file descriptor. Returns false if neither the pool nor
+    /// this worker has an idle connection.
     pub(super) fn free_descriptor(&mut self) -> bool {
         self.client.close_oldest_pooled() || self.close_oldest_idle_slot()
     }
@@ -109,14 +112,15 @@ impl Worker {
         true
     }
 
-    /// Returns the time when the connection that has been idle longest reaches its idle timeout.
+    /// Returns the time when the connection that has been idle longest reaches its idle timeout;
+    /// `None` if no connection is idle.
     pub(super) fn idle_timeout(&self) -> Option<Instant> {
         let oldest = self.slots.get(self.idle.order.oldest()?)?;
         Some(time_conversions::add_saturating(oldest.idle_since, self.client.pool_limits().idle))
     }
 
-    /// Closes the connections that have reached their idle timeout, and all idle connections if
-    /// [`Client::close_idle`](crate::Client::close_idle) was called.
+    /// Closes the connections that have reached their idle timeout. If
+    /// [`Client::close_idle`](crate::Client::close_idle) was called, closes all idle connections.
     pub(super) fn close_idle_timeouts(&mut self) {
         self.close_idle_if_requested();
         while self.idle_timeout().is_some_and(|at| at <= self.now) && self.close_oldest_idle_slot() {}

@@ -10,35 +10,37 @@ use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 
 /// The maximum number of remembered peers. Each takes about 100 bytes. If there are more, the peer
-/// that was seen longest ago is forgotten; that may cost one unanswered request.
+/// that was seen longest ago is forgotten. At worst, the next connection to that peer leaves one
+/// request unanswered.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The properties of a peer that earlier connections have shown. The records are found by hash, so
-/// a peer may get another peer's record. That is harmless: each property only makes haul more
-/// careful or saves a connection.
+/// The properties of a peer that earlier connections have shown. Records are found by a hash of the
+/// connection's key, so a peer may get the record of another peer. That is harmless: each property
+/// only makes haul more careful or saves a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PeerRecord {
-    /// True if the peer gets one request at a time on a connection.
+    /// True if the peer must get only one request at a time on a connection.
     pub(super) is_serial: bool,
-    /// True if the peer has sent a response without a request. Each connection to this peer then
-    /// carries only one request.
+    /// True if the peer has sent an extra response (one that no request asked for). Each connection
+    /// to this peer then carries only one request in all.
     pub(super) has_extra_response: bool,
     /// The number of requests that the last connection answered before it closed and left other
-    /// requests unanswered. `None` if no connection did that.
+    /// requests unanswered. `None` if no connection to the peer did that.
     pub(super) pipeline_limit: Option<usize>,
     /// True if the peer chose HTTP/1.1 although HTTP/2 was offered.
     pub(super) chose_http1: bool,
     /// True if the peer closes each connection after its first response, without an announcement.
     pub(super) answers_once: bool,
-    /// True if a QUIC handshake has begun while a connection over TCP was open.
+    /// True if a QUIC handshake with the peer has begun in the background, while a connection over
+    /// TCP was open.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
     pub(super) has_tried_http3: bool,
     /// True if the host rejected a request on a connection to another host (421).
     pub(super) refuses_coalescing: bool,
 }
 
-/// The records of peers, by a hash of their connection keys. The keys themselves are ten times as
-/// large.
+/// The records of peers, by a hash of their connection keys. Storing the keys would take ten times
+/// as much memory.
 pub(super) struct PeerRecordCache {
     hasher: RandomState,
     records: LruMap<u64, PeerRecord>,
@@ -51,7 +53,8 @@ impl Default for PeerRecordCache {
 }
 
 impl PeerRecordCache {
-    /// Returns the record of a peer.
+    /// Returns the record of a peer. Returns the default record, without any property, if the peer
+    /// is unknown.
     pub(super) fn get(&mut self, key: &ConnectionKey) -> PeerRecord {
         if self.records.len() == 0 {
             return PeerRecord::default();
@@ -59,7 +62,7 @@ impl PeerRecordCache {
         self.records.get(&self.hasher.hash_one(key)).copied().unwrap_or_default()
     }
 
-    /// Changes the record of a peer.
+    /// Changes the record of a peer by the function `change`. Adds the record if there is none.
     pub(super) fn update(&mut self, key: &ConnectionKey, change: impl FnOnce(&mut PeerRecord)) {
         let mut record = self.get(key);
         change(&mut record);
@@ -68,8 +71,9 @@ impl PeerRecordCache {
 }
 
 impl Worker {
-    /// Makes this peer receive one request at a time from now on. If the peer sent a response
-    /// without a request, each request uses a new connection, too.
+    /// Makes all connections to this peer carry only one request at a time from now on. If the peer
+    /// sent an extra response (one that no request asked for), each request uses a new connection,
+    /// too.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.slots.with_key(&key).to_vec() {
@@ -87,7 +91,9 @@ impl Worker {
         });
     }
 
-    /// Remembers the pipeline limit that a closing connection has learned about its peer.
+    /// Stores in the peer's record how many requests the peer is expected to answer on a
+    /// connection. Does nothing if the connection of this slot is not closing or has shown no such
+    /// limit.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;
@@ -101,9 +107,9 @@ impl Worker {
         self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if a request that cannot be repeated might be lost on this slot. It might be
+    /// Returns true if this request cannot be repeated and might be lost on this slot. It might be
     /// lost if the peer closes each connection after its first response, or has already closed this
-    /// idle connection. Returns false without a check for requests that can be repeated.
+    /// idle connection.
     pub(super) fn is_unsafe_to_pipeline(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)

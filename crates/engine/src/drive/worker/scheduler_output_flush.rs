@@ -9,19 +9,21 @@ use super::{OUTPUT_TOKEN, Worker};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum time for which small bodies are gathered before they are written. In a busy run, one
-/// call writes many bodies, and the last body is not noticeably late.
+/// The maximum time for which small bodies are gathered before they are written to the output.
+/// During this time, many bodies can be gathered for one call, and the delay of the last body is
+/// not noticeable.
 const MAX_FLUSH_DELAY: Duration = Duration::from_millis(1);
 
-/// The state of a worker's flushes of the gathered output.
+/// The state of a worker's writing of gathered output. Output is gathered so that one call writes
+/// many small bodies.
 #[derive(Default)]
 pub(super) struct OutputFlushState {
-    /// True if the output was full, and the event loop waits until the output is writable.
+    /// True if the output was full, and the event loop watches it until it is writable.
     is_watched: bool,
-    /// True if the last flush could not write everything, and this worker cannot wait for the rest.
-    /// No flush is tried before the next event.
+    /// True if the last flush could not write everything and this worker does not watch the output.
+    /// It then tries no flush before its next event.
     is_blocked: bool,
-    /// The time when the worker first saw that output was gathered.
+    /// The time when the worker first saw that output was gathered; `None` if there is none.
     gathered_since: Option<Instant>,
 }
 
@@ -31,20 +33,25 @@ impl OutputFlushState {
         self.is_watched = false;
     }
 
-    /// Records that the worker has slept. Another flush may then succeed.
+    /// Records that the worker has slept and was woken by an event. The next flush may then
+    /// succeed.
     pub(super) fn on_wake_up(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Returns the time at which gathered output must be flushed, if there is any.
+    /// Returns the time at which gathered output must be flushed. Returns `None` if there is none,
+    /// or if the event loop watches the output.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.gathered_since.filter(|_| !self.is_watched).map(|since| since + MAX_FLUSH_DELAY)
     }
 }
 
 impl Worker {
-    /// Writes gathered output that has waited for [`MAX_FLUSH_DELAY`]. If the output is full,
-    /// registers it with the event loop.
+    /// Writes gathered output if it has waited for [`MAX_FLUSH_DELAY`]. If the output is full, the
+    /// first worker watches it with its event loop until it is writable.
+    ///
+    /// # Errors
+    /// The output cannot be written any more.
     pub(super) fn flush(&mut self) -> Result<()> {
         if !self.scheduler.wants_flush() {
             self.output.gathered_since = None;

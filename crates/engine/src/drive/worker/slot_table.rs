@@ -19,19 +19,22 @@ use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
 /// The number of outdated timers that may remain in the heap of timers. If there are more, all
-/// outdated timers are removed.
+/// outdated timers are removed at once.
 const MAX_STALE_TIMERS: usize = 64;
 
-/// A worker's connection slots. The token of a slot is also its token in the event loop.
+/// A worker's connection slots, found by token. A slot's token also identifies its socket in the
+/// event loop.
 pub(super) struct ConnectionSlotTable {
     slots: Slab<SlotTableEntry>,
     by_key: HashMap<Arc<ConnectionKey>, SmallVec<[usize; 2]>>,
-    /// The tokens of the open connections that transfers share, by the address of the peer.
+    /// The tokens of the slots with an open connection that transfers share (HTTP/2 or HTTP/3), by
+    /// the address of the peer.
     shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
-    /// The tokens of the connection slots that were changed since their timers were set.
+    /// The tokens of the connection slots whose timers must be set again, because the slots were
+    /// changed.
     changed: Vec<usize>,
     /// The timers of the connection slots (time and token), the earliest at the top. A slot's timer
-    /// is never later than the slot's next timeout.
+    /// never comes later than its next timeout.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,
     idle: usize,
@@ -41,15 +44,16 @@ pub(super) struct ConnectionSlotTable {
 struct SlotTableEntry {
     slot: ConnectionSlot,
     is_changed: bool,
-    /// The time of the connection slot's current timer. Any other timer of the slot in the heap is
-    /// outdated.
+    /// The time of the connection slot's current timer; `None` if it has none. Any other timer of
+    /// the slot in the heap is outdated.
     timer: Option<Instant>,
-    /// The peer's address, if the connection slot is in [`ConnectionSlotTable::shared`].
+    /// The peer's address if the connection slot is in [`ConnectionSlotTable::shared`]; otherwise
+    /// `None`.
     shared_at: Option<SocketAddr>,
 }
 
 impl ConnectionSlotTable {
-    /// Makes an empty table. `budget` counts the descriptors of the table's connections.
+    /// Makes an empty table. `budget` counts the file descriptors of the table's connections.
     pub(super) fn new(budget: Arc<DescriptorBudget>) -> Self {
         Self {
             slots: Slab::new(),
@@ -62,7 +66,7 @@ impl ConnectionSlotTable {
         }
     }
 
-    /// Returns the token that the next call of [`ConnectionSlotTable::insert`] returns.
+    /// Returns the token that the next slot will get from [`ConnectionSlotTable::insert`].
     pub(super) fn next_token(&self) -> usize {
         self.slots.vacant_key()
     }
@@ -78,8 +82,8 @@ impl ConnectionSlotTable {
         token
     }
 
-    /// Moves a connection slot to the key of its open connection. That key differs from the slot's
-    /// first key if the TCP connection was open before the QUIC connection.
+    /// Gives a connection slot the key of its open connection. That key can differ from the slot's
+    /// first key: if TCP and QUIC connections were tried at the same time, TCP may have won.
     pub(super) fn update_key(&mut self, token: usize) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
@@ -92,7 +96,7 @@ impl ConnectionSlotTable {
         self.by_key.entry(key).or_default().push(token);
     }
 
-    /// Removes the connection slot with this token and returns it.
+    /// Removes and returns the connection slot with this token. Returns `None` if there is none.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
         let SlotTableEntry { slot, shared_at, .. } = self.slots.try_remove(token)?;
         remove_token(&mut self.by_key, &slot.key, token);
@@ -104,8 +108,8 @@ impl ConnectionSlotTable {
         Some(slot)
     }
 
-    /// Adds the newly opened connection of a connection slot to the shared connections, if
-    /// transfers can share it.
+    /// Adds a connection slot to the shared connections, if its newly opened connection can carry
+    /// concurrent transfers (HTTP/2 or HTTP/3).
     pub(super) fn add_shared_connection(&mut self, token: usize) {
         let Some(entry) = self.slots.get_mut(token) else { return };
         if let ConnectionState::Open(connection) = &entry.slot.state
@@ -151,7 +155,8 @@ impl ConnectionSlotTable {
         self.by_key.get(key).map_or(&[], SmallVec::as_slice)
     }
 
-    /// Returns the open connections to this address that transfers share.
+    /// Returns the slots (with their tokens) whose open connections go to this address and carry
+    /// concurrent transfers.
     pub(super) fn shared_with(&self, peer: &SocketAddr) -> impl Iterator<Item = (usize, &ConnectionSlot)> {
         let tokens = self.shared.get(peer).map_or(&[][..], SmallVec::as_slice);
         tokens.iter().map(|token| (*token, &self[*token]))
@@ -172,9 +177,10 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns a time to sleep until: the time of the earliest timeout of all connection slots, or
-    /// an earlier time after `now`. Each received byte may postpone a slot's timeout, so the slot's
-    /// current timeout is computed only after its timer has expired.
+    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. It is
+    /// the time of the earliest timeout of all connection slots, or an earlier time after `now`. It
+    /// may be earlier because each received byte may postpone a slot's timeout, and the current
+    /// timeout is computed only when the slot's timer has expired.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {
@@ -183,7 +189,7 @@ impl ConnectionSlotTable {
         }
     }
 
-    /// Returns the time of the earliest timeout of all slots.
+    /// Returns the time of the earliest timeout of all slots; `None` if no slot has a timeout.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         self.set_timers();
         while let Some(Reverse((at, token))) = self.timers.peek().copied() {
@@ -204,8 +210,8 @@ impl ConnectionSlotTable {
         None
     }
 
-    /// Returns the tokens of the connection slots whose timeout has expired, and marks these slots
-    /// as changed, so that their timers are set again.
+    /// Returns the tokens of the connection slots whose timeout has passed. Marks these slots as
+    /// changed, so that [`set_timers`](Self::set_timers) sets their timers again.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         if self.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
@@ -226,8 +232,8 @@ impl ConnectionSlotTable {
         due
     }
 
-    /// Sets the timers of the connection slots that were changed to their next timeouts. Each round
-    /// of the event loop calls this.
+    /// Sets a timer for the next timeout of each connection slot that was changed. The event loop
+    /// calls this in each round.
     pub(super) fn set_timers(&mut self) {
         while let Some(token) = self.changed.pop() {
             let Some(entry) = self.slots.get_mut(token) else { continue };

@@ -11,60 +11,64 @@ use crate::sink::descriptor_writer::OutputReadiness;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-/// The source of a run's transfers and the receiver of their results. All workers of the run share
-/// it.
+/// The source of the transfers of a run, and the receiver of their results. A run is a set of
+/// transfers that several workers (threads with an event loop) execute. All workers of the run
+/// share the scheduler.
 ///
-/// Methods with a default implementation are needed only by runs that gather output, let transfers
-/// use each other's host slots, or decode bodies. A host slot is a permit for one transfer to a
-/// host.
+/// A host slot is a permit for one transfer to a host. Methods with a default implementation are
+/// needed only by runs that gather output, lend host slots, or decode bodies.
 pub trait Scheduler: Send + Sync {
-    /// Returns the next transfer for this worker; `None` if no transfer may start now.
+    /// Returns the next transfer for the worker with the index `worker`; `None` if no transfer may
+    /// start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
     /// Decides how a host slot (a permit for one transfer to a host) is used after the transfer
     /// that held it is finished.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> FreeHostSlotUse;
 
-    /// Records that a transfer is over, with this result.
+    /// Records that a transfer is over, with this result. `worker` is the index of its worker.
     fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
-    /// Takes a transfer that waits for its retry until `at`. [`Scheduler::next`] or
-    /// [`Scheduler::next_for_slot`] returns the transfer at that time, and other transfers may use
-    /// its host slot meanwhile. If the transfer must keep its host slot, this method returns it
-    /// immediately, and the worker waits instead.
+    /// Takes a transfer that waits for its retry until the time `at`. Other transfers may use its
+    /// host slot (permit for one transfer to a host) meanwhile. At that time, [`Scheduler::next`]
+    /// or [`Scheduler::next_for_slot`] returns the transfer.
+    ///
+    /// If the transfer must keep its host slot, this method returns the transfer immediately, and
+    /// the worker itself waits. This is the default.
     fn delay_retry(&self, _worker: usize, transfer: Box<Transfer>, _at: Instant) -> Option<Box<Transfer>> {
         Some(transfer)
     }
 
-    /// Returns the time when the limit on the start rate allows the retry of a transfer that has
-    /// kept its host slot. If the limit allows it now, counts the retry as a start and returns
-    /// `None`.
+    /// Returns the time at which the limit on the start rate allows the retry of a transfer that
+    /// has kept its host slot (permit for one transfer to a host). If the limit allows it now,
+    /// counts the retry as a start and returns `None`.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// Removes and returns the transfer with this tag if it waits for its retry without a host slot
-    /// (a permit for one transfer to a host). The worker then cancels it.
+    /// Removes and returns the transfer with this tag (the caller's ID for it), if it waits for its
+    /// retry without a host slot (a permit for one transfer to a host). The worker then cancels it.
+    /// Returns `None` otherwise.
     fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
         None
     }
 
-    /// Removes and returns a transfer whose deadline passed while it waited for its retry. The
-    /// worker then fails it.
+    /// Removes and returns a transfer whose deadline passed while it waited for its retry; `None`
+    /// if there is none. The worker then fails it.
     fn overdue_retry(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
         None
     }
 
-    /// Allows one additional transfer above the limit on all transfers, because a running transfer
-    /// waits for the first answer of its host. Returns false if no more additional transfers are
-    /// allowed. The caller calls [`Scheduler::return_lent_slot`] later.
+    /// Allows one more transfer than the limit on all transfers, because a running transfer waits
+    /// for the first answer of its host. Returns false if no further transfer may be added in this
+    /// way. Each success needs a later call of [`Scheduler::return_lent_slot`].
     fn lend_slot(&self) -> bool {
         false
     }
 
-    /// Allows one additional transfer above the limit on all transfers, because the host of a
-    /// running transfer has accepted the connection but sends no response. Returns false if no more
-    /// additional transfers are allowed, or if the host has answered an earlier transfer.
+    /// Allows one more transfer than the limit on all transfers. The reason is that the host of a
+    /// running transfer has accepted the connection but sends no response. Returns false if no
+    /// further transfer may be added in this way, or if the host has answered an earlier transfer.
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }
@@ -73,18 +77,20 @@ pub trait Scheduler: Send + Sync {
     /// transfer.
     fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Records that a transfer whose host slot was lent to another transfer continues or ends.
+    /// Ends the permission of [`Scheduler::lend_slot`] for one more transfer, because the transfer
+    /// that waited for its host continues or ends.
     fn return_lent_slot(&self) {}
 
-    /// Records that the host of this host slot has refused a transfer because of overload. Returns
-    /// the load that probably caused the refusal. The transfer is then tried again as soon as the
-    /// host's limit allows.
+    /// Records that the host of this host slot (permit for one transfer to a host) has refused a
+    /// transfer because of overload. Returns the load that probably caused the refusal. The worker
+    /// then tries the transfer again as soon as the host's limit allows. Returns `None` if the
+    /// refusal has another cause.
     fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
     }
 
-    /// Records that the connection of this host slot is in the pool, where another worker can take
-    /// it.
+    /// Records that the worker has put the connection that belongs to this host slot (permit for
+    /// one transfer to a host) into the pool, where another worker can take it.
     fn on_slot_given_away(&self, _slot: HostId) {}
 
     /// Returns true if most of the CPU time is spent on decoding, decrypting or searching bodies,
@@ -97,11 +103,11 @@ pub trait Scheduler: Send + Sync {
     /// transfers at a time.
     fn on_out_of_descriptors(&self);
 
-    /// Writes gathered output. If the output is full, the first worker waits until the output is
-    /// writable.
+    /// Writes gathered output. `worker` is the index of the calling worker. If the output is full,
+    /// the first worker waits until the output is writable.
     ///
     /// # Errors
-    /// The output cannot be written any more; the run is over.
+    /// The output cannot be written any more. The run ends.
     fn flush(&self, _worker: usize) -> Result<OutputReadiness> {
         Ok(OutputReadiness::Free)
     }
@@ -112,21 +118,23 @@ pub trait Scheduler: Send + Sync {
     }
 
     /// Returns the output's descriptor, which the event loop watches while the output is full.
+    /// `None` if it cannot be watched.
     fn output_fd(&self) -> Option<i32> {
         None
     }
 
-    /// Returns the time when [`Scheduler::next`] must be called again even without an event, if
-    /// there is one. `now` is the current time.
+    /// Returns the time at which [`Scheduler::next`] must be called again even if no event occurs;
+    /// `None` if there is no such time. `now` is the current time.
     fn next_timeout(&self, now: Instant) -> Option<Instant>;
 
-    /// Records that the worker has handled all events of a wake-up. Returns the time when
-    /// `on_turn_end` must be called again even without an event, if there is one.
+    /// Records that the worker has handled all events of one wake-up. Returns the time at which
+    /// this method must be called again even if no event occurs; `None` if there is no such time.
     fn on_turn_end(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// Returns the number of transfers that wait for a host slot or a worker.
+    /// Returns the number of transfers of the run that wait for a host slot (a permit for one
+    /// transfer to a host) or for a worker.
     fn backlog(&self) -> usize {
         0
     }
@@ -135,12 +143,12 @@ pub trait Scheduler: Send + Sync {
     /// was aborted.
     fn is_run_over(&self) -> bool;
 
-    /// Ends the run with the error of a worker whose transfers are lost.
+    /// Ends the run with `error`, because a worker failed and lost its transfers.
     fn abort(&self, error: Error);
 
-    /// Records whether the host of this host slot supports concurrent transfers on one connection
-    /// (HTTP/2, HTTP/3). If it does, the limit on connections to the host does not limit its
-    /// transfers.
+    /// Records whether the host of this host slot (permit for one transfer to a host) supports
+    /// concurrent transfers on one connection (HTTP/2, HTTP/3). If it does, the limit on
+    /// connections to the host does not limit its transfers.
     fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
     /// Returns the current limit on connections to one host; `None` if the limit is still
@@ -149,17 +157,20 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Records that a worker has started. The scheduler sends its messages to this inbox.
+    /// Records that a worker has started. The scheduler sends messages to the worker through
+    /// `inbox`.
     fn on_worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The decision how a free host slot (a permit for one transfer to a host) is used; see
-/// [`Scheduler::next_for_slot`].
+/// The use of a host slot (a permit for one transfer to a host) after the transfer that held it is
+/// finished; see [`Scheduler::next_for_slot`].
 pub enum FreeHostSlotUse {
-    /// The host slot serves this transfer.
+    /// The host slot (a permit for one transfer to a host) is used for this transfer.
     Transfer(Box<Transfer>),
-    /// Another worker gets the host slot and its connection: see [`Scheduler::on_slot_given_away`].
+    /// Another worker needs the host slot (a permit for one transfer to a host) and its connection.
+    /// This worker puts the connection into the pool and calls [`Scheduler::on_slot_given_away`].
     GiveAway,
-    /// No transfer uses the host slot for now.
+    /// No transfer uses the host slot (a permit for one transfer to a host) at present. The
+    /// scheduler has released it.
     Nothing,
 }

@@ -32,39 +32,43 @@ use crate::transfer_facts::TransferPhase;
 /// The time without an answer after which a connection attempt counts as late. A round trip to the
 /// other side of the earth takes about as long.
 const LATE_AFTER: Duration = Duration::from_millis(250);
-/// A host counts as silent if it sends no response within this time after it accepted the
-/// connection.
+/// The time after which a host counts as silent, if it has accepted the connection but sent no
+/// response.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// The maximum number of a worker's connection attempts that have no answer yet and are not late.
-/// At this number, the worker takes no further transfer from the queue. Even if no host answers,
-/// this is 1,024 attempts a second.
+/// At this number, the worker takes no further transfer from the queue. Since attempts are late
+/// after 250 ms, the worker can still make 1,024 attempts a second if no host answers.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
-/// The state of a connection slot's connection attempt: whether the server has answered, and in
-/// time.
+/// The state in which a worker counts the connection attempt of a slot: whether the server has
+/// answered, and whether in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
-    /// The attempt has not begun or has failed, or the connection's first response has begun.
+    /// The attempt is not counted: it has not begun, it has failed, or the first response on the
+    /// connection has begun.
     #[default]
     Settled,
     /// The attempt with this ID has begun less than [`LATE_AFTER`] ago, and has no answer.
     Fresh(u64),
-    /// The attempt is late: it has no answer after [`LATE_AFTER`].
+    /// The attempt is late: it had no answer within [`LATE_AFTER`].
     Late,
     /// The server accepted the attempt with this ID, and no response has begun.
     AwaitsResponse(u64),
-    /// The server accepted the connection, and has sent no response within [`SILENT_AFTER`].
+    /// The host is silent: it accepted the connection, but sent no response within
+    /// [`SILENT_AFTER`].
     Silent,
 }
 
-/// The connection attempts of a worker that have no answer yet.
+/// A worker's connection attempts without an answer, and its connections without a response.
 #[derive(Default)]
 pub(super) struct UnansweredConnectAttempts {
-    /// The times when connection attempts become late, each with the token of its slot and the ID
-    /// of the attempt. An answered attempt stays in the queue until its time has come.
+    /// The times when connection attempts become late, each with the token of its connection slot
+    /// and the ID of the attempt. The earliest is first. The entry of an answered attempt is
+    /// removed only when its time has come.
     queue: VecDeque<(Instant, usize, u64)>,
     /// The accepted connections that wait for their first response. Each entry contains the time
-    /// when the host counts as silent, the token of the slot, and the ID of the attempt.
+    /// when the host counts as silent, the token of the connection slot, and the ID of the attempt.
+    /// The earliest is first.
     responses: VecDeque<(Instant, usize, u64)>,
     fresh: usize,
     last: u64,
@@ -76,7 +80,8 @@ impl UnansweredConnectAttempts {
         self.fresh < MAX_UNANSWERED_ATTEMPTS
     }
 
-    /// Returns the time when the next attempt becomes late or the next host becomes silent.
+    /// Returns the time when the next connection attempt becomes late or the next host becomes
+    /// silent; `None` if there is no such time.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
@@ -94,22 +99,23 @@ impl UnansweredConnectAttempts {
         ConnectAttemptState::AwaitsResponse(self.last)
     }
 
-    /// Removes the first entry of a queue if its time has come. Returns the token of the connection
-    /// slot, and the ID of the attempt.
+    /// Removes the first entry of a queue if its time has come. Returns its connection slot's token
+    /// and the ID of its attempt. Returns `None` if no entry is due.
     fn take_due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
         let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
         queue.pop_front();
         Some((token, number))
     }
 
-    /// Stops counting a connection attempt as unanswered.
+    /// Stops counting a connection attempt as unanswered. `state` is the state in which it was
+    /// counted.
     pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
         self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
     }
 }
 
 impl Worker {
-    /// Starts to count a connection slot's attempt as unanswered.
+    /// Starts to count the connection attempt of this slot as unanswered.
     pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
@@ -117,9 +123,9 @@ impl Worker {
         }
     }
 
-    /// Ends the attempt of a connection slot if the server has accepted the connection. The
-    /// connection slot then waits for a response. Takes back the host slots (permits for one
-    /// transfer to a host) that its transfers have lent to other transfers.
+    /// Ends the counted attempt of a connection slot if the server has accepted the connection.
+    /// From then on, the slot counts as waiting for a response. Takes back the host slots (permits
+    /// for one transfer to a host) that its transfers have lent to other transfers.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
@@ -151,8 +157,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Records that a response has begun on the connection with this token. Takes back the host
-    /// slot of the waiting transfer if it was lent to another transfer.
+    /// Records that a response has begun on the connection in this slot. Takes back the host slot
+    /// (permit for one transfer to a host) of its transfer if it was lent to another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
@@ -172,8 +178,9 @@ impl Worker {
         }
     }
 
-    /// Lends host slots (permits for one transfer to a host) to other transfers, as long as the
-    /// transfers that hold them wait for a late connection attempt or for a silent host.
+    /// Lends host slots (permits for one transfer to a host) to other transfers while the transfers
+    /// that hold them cannot continue. These are transfers that wait for a late connection attempt
+    /// or for a silent host.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
@@ -189,9 +196,9 @@ impl Worker {
         }
     }
 
-    /// Changes the state of a connection attempt from `from` to `to`. Lends the host slots (permits
-    /// for one transfer to a host) of its transfers to other transfers. Returns false if the
-    /// attempt is no longer in the state `from`.
+    /// Changes the state of a connection attempt from `from` to `to`, and lends the host slots
+    /// (permits for one transfer to a host) of its transfers to other transfers. Returns false, and
+    /// does nothing, if the attempt is no longer in the state `from`.
     fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
@@ -236,7 +243,7 @@ impl Worker {
     }
 }
 
-/// Returns true if this connection waits for its first response.
+/// Returns true if no response has begun on this connection, and a request waits for one.
 fn awaits_first_response(connection: &HttpConnection) -> bool {
     connection.response_count() == 0
         && connection.front_transfer().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)

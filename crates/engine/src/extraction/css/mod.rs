@@ -69,7 +69,8 @@ impl fmt::Debug for CssQuery {
     }
 }
 
-/// A sequence of compound selectors, each with the combinator that leads to the next one.
+/// A complex selector: a sequence of compound selectors, each with the combinator that leads to the
+/// next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ComplexSelector {
     compounds: Vec<(CompoundSelector, Option<Combinator>)>,
@@ -102,28 +103,28 @@ enum Condition {
     Id(Box<str>),
     Class(Box<str>),
     Attribute(AttributeCondition),
-    /// `:root`.
+    /// `:root`: the element is the root of the document.
     Root,
-    /// `:nth-child(An+B)`; `:nth-of-type(An+B)` if `of_type` is true.
+    /// `:nth-child(An+B)`, or `:nth-of-type(An+B)` if `of_type` is true.
     Nth {
         step: i32,
         offset: i32,
         of_type: bool,
     },
-    /// `:is()`, `:where()`.
+    /// `:is()` or `:where()`: the element matches at least one of these selectors.
     AnyOf(Vec<ComplexSelector>),
-    /// `:not()`.
+    /// `:not()`: the element matches none of these selectors.
     NoneOf(Vec<ComplexSelector>),
 }
 
-/// A condition on an attribute.
+/// A condition on an attribute of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AttributeCondition {
     /// The lower-case name of the attribute.
     name: Box<str>,
     relation: ValueRelation,
     value: Box<str>,
-    /// True if the case of ASCII letters in the value is ignored.
+    /// True if upper and lower case of ASCII letters in the value are equal.
     ignores_case: bool,
 }
 
@@ -132,22 +133,22 @@ struct AttributeCondition {
 enum ValueRelation {
     /// `[name]`: the attribute exists.
     Exists,
-    /// `=`.
+    /// `=`: the attribute's value is equal to the selector's value.
     Equals,
     /// `~=`: one of the words of the attribute's value is equal to the selector's value.
     HasWord,
-    /// `|=`: the attribute's value is the selector's value, either alone or followed by a hyphen.
+    /// `|=`: the attribute's value is the selector's value, or begins with it and a hyphen.
     HasLanguage,
-    /// `^=`.
+    /// `^=`: the attribute's value starts with the selector's value.
     StartsWith,
-    /// `$=`.
+    /// `$=`: the attribute's value ends with the selector's value.
     EndsWith,
-    /// `*=`.
+    /// `*=`: the attribute's value contains the selector's value.
     Contains,
 }
 
 impl AttributeCondition {
-    /// Returns true if the attribute's value, with decoded character references, meets the
+    /// Returns true if `value`, the attribute's value with decoded character references, meets the
     /// condition.
     fn accepts(&self, value: &[u8]) -> bool {
         if self.relation == ValueRelation::Exists {
@@ -175,7 +176,7 @@ impl AttributeCondition {
     }
 }
 
-/// Returns true if `word` is one of the words in `text`, which white space separates.
+/// Returns true if `word` is one of the words in `text`. Words are separated by white space.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
     !word.is_empty() && text.split(|byte| is_white_space(*byte)).any(|found| found == word)
 }

@@ -56,7 +56,8 @@ const CASE_INSENSITIVE_ATTRIBUTES: &[&str] = &[
     "vlink",
 ];
 
-/// Parses a query: a list of selectors, and the attribute after `@` in lower case.
+/// Parses a query. Returns its list of selectors, and the lower-case name of the attribute after
+/// `@`; `None` if there is no `@`. The error is a message for people.
 pub(super) fn parse_query(text: &str) -> Result<(Vec<ComplexSelector>, Option<Box<str>>), String> {
     let mut parser = CssParser { text, at: 0, nesting: 0 };
     let selectors = parser.parse_selector_list()?;
@@ -373,7 +374,7 @@ impl<'t> CssParser<'t> {
         Ok(())
     }
 
-    /// Parses `(An+B)`.
+    /// Parses `(An+B)`, and returns A and B.
     fn parse_nth(&mut self) -> Result<(i32, i32), String> {
         if !self.consume_if("(") {
             return Err(self.error_text("a number or An+B in parentheses is expected"));
@@ -386,7 +387,8 @@ impl<'t> CssParser<'t> {
     }
 }
 
-/// Parses the notation An+B, such as `2n+1`, in lower case.
+/// Parses the notation An+B in lower case, such as `2n+1`, and returns A and B. Returns `None` if
+/// it is malformed.
 fn parse_an_plus_b(text: &str) -> Option<(i32, i32)> {
     match text {
         "odd" => return Some((2, 1)),

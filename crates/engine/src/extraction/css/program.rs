@@ -17,24 +17,27 @@ use super::{Combinator, ComplexSelector, CompoundSelector, Condition, CssQuery, 
 use crate::extraction::html::tag_name_and_rules::TagName;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of compound selectors in all queries together: the number of bits in a `u64`.
+/// The maximum number of compound selectors in all queries together. It is the number of bits in a
+/// `u64`, which represents a set of them.
 const MAX_STEPS: usize = 64;
 /// The maximum number of different element names that are counted among the children of one element
-/// for `:nth-of-type()`. Children with further names never match `:nth-of-type()`.
+/// for `:nth-of-type()`. Children with further names are not counted, and never match
+/// `:nth-of-type()`. The limit bounds the memory.
 const MAX_COUNTED_NAMES: usize = 1024;
 
 /// The compiled selectors of several CSS queries: a list of steps, one for each compound selector.
-/// In a set of steps, the bit with a step's index stands for the step.
+/// A set of steps is a number in which the bit with the index of a step stands for the step.
 pub(in crate::extraction) struct SelectorProgram {
     steps: Vec<SelectorStep>,
     /// The set of the steps that are the first ones of their selectors.
     first: u64,
     counts_types: bool,
-    /// True if a selector depends on other elements than the one that it matches, such as siblings.
+    /// True if a selector depends on elements other than the one that it matches, such as parents
+    /// or siblings.
     has_state: bool,
 }
 
-/// A compiled compound selector, and the effect of a match.
+/// A step: a compiled compound selector, and the effect when an element matches it.
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
@@ -46,22 +49,22 @@ enum StepMatchEffect {
     /// The element matches the CSS query with this index.
     Query(usize),
     /// The element matches a selector inside `:is()` or `:not()`. The field is the index of the bit
-    /// that stands for this selector's result.
+    /// that is set for this result.
     Inner(usize),
     /// The selector continues with its next step, at the elements to which the combinator leads.
     Next(Combinator),
 }
 
-/// A condition of a step. `:is()` and `:not()` contain the set of bits that stand for the results
-/// of the selectors inside them.
+/// A condition of a step. For `:is()` and `:not()`, it contains a set of bits, each of which stands
+/// for the result of one selector inside the parentheses.
 enum StepCondition {
     Plain(Condition),
     AnyOf(u64),
     NoneOf(u64),
 }
 
-/// The state of the selectors in a page: for the document and each open element, the steps that may
-/// match inside it. Empty if each selector depends only on the element that it matches.
+/// The state of the selectors in a page: the steps that may match inside the document and inside
+/// each open element. Empty if each selector depends only on the element that it matches.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
     stack: Vec<OpenElementMatchState>,
@@ -105,12 +108,12 @@ pub(in crate::extraction) trait ElementAttributes {
 /// The properties of an element that selectors examine at its start tag.
 pub(in crate::extraction) struct ElementStart<'e> {
     pub(in crate::extraction) name: TagName,
-    /// The name as the tag contains it; `None` if the name is so short that `name` stands for it
-    /// alone.
+    /// The name as written in the tag. `None` if the name is so short that `name` represents it
+    /// completely.
     pub(in crate::extraction) full_name: Option<&'e [u8]>,
     /// The set of steps that may match the name, from [`SelectorProgram::steps_for`].
     pub(in crate::extraction) steps: u64,
-    /// True if the element is the root: no other element contains it.
+    /// True if the element is the root, which is inside no other element.
     pub(in crate::extraction) is_root: bool,
     pub(in crate::extraction) element: &'e dyn ElementAttributes,
 }
@@ -120,6 +123,9 @@ pub(in crate::extraction) type MatchedQueryBits = u64;
 
 impl SelectorProgram {
     /// Compiles the selectors of these queries.
+    ///
+    /// # Errors
+    /// There are more than [`MAX_STEPS`] compound selectors.
     pub(in crate::extraction) fn new(queries: &[CssQuery]) -> Result<Self> {
         let mut program = Self { steps: Vec::new(), first: 0, counts_types: false, has_state: false };
         let mut inner_results = 0;
@@ -185,13 +191,13 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns the element names that selectors require.
+    /// Returns the element names that occur in selectors.
     pub(in crate::extraction) fn names(&self) -> impl Iterator<Item = TagName> {
         self.steps.iter().filter_map(|step| step.name.as_ref().map(|(name, _)| *name))
     }
 
     /// Returns the set of steps that may match an element with this name. `None` stands for any
-    /// name that no selector requires.
+    /// name that does not occur in a selector.
     pub(in crate::extraction) fn steps_for(&self, name: Option<TagName>) -> u64 {
         let may_match = |step: &SelectorStep| step.name.as_ref().is_none_or(|(wanted, _)| Some(*wanted) == name);
         let steps = self.steps.iter().enumerate().filter(|(_, step)| may_match(step));
@@ -203,15 +209,15 @@ impl SelectorProgram {
         !self.has_state
     }
 
-    /// Returns true if an element whose name allows only these steps must be examined: one of the
-    /// steps may match now, or the element changes the state of the selectors.
+    /// Returns true if an element must be examined. That is the case if one of `steps`, the steps
+    /// that its name allows, may match, or if the element changes the state of the selectors.
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the index of the query that all elements with one name match, if their name alone
-    /// decides this. `steps` is the set of steps that may match this name. Returns `None` if the
-    /// match depends on more than the name, or if several selectors may match.
+    /// Returns the index of the query that every element with a certain name matches, whatever its
+    /// attributes and position. `steps` is the set of steps that may match this name. Returns
+    /// `None` if the name alone does not decide, or if several selectors may match.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;
@@ -227,8 +233,8 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns true if one of these steps tests an attribute, or is the last step for a query for
-    /// which `takes_attribute` is true.
+    /// Returns true if the attributes of an element are needed to run these steps: one of them
+    /// tests an attribute, or is the last step of a query for which `takes_attribute` returns true.
     pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
         self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {
             step.conditions.iter().any(StepCondition::tests_attribute)
@@ -237,7 +243,7 @@ impl SelectorProgram {
     }
 
     /// Decides at the start tag of an element which queries it matches, and returns these queries.
-    /// `state` contains the state of the elements around it. The element is added to `state`.
+    /// `state` describes the elements around it. The element is added to `state`.
     pub(in crate::extraction) fn start_element(
         &self,
         state: &mut SelectorState,
@@ -267,9 +273,9 @@ impl SelectorProgram {
         matches
     }
 
-    /// Tests which of the steps `candidates` match an element, and returns the queries that the
-    /// element matches. If a matching step is not the last one of its selector, passes the
-    /// combinator and the bit of the next step to `on_next`.
+    /// Tests which of the steps in the set `candidates` match an element, and returns the queries
+    /// that the element matches. For a matching step that is not the last one of its selector,
+    /// calls `on_next` with the combinator and the bit of the next step.
     fn run(
         &self,
         candidates: u64,
@@ -296,8 +302,8 @@ impl SelectorProgram {
     }
 }
 
-/// Counts a child of `parent` with this name. Returns the number of children with the name so far,
-/// or 0 if there are too many different names.
+/// Counts a child of `parent` with this name. Returns the number of children with this name so far,
+/// including it. Returns 0 if there are more than [`MAX_COUNTED_NAMES`] different names.
 fn count_type(parent: &mut OpenElementMatchState, name: TagName) -> u32 {
     let counts = parent.counts.get_or_insert_with(Box::default);
     if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {
@@ -309,7 +315,7 @@ fn count_type(parent: &mut OpenElementMatchState, name: TagName) -> u32 {
 }
 
 /// The position of an element among all its siblings, and among its siblings of the same name.
-/// Positions are counted from 1; 0 means that the position is not known.
+/// Positions are counted from 1; 0 means that the position is unknown.
 #[derive(Clone, Copy)]
 struct SiblingPosition {
     is_root: bool,
@@ -318,8 +324,8 @@ struct SiblingPosition {
 }
 
 impl SelectorStep {
-    /// Returns true if the step depends on other elements than the one that it matches: it leads to
-    /// a combinator, or counts siblings.
+    /// Returns true if the step depends on elements other than the one that it matches: a
+    /// combinator follows it, or it counts siblings.
     fn depends_on_others(&self) -> bool {
         let counts = |condition: &StepCondition| matches!(condition, StepCondition::Plain(Condition::Nth { .. }));
         matches!(self.outcome, StepMatchEffect::Next(_)) || self.conditions.iter().any(counts)

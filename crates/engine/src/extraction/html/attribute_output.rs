@@ -18,9 +18,9 @@ fn is_url(element: &[u8], attribute: &str) -> bool {
     }
 }
 
-/// Passes the values of an attribute to `on_value`: each URL of a list of URLs, otherwise one
-/// value. URLs are made absolute if there is a base. `encoding` is the encoding of the page, in
-/// which the queries of URLs are encoded.
+/// Passes the values of an attribute to `on_value`: each URL of an attribute with a list of URLs
+/// (such as `srcset`), otherwise one value. If there is a base URL, URLs are made absolute.
+/// `encoding` is the encoding of the page, in which the queries of URLs are encoded.
 pub(super) fn attribute_values<E>(
     element: &[u8],
     attribute: &str,
@@ -49,8 +49,8 @@ pub(super) fn attribute_values<E>(
     }
 }
 
-/// Returns the URLs of a `srcset` (HTML, "Parse a srcset attribute"). A comma may be inside a URL,
-/// but not at its end.
+/// Returns the URLs in a `srcset` attribute (HTML, "Parse a srcset attribute"). A URL may contain
+/// commas, but does not end with one.
 fn srcset_urls(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     std::iter::from_fn(move || {

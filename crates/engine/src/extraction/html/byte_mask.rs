@@ -3,23 +3,24 @@
 
 use memchr::memchr;
 
-/// The number of bytes in which a byte is looked for by words of eight bytes.
+/// The number of bytes that are searched for a byte in words of eight bytes, before `memchr` is
+/// used.
 const WORDWISE_SEARCH_LENGTH: usize = 32;
-/// The number with 1 in each byte.
+/// A word in which each byte has the value 1.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
-/// The highest bits of all bytes.
+/// A word in which the highest bit of each byte is set.
 pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
-/// The first one to eight bytes of a word.
+/// The first one to eight bytes of a word of eight bytes, to be compared with other words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WordPrefix {
     bytes: u64,
-    /// The number of bits of a word that do not belong to the start.
+    /// The number of bits of the word that do not belong to its first bytes.
     unused: u32,
 }
 
 impl WordPrefix {
-    /// Makes the start of `word` with `length` bytes.
+    /// Makes a value for the first `length` bytes of `word`.
     pub(super) fn new(word: u64, length: usize) -> Self {
         let unused = 64 - 8 * length as u32;
         Self { bytes: word << unused >> unused, unused }
@@ -35,7 +36,7 @@ impl WordPrefix {
     }
 }
 
-/// The number of bytes in a block.
+/// The number of bytes in a block that is examined at once.
 pub(super) const BLOCK_SIZE: usize = 64;
 
 /// Returns the block of `bytes` that begins at the index `from`, with null bytes after the end of
@@ -67,8 +68,8 @@ pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u
     (0..8).fold(0, |bits, index| bits | part(index))
 }
 
-/// Returns the index of the first `byte`, as `memchr` does. This is faster than `memchr` if the
-/// byte is near, as the next tag usually is.
+/// Returns the index of the first `byte` in `bytes`, or `None` if there is none, as `memchr` does.
+/// It is faster than `memchr` if that index is small, as that of the next tag usually is.
 pub(super) fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     while bytes.len() - rest.len() < WORDWISE_SEARCH_LENGTH

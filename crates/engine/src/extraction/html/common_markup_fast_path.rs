@@ -15,39 +15,41 @@ use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
 
-/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
-/// name that it accepts fits, with the byte after it.
+/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the tag's name.
+/// Each name that the fast path accepts fits into them, together with the byte after it.
 const HEAD_SIZE: usize = 16;
 
-/// A selected element whose text is skipped, because it probably has no match of the filter.
+/// A selected element whose text is skipped, because a test shows that it probably contains no
+/// match of the filter.
 struct SkippedTextElement {
     /// The index of the first byte after the element's start tag.
     start: usize,
-    /// The depth of the element, or 0 if there is no such element.
+    /// The depth of the element among the open elements, or 0 if no element is skipped.
     depth: usize,
 }
 
-/// The number of entries for each kind of name in [`RecentNames`].
+/// The number of entries in each table of [`RecentNames`]: names of start tags, and names of
+/// attributes.
 const RECENT: usize = 64;
 
-/// The names of start tags and attributes that were last read, so that most names need one
-/// comparison.
+/// Caches of the names of start tags and attributes that were read last. Most names are found in
+/// them by one comparison.
 pub(super) struct RecentNames {
     tags: [KnownTag; RECENT],
     attributes: [WordPrefix; RECENT],
 }
 
-/// The name of a start tag, and what is known of all tags with this name.
+/// The name of a start tag, and the properties that all tags with this name share.
 #[derive(Clone, Copy, Default)]
 struct KnownTag {
-    /// The name and the byte after it.
+    /// The first bytes of the tag: the name and the byte after it.
     start: WordPrefix,
-    /// The element that the tag opens.
+    /// The description of the element that a tag with this name opens.
     element: OpenElement,
     length: usize,
     rules: StartTagRules,
     is_void: bool,
-    /// True if the text of the element is selected.
+    /// True if a query may select elements with this name.
     is_selected: bool,
 }
 
@@ -57,14 +59,15 @@ impl Default for RecentNames {
     }
 }
 
-/// Returns the index of the entry for a name, of which `word` has the first eight bytes.
+/// Returns the index in a table of [`RecentNames`] at which a name is stored. `word` contains the
+/// first eight bytes of the name.
 fn recent_index(word: u64) -> usize {
     ((word & 0x00ff_ffff).wrapping_mul(0x9e37_79b9) >> 24) as usize % RECENT
 }
 
 impl RecentNames {
-    /// Returns the name of the start tag with this head, if the name has one to seven letters and
-    /// digits.
+    /// Returns what is known of the start tag that begins with the bytes `head`. Returns `None` if
+    /// its name does not have one to seven letters and digits.
     fn name(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
         let word = word_at(head, 1);
         let index = recent_index(word);
@@ -99,8 +102,8 @@ impl KnownTag {
 }
 
 impl TreeBuilder<'_, '_> {
-    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the
-    /// number of bytes read.
+    /// Reads common markup at the beginning of `bytes`, where text and tags may begin. Returns the
+    /// number of bytes read; the rest is left to the tokenizer.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
@@ -125,15 +128,15 @@ impl TreeBuilder<'_, '_> {
         self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if no selected element is open whose text is a value, and whether a selector
-    /// matches depends on the start tag alone.
+    /// Returns true if no text is collected at present, and if it depends only on the start tag
+    /// whether an element is selected.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips usual markup from the index `at` on: all that only opens and closes elements. Returns
-    /// the index at which the rest begins: a tag, or the text of an element that must be collected
-    /// and has begun.
+    /// Skips common markup from the index `at` on that only opens and closes elements. Returns the
+    /// index after it. There, a tag begins that must be read in another way, or the text of a
+    /// selected element begins that must be collected.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
@@ -209,7 +212,7 @@ impl TreeBuilder<'_, '_> {
         skipped.start
     }
 
-    /// Reads text up to a tag.
+    /// Adds text up to the next tag to the collected text, if text is collected.
     fn usual_text(&mut self, text: &[u8]) -> Result<()> {
         if !text.is_empty() && self.tree.collects_text() {
             let is_preformatted = self.tree.open.current().is_preformatted;
@@ -219,8 +222,8 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Reads a tag at the beginning of `bytes` by the fast path. Returns the length of the tag, or
-    /// 0 if the fast path cannot read this tag.
+    /// Reads a tag at the beginning of `bytes` by the fast path, and opens or closes its element.
+    /// Returns the length of the tag, or 0 if the fast path cannot read this tag.
     fn read_usual_tag(&mut self, bytes: &[u8]) -> Result<usize> {
         let Some(head) = bytes.first_chunk::<HEAD_SIZE>() else { return Ok(0) };
         let is_end = head[1] == b'/';
@@ -270,7 +273,8 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Opens an element of the body. `is_selected` is true if its text has begun.
+    /// Opens an element in the body that closes and opens no other element. `is_selected` is true
+    /// if its text is collected.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
@@ -285,18 +289,18 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns true if the end tag of an element in the body with these properties has no special rules
-/// when the element is the innermost one.
+/// Returns true if an end tag simply closes the innermost open element, provided that both have the
+/// same name. `bits` are the properties of the element, which is in the body.
 fn has_usual_end_tag(bits: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
     bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
 }
 
-/// Returns the length of a tag whose name ends at the index `at`. Returns `None` as
-/// [`skip_common_attributes`] does.
+/// Returns the length of the tag in `bytes` whose name ends at the index `at`. Returns `None` in
+/// the same cases as [`skip_common_attributes`].
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
-/// Their names and values are read by words of eight bytes.
+/// Their names are compared as words of eight bytes with the names that were read before.
 fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT]) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
         let word = u64::from_le_bytes(*start);
@@ -316,8 +320,9 @@ fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which
-/// ends the usual name of an element or an attribute.
+/// Returns the length of the name at the beginning of `word`, which contains eight bytes. The name
+/// ends before the first byte that is at most `/`, or from `<` to `?`. The result is 8 if there is
+/// no such byte.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -326,8 +331,8 @@ fn length_of_name(word: u64) -> usize {
     (up_to_slash | brackets).trailing_zeros() as usize / 8
 }
 
-/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to
-/// seven letters and digits.
+/// Returns the name of the tag whose name begins at the index `start`, and the length of the name.
+/// Returns `None` if the name does not have one to seven letters and digits.
 fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and

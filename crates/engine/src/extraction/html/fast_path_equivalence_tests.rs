@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{Result, Target};
 
-/// Selectors that disable the fast paths of all queries beside them: they need state, count
-/// siblings, and test the attributes of each element.
+/// Selectors that disable the fast paths for all queries that are searched together with them. They
+/// need state, count siblings, and test the attributes of each element.
 const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
 
 /// Queries for which the fast paths are used: for names alone, attributes of some elements, and the
@@ -50,7 +50,7 @@ fn values(query: &PageQuery, page: &[u8], size: usize, content_type: &[u8]) -> R
     Ok(found)
 }
 
-/// Asserts that the fast paths and the tokenizer find the same values in a page.
+/// Asserts that searches with and without the fast paths find the same values in a page.
 #[track_caller]
 fn assert_fast_paths_agree(page: &[u8]) {
     for texts in QUERIES {
@@ -245,7 +245,8 @@ const CELL_PARTS: [&str; 40] = [
     "</table>",
 ];
 
-/// Compares filtered values with the matches in the values of the general ways.
+/// Asserts that a search with a filter finds the same values as the filter's expression finds in
+/// the unfiltered values. The page arrives in pieces of `size` bytes.
 #[track_caller]
 fn filtered_values_agree(page: &str, size: usize) {
     for texts in [&["td"][..], &["b"], &["li", "a"], &["td", "a@href"]] {

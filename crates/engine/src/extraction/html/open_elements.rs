@@ -4,8 +4,8 @@
 use super::byte_mask::WordPrefix;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 
-/// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
-/// browsers.
+/// The maximum number of open elements inside each other. An element inside the deepest one becomes
+/// its sibling, as in browsers.
 pub(super) const MAX_DEPTH: usize = 512;
 
 /// The namespace of an element, which decides the rules for it.
@@ -19,47 +19,51 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// An open element. It is small and has no owned memory, because most elements are opened and
-/// closed without any other use.
+/// An open element. It owns no memory and is small, because most elements are only opened and
+/// closed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
     pub(super) namespace: Namespace,
     pub(super) properties: u32,
-    /// True if this element of SVG or MathML may contain HTML elements.
+    /// True if this element belongs to SVG or MathML but may contain HTML elements, such as
+    /// `<foreignObject>`.
     pub(super) allows_html: bool,
     /// True if the text of the element is selected.
     pub(super) is_selected: bool,
-    /// True if text inside keeps its blanks.
+    /// True if the blanks of the text inside the element are kept.
     pub(super) is_preformatted: bool,
-    /// The name and the `>` after it, as they are probably in the end tag.
+    /// The bytes that the element's end tag probably has after `</`: the name and `>`.
     pub(super) end_tag: WordPrefix,
-    /// True if the element is known to be a table row inside a group of rows inside a table.
+    /// True if the element is known to be a table row inside a group of rows (such as `<tbody>`)
+    /// inside a table.
     pub(super) is_row_in_table: bool,
 }
 
-/// The conditions under which a start tag in the body closes and opens no other element.
+/// The condition under which a start tag in the body closes and opens no other element, so that the
+/// fast path can read it. The condition depends on the element's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StartTagRules {
-    /// There are no conditions.
+    /// There is no condition.
     None,
     /// No `<p>` may be open.
     Block,
     /// The innermost element must be a row of a table.
     Cell,
-    /// The innermost element must be a group of rows of a table.
+    /// The innermost element must be a group of rows of a table, such as `<tbody>`.
     Row,
     /// No `<a>` may be open.
     Anchor,
     ListItem,
     Heading,
-    /// The start tag needs the tree builder.
+    /// The start tag always needs the tree builder, which applies all rules.
     #[default]
     Other,
 }
 
 impl StartTagRules {
-    /// Returns the rules for the name of an HTML element. `bits` are its properties.
+    /// Returns the condition for an HTML element with this name. `bits` are the properties of the
+    /// name.
     #[inline]
     pub(super) fn new(name: TagName, bits: u32) -> Self {
         const RULES: u32 = properties::HAS_START_TAG_RULES
@@ -93,8 +97,8 @@ impl OpenElement {
     }
 }
 
-/// The element names that end the search for an open element (WHATWG HTML, "has an element in a
-/// specific scope").
+/// A scope: the set of element names at which the search for an open element ends (WHATWG HTML,
+/// "has an element in a specific scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementScope {
     Default,
@@ -109,10 +113,10 @@ pub(super) enum ElementScope {
 /// The stack of open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements whose names have the same [`TagName::bucket`], for each bucket.
-    /// If the number is 0, no element with a name in the bucket is open.
+    /// The number of open elements, for each [`TagName::bucket`] of their names. Several names can
+    /// share a bucket. If the number is 0, no element with a name of the bucket is open.
     counts: [u16; 256],
-    /// The number of open headings.
+    /// The number of open headings, `<h1>` to `<h6>`.
     headings: u16,
 }
 
@@ -127,17 +131,18 @@ impl OpenElements {
         (self.counts, self.headings) = ([0; 256], 0);
     }
 
-    /// Returns the number of open elements.
+    /// Returns the number of open elements, without the document.
     pub(super) fn depth(&self) -> usize {
         self.stack.len() - 1
     }
 
-    /// Returns the innermost open element, or the document.
+    /// Returns the innermost open element, or the document if no element is open.
     pub(super) fn current(&self) -> &OpenElement {
         self.stack.last().expect("the document stays open")
     }
 
-    /// Returns true if the innermost element is one of HTML, not the document.
+    /// Returns true if an element is open and the innermost one belongs to HTML, not to SVG, MathML
+    /// or XML.
     pub(super) fn is_in_html(&self) -> bool {
         self.depth() > 0 && self.current().namespace == Namespace::Html
     }
@@ -148,7 +153,7 @@ impl OpenElements {
     }
 
     /// Returns true if the start tag of an HTML element in the body closes and opens no other
-    /// element. `rules` are those of the element's name.
+    /// element. `rules` is the condition for the element's name.
     #[inline(always)]
     pub(super) fn takes_without_rules(&self, name: TagName, rules: StartTagRules) -> bool {
         let has_none = match rules {
@@ -174,7 +179,7 @@ impl OpenElements {
         self.stack.push(element);
     }
 
-    /// Removes the innermost open element.
+    /// Removes and returns the innermost open element. An element must be open.
     pub(super) fn pop(&mut self) -> OpenElement {
         self.remove(self.depth())
     }
@@ -190,7 +195,8 @@ impl OpenElements {
         }
     }
 
-    /// Removes the open element at this depth, from 1.
+    /// Removes and returns the open element at this depth, counted from 1. The elements inside it
+    /// stay open.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
         let is_last = depth + 1 == self.stack.len();
         let element = if is_last {
@@ -205,7 +211,7 @@ impl OpenElements {
         element
     }
 
-    /// Returns false if no element with this name is open.
+    /// Returns false if certainly no element with this name is open.
     pub(super) fn may_be_open(&self, name: TagName) -> bool {
         self.counts[name.bucket()] > 0
     }
@@ -224,7 +230,8 @@ impl OpenElements {
         self.stack.iter().rposition(is_html).unwrap_or(0)
     }
 
-    /// Returns the depth of the innermost open element with this name, in any namespace.
+    /// Returns the depth of the innermost open element with this name, in any namespace; `None` if
+    /// there is none.
     pub(super) fn find(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
@@ -232,8 +239,8 @@ impl OpenElements {
         (1..self.stack.len()).rev().find(|depth| self.stack[*depth].name == name)
     }
 
-    /// Returns the depth of the innermost HTML element for which `is_it` is true. Returns `None` if
-    /// an element that ends the scope is reached first.
+    /// Returns the depth of the innermost open HTML element for which `is_it` is true. Returns
+    /// `None` if there is none, or if an element that ends the scope is reached first.
     fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
@@ -257,7 +264,8 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth of the innermost element with this name in this scope.
+    /// Returns the depth of the innermost open element with this name; `None` if there is none in
+    /// this scope.
     pub(super) fn find_name_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
@@ -265,7 +273,8 @@ impl OpenElements {
         self.find_in_scope(scope, |element| element.name == name)
     }
 
-    /// Returns the depth of the innermost `<td>` or `<th>` in scope.
+    /// Returns the depth of the innermost open `<td>` or `<th>`; `None` if there is none in the
+    /// default scope.
     pub(super) fn cell_in_scope(&self) -> Option<usize> {
         if !self.may_be_open(names::TD) && !self.may_be_open(names::TH) {
             return None;
@@ -273,7 +282,8 @@ impl OpenElements {
         self.find_in_scope(ElementScope::Default, |element| matches!(element.name, names::TD | names::TH))
     }
 
-    /// Returns the depth of the innermost heading in scope.
+    /// Returns the depth of the innermost open heading; `None` if there is none in the default
+    /// scope.
     pub(super) fn heading_in_scope(&self) -> Option<usize> {
         if self.headings == 0 {
             return None;
@@ -281,13 +291,14 @@ impl OpenElements {
         self.find_in_scope(ElementScope::Default, |element| element.has(properties::IS_HEADING))
     }
 
-    /// Returns the depth of the open `<p>` that the start of a block closes.
+    /// Returns the depth of the open `<p>` that the start tag of a block closes; `None` if there is
+    /// none.
     pub(super) fn open_paragraph(&self) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Button, names::P)
     }
 
-    /// Returns the depth of the open list item that the next one closes. `items` are the names:
-    /// `<li>`, or `<dd>` and `<dt>`.
+    /// Returns the depth of the open list item that the start tag of another item closes; `None` if
+    /// there is none. `items` are the names of such items: `<li>`, or `<dd>` and `<dt>`.
     pub(super) fn open_item(&self, items: &[TagName]) -> Option<usize> {
         if !items.iter().any(|name| self.may_be_open(*name)) {
             return None;
@@ -305,8 +316,8 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth of the open formatting element with this name, if it is in scope: no table
-    /// cell or similar element is in between.
+    /// Returns the depth of the open formatting element with this name, such as `<b>`. Returns
+    /// `None` if there is none, or if a table cell or a similar element is open inside it.
     pub(super) fn open_format(&self, name: TagName) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Default, name)
     }
@@ -329,14 +340,14 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth of the innermost open element whose name satisfies `is_context`, or of the
-    /// document. The caller closes all elements inside it.
+    /// Returns the depth of the innermost open element whose name satisfies `is_context`. Returns
+    /// 0, the depth of the document, if there is none. The caller closes all elements inside it.
     pub(super) fn depth_of_context(&self, is_context: impl Fn(TagName) -> bool) -> usize {
         (1..self.stack.len()).rev().find(|depth| is_context(self.stack[*depth].name)).unwrap_or(0)
     }
 
     /// Returns the depth of the open table that the start tag of another table closes. Returns
-    /// `None` if a cell of the open table is open.
+    /// `None` if no table is open, or if the new table is inside a cell of it.
     pub(super) fn open_table_without_cell(&self) -> Option<usize> {
         if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }
@@ -346,8 +357,8 @@ impl OpenElements {
         self.depth() > 0 && self.current().is_html(name)
     }
 
-    /// Returns true if the innermost open element is certainly the right parent for a table row or
-    /// cell with this name. If the function returns false, it may still be the right parent.
+    /// Returns true if the innermost open element is certainly the right parent for a row or cell
+    /// of a table with the name `name`. If the result is false, it may still be the right parent.
     pub(super) fn is_place_of(&self, name: TagName) -> bool {
         let is_group = |group: &OpenElement| {
             group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)
@@ -361,18 +372,18 @@ impl OpenElements {
         }
     }
 
-    /// Returns true if the innermost element is a table, a group of rows or a row.
+    /// Returns true if the innermost element is a table, a group of rows or a row, and not a cell.
     pub(super) fn is_between_cells(&self) -> bool {
         matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR)
     }
 
-    /// Returns the number of elements inside the open element at this depth for which `is_it` is
+    /// Returns the number of open elements inside the element at this depth for which `is_it` is
     /// true.
     pub(super) fn count_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> usize {
         self.stack[depth + 1..].iter().filter(|element| is_it(element)).count()
     }
 
-    /// Returns true if `is_it` is true for an element inside the open element at this depth.
+    /// Returns true if `is_it` is true for an open element inside the element at this depth.
     pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
         self.stack[depth + 1..].iter().any(is_it)
     }
@@ -387,7 +398,8 @@ impl OpenElements {
         (1..self.stack.len()).rev().take_while(is_foreign).find(|depth| self.stack[*depth].name == name)
     }
 
-    /// Returns true if a table is open to which a row or a cell can belong.
+    /// Returns true if a table is open that a row or a cell can belong to, i.e. no `<template>` is
+    /// open inside it.
     pub(super) fn is_in_table(&self) -> bool {
         self.find_name_in_scope(ElementScope::Table, names::TABLE).is_some()
     }

@@ -25,7 +25,7 @@ use crate::extraction::prefilter::HitAcrossMarkupTest;
 use crate::extraction::url_query_encoding::with_encoded_query;
 use script_or_style::{OpenScriptOrStyle, ScriptOrStyleRange};
 
-/// The part of the page that the parser has reached.
+/// The part of the page that the parser has reached: before, in or after the head, or in the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum InsertionMode {
     #[default]
@@ -36,6 +36,7 @@ pub(super) enum InsertionMode {
 }
 
 /// A value that is not passed on yet, because a selected element that began earlier is still open.
+/// Values are passed on in the order in which their elements begin.
 enum DeferredValue {
     /// The text of an element: a range of `PageParserState::text`. `end` is `None` while the
     /// element is open.
@@ -57,31 +58,33 @@ pub(super) struct PageParserState {
     pub(super) part: InsertionMode,
     base: Option<PageBase>,
     has_base_element: bool,
-    /// True from a `<form>` to the next `</form>`, even if the form element is closed before.
+    /// True from a `<form>` start tag to the next `</form>` end tag, even if the form element was
+    /// closed before by another tag.
     pub(super) has_form: bool,
     is_xml: bool,
     pub(super) text: ElementText,
     /// The values that are not passed on yet, because the outermost selected element is still open.
     waiting: Vec<DeferredValue>,
-    /// The indices in `waiting` of the values that began with an element, for each open element
-    /// whose text is selected.
+    /// For each open element whose text is selected, the range of indices in `waiting` of the
+    /// values that began with the element.
     selected: Vec<Range<usize>>,
-    /// The number of bytes of the attribute values in `waiting`.
+    /// The total number of bytes of the attribute values in `waiting`.
     waiting_bytes: usize,
-    /// The number of open elements whose text is selected. An element that several queries select
-    /// counts once for each of them.
+    /// The number of texts that are being collected. An open element counts once for each query
+    /// that selects its text.
     open_texts: usize,
-    /// The number of bytes that the waiting values need in addition to `text`, because several
-    /// values contain the same text. A byte that n values contain counts n − 1 times. Only the text
-    /// before `counted` is included.
+    /// The number of bytes that the waiting values will need in addition to `text`, because several
+    /// values contain the same text. A byte that n values contain counts n − 1 times. The number
+    /// includes only the text before the position `counted`.
     repeated: usize,
     counted: usize,
     script_or_style: Option<OpenScriptOrStyle>,
     script_or_style_ranges: Vec<ScriptOrStyleRange>,
     limit: usize,
-    /// True to pass on empty texts and attribute values.
+    /// True if empty texts and attribute values are passed on, too.
     keeps_empty: bool,
-    /// The test for values that the filter drops, if there is a filter with such a test.
+    /// A test for text in which the filter can find no match, so that the text need not be
+    /// collected. `None` if there is no filter or no such test for it.
     hits: Option<HitAcrossMarkupTest>,
     /// True if the page has null bytes, so that `hits` cannot be used.
     has_nulls: bool,
@@ -138,23 +141,22 @@ impl PageParserState {
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the number of bytes that the waiting values need in addition to the page's text,
-    /// because several values contain the same text. A byte that n values contain counts n − 1
-    /// times.
+    /// Returns the number of bytes that the waiting values will need in addition to the page's
+    /// text, because several values contain the same text. A byte that n values contain counts n −
+    /// 1 times.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)
     }
 
-    /// Sets the number of open elements whose text is selected, when such an element opens or
-    /// closes.
+    /// Sets the number of texts that are being collected, when a selected element opens or closes.
     fn change_open_texts(&mut self, open_texts: usize) {
         (self.repeated, self.counted) = (self.repeated(), self.text.position());
         self.open_texts = open_texts;
     }
 
-    /// Returns the number of bytes of memory that the page needs now, or will need when the waiting
-    /// values are passed on.
+    /// Returns the number of bytes of memory that the page uses, including the bytes that are
+    /// needed when the waiting values are passed on.
     pub(super) fn memory_in_use(&self) -> usize {
         let lists = self.waiting.len() * size_of::<DeferredValue>()
             + self.script_or_style_ranges.len() * size_of::<ScriptOrStyleRange>();
@@ -162,11 +164,12 @@ impl PageParserState {
     }
 }
 
-/// The tree builder of a page: a sink of tokens that applies the rules of HTML.
+/// The tree builder of a page. It receives the tokens of the tokenizer and applies the rules of
+/// HTML.
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageParserState,
     pub(super) queries: &'a HtmlQueries,
-    /// The encoding of the page, in which browsers encode the queries of its URLs.
+    /// The encoding of the page. In browsers, the queries of the page's URLs are encoded in it.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
@@ -268,18 +271,19 @@ impl PageParserState {
         self.open_texts > 0 && self.script_or_style.as_ref().is_none_or(|script_or_style| script_or_style.is_needed)
     }
 
-    /// Returns true if no open element has text that is collected.
+    /// Returns true if no text is collected and no value waits.
     pub(super) fn collects_nothing(&self) -> bool {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, the test for values that the filter drops, and the recent names.
+    /// Returns the open elements, the test for text without matches of the filter (`None` if it
+    /// cannot be used), and the recently read names.
     pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentNames) {
         (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls), &mut self.recent)
     }
 
-    /// Begins the text of an element that is the only selected one. Returns false if it is not, or
-    /// if it has no content.
+    /// Begins to collect the text of an element, if nothing else is collected or waits and the
+    /// element has content. Returns false otherwise. `rules` are those of the element's name.
     pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
@@ -291,14 +295,14 @@ impl PageParserState {
         true
     }
 
-    /// Returns true if only one value waits: the text of one open element.
+    /// Returns true if exactly one value waits, and it is the text of one open element.
     fn has_only_text(&self) -> bool {
         self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.script_or_style.is_none()
     }
 
     /// Returns the text of the waiting value with this index. `range` is its range in the page's
-    /// text; the scripts, styles and templates inside it are left out. `joined` is memory for the
-    /// remaining parts.
+    /// text. The texts of scripts, styles and templates inside the range are left out. `joined` is
+    /// a buffer for the remaining text.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.script_or_style_ranges.is_empty() {
@@ -332,7 +336,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Self { tree, queries, encoding, on_found }
     }
 
-    /// Prepares for a piece of the page.
+    /// Prepares for reading `piece`, the next piece of the page.
     pub(super) fn begin_piece(&mut self, piece: &[u8]) {
         self.tree.has_nulls |= self.tree.hits.is_some() && memchr(0, piece).is_some();
     }
@@ -363,7 +367,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         self.open(name, Namespace::Html, self.queries.names.rules(name), None)
     }
 
-    /// Opens an element, and collects the values of its attributes.
+    /// Opens an element, and collects the values that queries select from it. `tag` is its start
+    /// tag; `None` if the start tag is missing.
     pub(super) fn open(
         &mut self,
         name: TagName,
@@ -436,8 +441,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Collects the values of an element at its start tag, for the queries `matches`. Returns the
-    /// number of queries that select its text.
+    /// Collects the attribute values of an element, and begins to collect its text, for the queries
+    /// in the set `matches`. Returns the number of queries that select its text.
     fn collect(&mut self, matches: u64, tag: Option<&Tag<'_>>) -> Result<usize> {
         let queries = self.queries;
         let mut texts = 0;
@@ -462,8 +467,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(texts)
     }
 
-    /// Passes on the values of an attribute. If a selected element is open around it, the values
-    /// are stored until that element ends.
+    /// Passes on the values of the attribute `attribute`. If the text of an element around it is
+    /// being collected, the values are stored until that element ends.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, encoding, .. } = self;
         let PageParserState { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
@@ -492,7 +497,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         }
     }
 
-    /// Closes the innermost elements until only `depth` elements are open.
+    /// Closes the innermost elements until only `depth` elements are open, so that the element at
+    /// `depth` remains open.
     pub(super) fn close_to(&mut self, depth: usize) -> Result<()> {
         while self.tree.open.depth() > depth {
             self.close_innermost()?;
@@ -500,7 +506,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Closes the innermost element.
+    /// Closes the innermost element. Passes on the waiting values if it was the outermost selected
+    /// element.
     pub(super) fn close_innermost(&mut self) -> Result<()> {
         let tree = &mut *self.tree;
         let is_selected = tree.open.current().is_selected;
@@ -521,7 +528,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Closes the element at this depth, but not the elements inside it.
+    /// Closes the element at this depth. The elements inside it stay open.
     pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
         let tree = &mut *self.tree;
         let element = tree.open.remove(depth);
@@ -562,7 +569,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Passes on the waiting values, when the outermost selected element has ended.
+    /// Passes on the waiting values, after the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
         if let ([DeferredValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.script_or_style_ranges) {

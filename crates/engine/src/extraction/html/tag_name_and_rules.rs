@@ -1,8 +1,8 @@
 //! The names of elements as numbers, and the parsing rules that HTML defines for some elements.
 
 /// The name of an element, without regard to case, as a number. Names of up to eight bytes are
-/// packed; longer names are hashed. If two long names have the same hash, only an end tag may be
-/// misplaced.
+/// packed into it. Longer names are hashed. Two long names with the same hash count as the same
+/// name, with one harmless effect: an end tag may close the wrong element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::extraction) struct TagName(u64);
 
@@ -44,7 +44,8 @@ impl TagName {
         (self.0 >> 63 == 0).then_some(self.0)
     }
 
-    /// Returns a number below 256 that is often different for different names.
+    /// Returns a number below 256, computed from the name. Different names usually have different
+    /// numbers.
     pub(super) fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
@@ -62,25 +63,26 @@ impl TagName {
     }
 }
 
-/// The rules that a page search applies to all tags with one element name.
+/// The rules that the search of a page applies to all tags with one element name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TagNameRules {
-    /// The properties that HTML gives to elements with this name, as a bit set.
+    /// The properties that HTML gives to elements with this name, as a bit set of the constants
+    /// below ([`IS_VOID`] and so on).
     pub(super) properties: u32,
     /// True if the attributes of these elements are needed: by the rules of HTML, by queries, or
     /// for the page's base URL.
     pub(super) needs_attributes: bool,
-    /// The index, plus 1, of the query that selects the text of all these elements. It is 0 if
-    /// there is no such query, or if other queries may also match these elements.
+    /// The index, plus 1, of the query that selects the text of all elements with this name. It is
+    /// 0 if there is no such query, or if other queries may also match some of these elements.
     pub(super) text_query: u8,
-    /// The steps of selectors that may match the elements.
+    /// The set of steps (compound selectors of the queries) that may match these elements.
     pub(super) steps: u64,
 }
 
 /// A hash table with the [`TagNameRules`] for each element name.
 pub(super) struct TagRulesTable {
-    /// The rules for the names in [`ELEMENTS`] and in selectors. A slot contains the number of a
-    /// name, or 0 if it is empty, and the rules for the name.
+    /// The rules for the names in [`ELEMENTS`] and in selectors. Each slot contains the number of a
+    /// name and its rules. In an empty slot, the number is 0.
     slots: Box<[(u64, TagNameRules); TABLE_SIZE]>,
     /// The rules for all other names.
     other: TagNameRules,
@@ -120,8 +122,8 @@ impl TagRulesTable {
 
 /// The element has no content and no end tag.
 pub(super) const IS_VOID: u32 = 1;
-/// The element is in HTML's category "special": an end tag with another name does not close the
-/// element.
+/// The element is in HTML's category "special": an end tag with another name usually does not close
+/// it.
 pub(super) const IS_SPECIAL: u32 = 1 << 1;
 /// The element is in the category "formatting": its end tag does not close the elements inside it.
 pub(super) const IS_FORMATTING: u32 = 1 << 2;
@@ -325,15 +327,16 @@ const ELEMENTS: &[(&str, u32)] = &[
     ("xmp", IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | IS_PREFORMATTED | HAS_RAW_TEXT),
 ];
 
-/// The number of slots in [`ELEMENT_TABLE`]. It is several times the number of elements, so that
-/// few elements share a hash index.
+/// The number of slots in [`ELEMENT_TABLE`], a power of two. It is several times the number of
+/// elements, so that few elements have the same first slot.
 const TABLE_SIZE: usize = 512;
 
 /// A hash table of [`ELEMENTS`], with open addressing. Each entry is the number of a name and its
 /// properties. If an element's slot is taken, the element uses the next free slot.
 static ELEMENT_TABLE: [(u64, u32); TABLE_SIZE] = build_table();
 
-/// Returns the slot of [`ELEMENT_TABLE`] at which the search for the name `number` begins.
+/// Returns the index of the slot in [`ELEMENT_TABLE`] at which the search for the name with this
+/// number begins.
 const fn hash_index(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }

@@ -10,9 +10,10 @@ use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
 use super::tag_name_and_rules::{TagName, TagNameRules};
 use crate::extraction::css::ElementAttributes;
 
-/// A parsed tag.
+/// A parsed start or end tag.
 pub(super) struct Tag<'t> {
-    /// The bytes of the tag, from its `<` on. All ranges are relative to them.
+    /// The bytes of the tag, beginning with its `<`. The ranges of the name and of the attributes
+    /// are relative to them.
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
     pub(super) rules: TagNameRules,
@@ -26,7 +27,7 @@ pub(super) struct Tag<'t> {
 pub(super) struct AttributeSpan {
     name: Range<usize>,
     value: Range<usize>,
-    /// True if the value was too long to be kept.
+    /// True if the value was too long to be kept. The range of the value is then empty.
     is_cut: bool,
 }
 
@@ -79,7 +80,7 @@ impl ElementAttributes for Tag<'_> {
     }
 }
 
-/// The attributes of an element whose start tag is missing: none.
+/// The attributes of an element whose start tag is missing: there are none.
 pub(super) struct NoAttributes;
 
 impl ElementAttributes for NoAttributes {
@@ -133,21 +134,22 @@ enum TagState {
 #[derive(Debug, Default)]
 pub(super) struct TagParser {
     state: TagState,
-    /// The index of the next byte to parse.
+    /// The index in the tag's bytes of the next byte to parse.
     at: usize,
     /// The name of the tag; known once the tag is complete.
     id: TagName,
     rules: TagNameRules,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
-    /// True if the attribute that is being parsed is the last one in `attributes`; false if it is
-    /// ignored, because there are too many.
+    /// True if the attribute that is being parsed is the last one in `attributes`. False if it is
+    /// ignored because there are too many.
     is_kept: bool,
     is_self_closing: bool,
 }
 
 impl TagParser {
-    /// Begins a tag whose name begins at the index `name`: 1 in a start tag, 2 in an end tag.
+    /// Begins to parse a tag whose name begins at the index `name` of its bytes: 1 in a start tag,
+    /// 2 in an end tag.
     pub(super) fn begin(&mut self, name: usize) {
         self.state = TagState::Name;
         self.at = name;
@@ -157,11 +159,12 @@ impl TagParser {
     }
 
     /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits,
-    /// and attributes as in `name="value"`. `start` is the index of the name, and `rules` returns
-    /// the rules for a name. Attributes that no rule needs are left out. Returns the index after
-    /// the tag's `>`, or `None` for any other tag, and for one that is not complete.
+    /// and attributes such as `name="value"`. Most tags have this form, and this method needs no
+    /// states for it.
     ///
-    /// Most tags have this form. It needs no states.
+    /// `start` is the index of the tag's name. `rules` returns the rules for a name. If they need
+    /// no attributes, the attributes are left out. Returns the index after the tag's `>`. Returns
+    /// `None` if the tag has another form or is not complete.
     pub(super) fn parse_common_tag(
         &mut self,
         bytes: &[u8],
@@ -189,9 +192,9 @@ impl TagParser {
         }
     }
 
-    /// Parses the attributes of a tag whose name ends at the index `at`, each after one blank.
-    /// Returns the index after the tag's `>`, or `None` if the tag has another form or is not
-    /// complete.
+    /// Parses the attributes of a tag whose name ends at the index `at`. One blank must stand
+    /// before each attribute. Returns the index after the tag's `>`. Returns `None` if the tag has
+    /// another form or is not complete.
     fn parse_common_attributes(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while *bytes.get(at)? != b'>' {
             let name = at + 1;
@@ -208,8 +211,8 @@ impl TagParser {
         Some(at + 1)
     }
 
-    /// Parses the tag in `bytes`, which begin with its `<`. Returns the index after its `>`, or
-    /// `None` if the tag continues after `bytes`.
+    /// Continues to parse the tag in `bytes`, which begin with its `<`. Returns the index after its
+    /// `>`, or `None` if the tag is not complete.
     pub(super) fn parse(&mut self, bytes: &[u8]) -> Option<usize> {
         while let Some(&byte) = bytes.get(self.at) {
             match self.state {
@@ -334,8 +337,9 @@ impl TagParser {
         }
     }
 
-    /// Shortens an unfinished tag that is too long: drops the value (or name) that is being parsed,
-    /// and all attributes if they leave less than half of `limit` free.
+    /// Shortens an unfinished tag in `bytes` that is longer than `limit`. Drops the value or name
+    /// that is being parsed. If the attributes before it take more than half of `limit`, drops
+    /// them, too.
     pub(super) fn drop_oversized(&mut self, bytes: &mut Vec<u8>, limit: usize) {
         let is_in_attribute = matches!(
             self.state,
@@ -364,8 +368,8 @@ impl TagParser {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
-    /// Stores the [`TagName`] of a tag that [`TagParser::parse`] has completed, and the rules that
-    /// `rules` returns for this name.
+    /// Determines the [`TagName`] of a tag that [`TagParser::parse`] has completed, and stores it
+    /// with the rules that `rules` returns for this name.
     pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> TagNameRules) {
         self.id = TagName::new(&bytes[self.name.clone()]);
         self.rules = rules(self.id);
@@ -380,11 +384,11 @@ impl TagParser {
 }
 
 /// Returns the index after the `>` of a tag whose name ends at the index `start`. Returns `None` if
-/// the tag is not complete, or if it is not known which of its quotation marks enclose values.
+/// the tag is not complete, or if it is uncertain which of its quotation marks enclose values.
 ///
-/// A quotation mark begins a value if it follows an attribute's name and an equals sign, and no
-/// other equals sign stands between that name and the previous quoted value (or the name of the
-/// tag). A `>` outside quoted values ends the tag.
+/// A quotation mark begins a value if it follows an attribute's name and an equals sign. No other
+/// equals sign may stand between that name and the previous quoted value (or the name of the tag).
+/// A `>` outside quoted values ends the tag.
 pub(super) fn skip_common_attributes(bytes: &[u8], start: usize) -> Option<usize> {
     if !ends_name(*bytes.get(start)?) {
         return None;

@@ -8,21 +8,22 @@ use memchr::{memchr, memchr2};
 
 use super::tag_parser::is_space;
 
-/// The maximum length of an incomplete named character reference. No known reference is longer.
+/// The maximum length in bytes of an incomplete named character reference. A longer text is not
+/// one, since no known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;
 
-/// The text of the outermost selected element that is open. The texts of the elements inside it are
-/// ranges of this text.
+/// The collected text of the outermost selected element that is open. The texts of selected
+/// elements inside it are ranges of this text.
 #[derive(Debug, Default)]
 pub(super) struct ElementText {
     bytes: Vec<u8>,
-    /// The end of the last piece, from an `&` on that may be the beginning of a character
-    /// reference.
+    /// The end of the last piece, from an `&` on that may begin a character reference. It is kept
+    /// until the next piece shows its end.
     reference: Vec<u8>,
-    /// True if white space followed the last word.
+    /// True if white space follows the last word, so that a space is due before the next word.
     is_separated: bool,
-    /// True if the last byte was a carriage return: a line feed after it belongs to the same line
-    /// break.
+    /// True if the last byte was a carriage return. A line feed directly after it belongs to the
+    /// same line break.
     is_after_return: bool,
 }
 
@@ -35,12 +36,12 @@ impl ElementText {
         self.is_after_return = false;
     }
 
-    /// Returns the number of bytes of memory in use.
+    /// Returns the number of bytes that the text keeps.
     pub(super) fn memory_in_use(&self) -> usize {
         self.bytes.len() + self.reference.len()
     }
 
-    /// Returns the length of the text so far.
+    /// Returns the length of the collected text so far, in bytes.
     pub(super) fn position(&self) -> usize {
         self.bytes.len()
     }
@@ -64,7 +65,9 @@ impl ElementText {
         self.is_separated = is_separated;
     }
 
-    /// Adds a piece of text.
+    /// Adds a piece of text. If `has_references` is true, its character references are decoded. If
+    /// `is_preformatted` is true, its spaces are kept. Otherwise, successive blanks become one
+    /// space.
     pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
         if !has_references {
             self.push_plain(text, is_preformatted);
@@ -120,7 +123,8 @@ impl ElementText {
         }
     }
 
-    /// Adds text whose blanks are joined, up to a byte `end`. Returns the number of bytes read.
+    /// Adds text in which successive blanks become one space. Stops before the first byte `end`, if
+    /// one is given. Returns the number of bytes read.
     fn push_words(&mut self, text: &[u8], end: Option<u8>) -> usize {
         let mut rest = text;
         while let Some(&first) = rest.first() {
@@ -154,7 +158,8 @@ impl ElementText {
         }
     }
 
-    /// Adds preformatted text of which only the last byte may be null or a carriage return.
+    /// Adds a part of preformatted text. Only its last byte may be a null byte or a carriage
+    /// return.
     fn push_preformatted_part(&mut self, part: &[u8]) {
         let after_return = self.is_after_return && part[0] == b'\n';
         let part = if after_return { &part[1..] } else { part };
@@ -182,11 +187,12 @@ impl ElementText {
     }
 }
 
-/// The number of bytes in which [`words_length`] looks for a byte that may change, all at once.
+/// The number of bytes that [`words_length`] examines at once.
 const WORD_STEP: usize = 16;
 
-/// Returns the length of the words at the beginning of `text` that single blanks separate, so that
-/// nothing in them changes. The words end before a byte `end`. The first byte belongs to a word.
+/// Returns the length of the text at the beginning of `text` that can be copied unchanged: words
+/// with single blanks between them. It ends before a byte `end`, if one is given. The first byte
+/// must belong to a word.
 fn words_length(text: &[u8], end: Option<u8>) -> usize {
     let end = end.unwrap_or(0);
     let is_stop = |before: u8, byte: u8| (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ');
@@ -211,8 +217,8 @@ fn words_length(text: &[u8], end: Option<u8>) -> usize {
     text.len() - usize::from(text.ends_with(b" "))
 }
 
-/// Returns the index of the `&` near the end of `text` that begins an incomplete character
-/// reference, if there is one.
+/// Returns the index of an `&` near the end of `text` that may begin an incomplete character
+/// reference; `None` if there is none.
 fn reference_start(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
     let end = text.iter().rposition(|byte| !is_part(byte))?;
@@ -222,7 +228,7 @@ fn reference_start(text: &[u8]) -> Option<usize> {
 }
 
 /// Returns the index of the first digit of the numeric character reference `reference`. Returns
-/// `None` if anything but digits follows.
+/// `None` if the text is no such reference, or if anything but digits follows.
 fn digits_start(reference: &[u8]) -> Option<usize> {
     let (start, is_digit): (_, fn(&u8) -> bool) = match reference {
         [b'&', b'#', b'x' | b'X', ..] => (3, u8::is_ascii_hexdigit),
@@ -232,8 +238,8 @@ fn digits_start(reference: &[u8]) -> Option<usize> {
     reference[start..].iter().all(is_digit).then_some(start)
 }
 
-/// The number of digits, without leading zeros, with which a numeric character reference is larger
-/// than the code of any character.
+/// The number of significant digits that are kept of a numeric character reference. A number with
+/// so many digits is larger than the code of any character, so further digits do not matter.
 const MAX_DIGITS: usize = 8;
 
 /// Drops digits of an unfinished numeric character reference that do not affect the result: leading

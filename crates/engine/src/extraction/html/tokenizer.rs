@@ -12,30 +12,33 @@ use super::tag_name_and_rules::{TagName, TagNameRules};
 use super::tag_parser::{Tag, TagParser, is_space};
 use crate::Result;
 
-/// The number of bytes that are needed to decide the meaning of a `<` anywhere in a page: the
-/// length of `</textarea>` or of a declaration.
+/// The number of bytes that suffice to decide the meaning of a `<` anywhere in a page. The longest
+/// text to recognize is `</textarea>` or the beginning of a declaration.
 const LOOKAHEAD: usize = 16;
-/// The minimum number of bytes that are added to an unfinished tag in one step.
+/// The minimum number of bytes by which an unfinished tag grows before it is parsed further.
 const MIN_TAG_STEP: usize = 256;
 
-/// The receiver of tokens.
+/// The receiver of the tokens of a page: tags and text.
 pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
     fn rules(&self, name: TagName) -> TagNameRules;
 
-    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the
-    /// number of bytes read. The rest begins with a `<` or after a tag, if anything was read.
+    /// Reads common markup at the beginning of `bytes` by another way than tokens, where text and
+    /// tags may begin. Returns the number of bytes read; 0 by default. If any were read, the rest
+    /// begins with a `<` or directly follows a tag.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }
 
-    /// Receives a start tag. Returns how the text after it is read.
+    /// Receives a start tag. Returns the syntax of the text after it.
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind>;
 
     /// Receives an end tag.
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()>;
 
-    /// Receives a piece of text. More pieces may follow before [`TokenSink::end_text`].
+    /// Receives a piece of text. More pieces of the same text may follow before
+    /// [`TokenSink::end_text`]. If `has_references` is true, the text may contain character
+    /// references.
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()>;
 
     /// Ends the text that [`TokenSink::text`] has received in pieces, for example before a comment.
@@ -51,7 +54,7 @@ pub(super) trait TokenSink {
 /// The syntax of the text after a start tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TextKind {
-    /// Tags, comments and character references.
+    /// Normal text, with tags, comments and character references.
     #[default]
     Markup,
     /// Text with character references but no tags, up to the end tag of the element: `<title>`.
@@ -65,19 +68,19 @@ pub(super) enum TextKind {
     Plain,
 }
 
-/// The state of the tokenizer between two tokens.
+/// The state of the tokenizer outside tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenizerState {
     /// The tokenizer is in text of this kind.
     Text(TextKind),
-    /// The tokenizer is in a `<script>`, after a `<!--`. `is_nested` is true after another
-    /// `<script` in the comment.
+    /// The tokenizer is in a `<script>`, after a `<!--`. `is_nested` is true after a further
+    /// `<script` in this comment. `dashes` is the number of hyphens directly before (at most 2).
     ScriptComment {
         dashes: u8,
         is_nested: bool,
     },
     Comment(CommentState),
-    /// The tokenizer is in a comment, declaration or instruction that the next `>` ends.
+    /// The tokenizer is in a comment, declaration or processing instruction that the next `>` ends.
     BogusComment,
     Cdata,
 }
@@ -97,15 +100,15 @@ enum CommentState {
 #[derive(Debug)]
 pub(super) struct Tokenizer {
     state: TokenizerState,
-    /// The lower-case name of the element whose end tag ends the text.
+    /// The lower-case name of the element whose end tag ends the current text.
     text_end: Vec<u8>,
-    /// The bytes at the end of the last piece whose meaning depends on the next bytes.
+    /// The bytes at the end of the last piece whose meaning depends on the bytes that follow.
     undecided: Vec<u8>,
     /// True if `tag_bytes` contains an unfinished tag.
     is_in_tag: bool,
     tag_bytes: Vec<u8>,
     tag: TagParser,
-    /// The maximum length of a tag in bytes. Attributes beyond it are left out.
+    /// The maximum length of a tag in bytes. Attributes of a longer tag are left out.
     max_tag: usize,
 }
 
@@ -125,8 +128,8 @@ enum MarkupKind {
 }
 
 impl Tokenizer {
-    /// Makes a tokenizer. `max_tag` is the maximum length of a tag in bytes; attributes beyond it
-    /// are left out.
+    /// Makes a tokenizer. `max_tag` is the maximum length of a tag in bytes. Attributes of a longer
+    /// tag are left out.
     pub(super) fn new(max_tag: usize) -> Self {
         Self {
             state: TokenizerState::Text(TextKind::Markup),
@@ -139,7 +142,7 @@ impl Tokenizer {
         }
     }
 
-    /// Begins another page.
+    /// Discards the state, so that another page can begin.
     pub(super) fn reset(&mut self) {
         self.state = TokenizerState::Text(TextKind::Markup);
         self.undecided.clear();
@@ -147,26 +150,26 @@ impl Tokenizer {
         self.is_in_tag = false;
     }
 
-    /// Sets the kind of the text at the beginning of the page, as after a start tag with the name
-    /// `name`.
+    /// Sets the syntax of the text at the beginning of the page, as if a start tag with the name
+    /// `name` preceded it. Tests use this.
     #[cfg(test)]
     pub(super) fn begin_in(&mut self, kind: TextKind, name: &str) {
         self.state = TokenizerState::Text(kind);
         self.text_end = name.as_bytes().to_vec();
     }
 
-    /// Begins the page within a CDATA section.
+    /// Makes the page begin inside a CDATA section. Tests use this.
     #[cfg(test)]
     pub(super) fn begin_in_cdata(&mut self) {
         self.state = TokenizerState::Cdata;
     }
 
-    /// Returns the number of bytes that the tokenizer keeps.
+    /// Returns the number of bytes that the tokenizer has allocated for unfinished tags.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.tag_bytes.capacity()
     }
 
-    /// Reads the next piece of the page.
+    /// Reads the next piece of the page, and passes its tokens to `sink`.
     pub(super) fn push(&mut self, mut piece: &[u8], sink: &mut impl TokenSink) -> Result<()> {
         while !piece.is_empty() {
             if self.is_in_tag {
@@ -194,7 +197,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Ends the page.
+    /// Ends the page. Passes bytes whose meaning was undecided to `sink` as text.
     pub(super) fn finish(&mut self, sink: &mut impl TokenSink) -> Result<()> {
         let undecided = std::mem::take(&mut self.undecided);
         let is_text = match self.state {
@@ -219,8 +222,8 @@ impl Tokenizer {
         if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
     }
 
-    /// Reads tokens from `bytes`. Returns the number of bytes read. The meaning of the bytes after
-    /// them depends on bytes that have not arrived.
+    /// Reads tokens from `bytes`, and passes them to `sink`. Returns the number of bytes read. The
+    /// meaning of the remaining bytes depends on bytes that have not arrived.
     fn read(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut at = 0;
         while at < bytes.len() {
@@ -256,8 +259,8 @@ impl Tokenizer {
         Ok(at)
     }
 
-    /// Reads text up to the next tag or comment, and the beginning of that tag or comment. Returns
-    /// the number of bytes read; 0 if more bytes are needed.
+    /// Reads text up to the next tag or comment, and then that tag, or the beginning of that
+    /// comment. Returns the number of bytes read; 0 if more bytes are needed.
     fn read_markup(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut from = 0;
         loop {
@@ -301,7 +304,8 @@ impl Tokenizer {
     }
 
     /// Reads the tag at the beginning of `bytes`, whose name begins at the index `name`. Returns
-    /// the number of bytes read. If the tag is incomplete, that is all of them.
+    /// the number of bytes read. An incomplete tag is stored, and the result is the number of all
+    /// bytes.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
         if let Some(end) = self.tag.parse_common_tag(bytes, name, |name| sink.rules(name)) {
             self.pass_tag(&bytes[..end], sink)?;
@@ -359,7 +363,8 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Reads text without tags, up to the end tag of its element.
+    /// Reads text without tags, up to and including the end tag of its element. Returns the number
+    /// of bytes read.
     fn read_raw(&mut self, bytes: &[u8], kind: TextKind, sink: &mut impl TokenSink) -> Result<usize> {
         let has_references = kind == TextKind::References;
         let mut from = 0;
@@ -387,8 +392,8 @@ impl Tokenizer {
         Ok(bytes.len())
     }
 
-    /// Reads the text of a script after `<!--`. In such a comment, the `</script>` after a
-    /// `<script` does not end the element.
+    /// Reads the text of a script after `<!--`. Inside such a comment, a `</script>` that follows a
+    /// `<script` does not end the script element. Returns the number of bytes read.
     fn read_script_comment(
         &mut self,
         bytes: &[u8],
@@ -510,7 +515,7 @@ fn markup_kind(bytes: &[u8]) -> MarkupKind {
     }
 }
 
-/// The result of a test whether the next bytes of the page are a certain text.
+/// The result of a test whether the next bytes of the page are a certain tag or name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookaheadResult {
     Yes,

@@ -54,8 +54,8 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Returns true if a start tag opens no element: a `<form>` inside a form, or a `<select>`
-    /// inside a `<select>`. The latter closes the outer element.
+    /// Returns true if a start tag opens no element. That is the case for a `<form>` inside a form,
+    /// and for a `<select>` inside a `<select>`. The inner `<select>` closes the outer element.
     fn ignores_start_tag(&mut self, name: TagName) -> Result<bool> {
         match name {
             names::FORM if self.tree.open.find(names::TEMPLATE).is_none() => {
@@ -69,9 +69,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Handles the start tags of `<html>`, `<head>` and `<body>`. Before any other tag, opens those
-    /// of these elements that are missing around it. Returns false if the tag needs no further
-    /// handling.
+    /// Handles the start tags of `<html>`, `<head>` and `<body>`, and returns false for them. For
+    /// any other tag, opens those of these elements that must be around it but are missing, and
+    /// returns true.
     fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
@@ -122,7 +122,7 @@ impl TreeBuilder<'_, '_> {
         self.open_missing("body")
     }
 
-    /// Closes `<head>`. If there was none, opens it first.
+    /// Closes `<head>` and all elements inside it. If there was no `<head>`, opens it first.
     fn leave_head(&mut self) -> Result<()> {
         if self.tree.part == InsertionMode::BeforeHead {
             self.open_missing("head")?;
@@ -130,7 +130,8 @@ impl TreeBuilder<'_, '_> {
         self.close_to(1)
     }
 
-    /// Closes the elements that a start tag ends, and opens the missing parts of a table.
+    /// Closes the elements that this start tag ends, and opens missing parts of a table around its
+    /// element. `bits` are the properties of the name.
     fn close_before(&mut self, name: TagName, bits: u32) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
@@ -159,8 +160,8 @@ impl TreeBuilder<'_, '_> {
         if bits & properties::CLOSES_P != 0 { self.close_paragraph(bits) } else { Ok(()) }
     }
 
-    /// Closes the paragraph that the start of a block ends, and the heading that another heading
-    /// ends.
+    /// Closes an open paragraph, because a block starts. If the block is a heading, also closes the
+    /// innermost element if that is a heading.
     fn close_paragraph(&mut self, bits: u32) -> Result<()> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
@@ -223,7 +224,8 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Returns true if an end tag is that of the innermost element, as usual, and closes it.
+    /// Returns true if this end tag simply closes the innermost element: that element has the same
+    /// name, and no special rules apply. `bits` are the properties of the name.
     pub(super) fn closes_innermost(&self, name: TagName, bits: u32) -> bool {
         // `</p>` and `</li>` are no exceptions in the body.
         let may_differ = bits & properties::HAS_END_TAG_RULES != 0
@@ -305,8 +307,8 @@ impl TreeBuilder<'_, '_> {
         self.remove(depth)
     }
 
-    /// Closes the formatting element at this depth. A block or another formatting element inside it
-    /// stays open.
+    /// Closes the formatting element at this depth, such as `<b>`. If a block or another formatting
+    /// element is open inside it, that element and all others inside stay open.
     fn end_format(&mut self, depth: usize) -> Result<()> {
         let stays = properties::IS_SPECIAL | properties::IS_FORMATTING;
         if self.tree.open.any_above(depth, |element| element.has(stays)) {
@@ -327,7 +329,8 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the kind of the text of an element.
+/// Returns the syntax of the text inside an element with this name. `bits` are the properties of
+/// the name.
 fn text_kind(name: TagName, bits: u32) -> TextKind {
     if bits & properties::HAS_RAW_TEXT == 0 {
         return TextKind::Markup;

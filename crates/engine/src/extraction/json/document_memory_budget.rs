@@ -11,21 +11,21 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The size limit for small documents. If the values of a document need more bytes, the document is
-/// large; see [`LARGE_VALUES`].
+/// The size in bytes from which the values of a document count as large; see [`LARGE_VALUES`].
 const LARGE_DOCUMENT: usize = 1 << 20;
 
-/// The lock for large documents. Only one thread at a time may keep the values of a large document.
+/// The lock for large documents. At any time, only one thread may hold the values of a large
+/// document. This limits the memory of all threads together.
 static LARGE_VALUES: Mutex<()> = Mutex::new(());
 
 /// The size in bytes of an entry of an object: the hash of the name, the name, and the value.
 const OBJECT_ENTRY_SIZE: usize = size_of::<(u64, String, Value)>();
 /// The number of bytes that the hash table of an object needs in addition to its slots.
 const TABLE_OVERHEAD: usize = 16;
-/// A list of at least this size in bytes grows by a quarter. A smaller list doubles.
+/// The size in bytes from which a list grows by a quarter when it is full. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
 
-/// Returns the number of bytes that an allocator takes for a block of `size` bytes.
+/// Returns the number of bytes that a typical allocator uses for a block of `size` bytes.
 const fn allocated_size(size: usize) -> usize {
     let rounded = (size + 8).next_multiple_of(16);
     match size {
@@ -44,10 +44,10 @@ pub(super) struct OutOfBudget;
 pub(super) struct ValueBudget {
     whole: usize,
     left: usize,
-    /// The length in bytes of the longest text that the parser had to copy.
+    /// The length in bytes of the longest text that the parser had to copy into its buffer.
     copied: usize,
     is_exceeded: bool,
-    /// The guard of [`LARGE_VALUES`]; `None` while the values are small.
+    /// The guard of the lock [`LARGE_VALUES`]; `None` while the values are small.
     large: Option<MutexGuard<'static, ()>>,
 }
 
@@ -56,13 +56,13 @@ impl ValueBudget {
         Self { whole: memory, left: memory, copied: 0, is_exceeded: false, large: None }
     }
 
-    /// Returns true if more memory was needed than the budget has.
+    /// Returns true if a reservation has failed because the budget was too small.
     pub(super) fn is_exceeded(&self) -> bool {
         self.is_exceeded
     }
 
-    /// Takes `bytes` bytes from the budget. When the values exceed [`LARGE_DOCUMENT`] bytes, waits
-    /// until no other thread has large values.
+    /// Takes `bytes` bytes from the budget. As soon as the values need more than [`LARGE_DOCUMENT`]
+    /// bytes, waits until no other thread has large values.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfBudget> {
         let Some(left) = self.left.checked_sub(bytes) else {
             self.is_exceeded = true;
@@ -80,9 +80,10 @@ impl ValueBudget {
         self.left += bytes;
     }
 
-    /// Takes memory for the parser's buffer from the budget. The parser needs the buffer for a text
-    /// of `length` bytes. The parser copies strings with escapes, and the digits of numbers. It
-    /// reuses the buffer for later texts. The buffer may have twice the size of the longest text.
+    /// Takes memory for the parser's buffer from the budget. The parser copies strings with
+    /// escapes, and the digits of numbers, into this buffer. `length` is the length in bytes of
+    /// such a text. The buffer is used again for later texts, and may be twice as large as the
+    /// longest text.
     pub(super) fn reserve_parser_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
         if length > self.copied {
             self.reserve(2 * (length - self.copied))?;
@@ -91,7 +92,7 @@ impl ValueBudget {
         Ok(())
     }
 
-    /// Takes a string of `length` bytes from the budget.
+    /// Takes the memory for a string of `length` bytes from the budget.
     pub(super) fn reserve_string(&mut self, length: usize) -> Result<(), OutOfBudget> {
         self.reserve(allocated_size(length))
     }
@@ -102,7 +103,8 @@ impl ValueBudget {
         self.release(2 * copied);
     }
 
-    /// Makes room in a full list for more elements, and takes the memory from the budget.
+    /// Makes room in a full list for at least one more element, and takes the memory for it from
+    /// the budget.
     pub(super) fn push_reserved<T>(&mut self, list: &mut Vec<T>) -> Result<(), OutOfBudget> {
         let memory = |elements: usize| allocated_size(elements * size_of::<T>());
         let before = list.capacity();
@@ -123,8 +125,8 @@ impl ValueBudget {
 pub(super) struct ObjectCapacity(usize);
 
 impl ObjectCapacity {
-    /// Returns the maximum number of members. A small table keeps one slot empty. A larger table
-    /// keeps an eighth of its slots empty.
+    /// Returns the maximum number of members of the object. Of up to 8 slots, one stays empty. Of
+    /// more slots, an eighth stays empty.
     pub(super) fn members(self) -> usize {
         if self.0 <= 8 { self.0.saturating_sub(1) } else { self.0 / 8 * 7 }
     }
@@ -141,14 +143,16 @@ impl ObjectCapacity {
     }
 }
 
-/// If a number has at least this many bytes, the parser's copy of its digits counts in the budget.
+/// The length in bytes from which a number counts towards the memory budget, because the parser
+/// copies its digits.
 const LONG_NUMBER: usize = 64 << 10;
 
-/// Returns the length in bytes of the longest number in a text; 0 if none has [`LONG_NUMBER`]
-/// bytes.
+/// Returns the length in bytes of the longest number in a text. Returns 0 if no number has at least
+/// [`LONG_NUMBER`] bytes.
 ///
-/// A number of [`LONG_NUMBER`] bytes contains a byte whose index is a multiple of [`LONG_NUMBER`].
-/// So only these bytes are examined. Digits in a string may count, too.
+/// Each number of that length contains a byte whose index is a multiple of [`LONG_NUMBER`].
+/// Therefore, only the surroundings of these bytes are examined. Digits in a string may be counted
+/// as a number, too.
 pub(super) fn longest_number(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let mut longest = 0;

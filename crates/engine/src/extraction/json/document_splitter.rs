@@ -7,12 +7,12 @@ use crate::Result;
 /// The byte before each document of a JSON text sequence (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// The position at which a document begins in its body.
+/// The position in a body at which one of its JSON documents begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DocumentStart {
-    /// The number of line feeds before the document.
+    /// The number of line feeds in the body before the document.
     lines: u64,
-    /// The number of bytes between the last line feed and the document.
+    /// The number of bytes between the last line feed before the document and the document.
     columns: u64,
 }
 
@@ -46,7 +46,7 @@ enum SplitterState {
     /// The next byte is in an object or array. `depth` is the nesting depth, from 1.
     Nested { depth: u64 },
     /// The next byte is in a string. `depth` is the nesting depth; 0 if the string is the whole
-    /// document.
+    /// document. `is_escaped` is true after a backslash.
     String { depth: u64, is_escaped: bool },
     /// The next byte is in a number, a literal, or text that is not JSON.
     Scalar,
@@ -55,11 +55,11 @@ enum SplitterState {
 /// The callback that receives a document and its position in the body.
 type OnDocument<'f> = dyn FnMut(&[u8], DocumentStart) -> Result<()> + 'f;
 
-/// A splitter for one body.
+/// The splitter of one body into its JSON documents.
 #[derive(Debug, Default)]
 pub(super) struct DocumentSplitter {
     state: SplitterState,
-    /// The beginning of a document that continues in the next piece.
+    /// The beginning of a document that continues in the next piece; empty if there is none.
     held: Vec<u8>,
     /// The position of the document in `held`. If `held` is empty, the position of the next byte.
     position: DocumentStart,
@@ -70,7 +70,7 @@ impl DocumentSplitter {
         self.held.len()
     }
 
-    /// Returns the position of the incomplete document.
+    /// Returns the position in the body at which the incomplete document begins.
     pub(super) fn position(&self) -> DocumentStart {
         self.position
     }
@@ -121,8 +121,8 @@ impl DocumentSplitter {
         if held.is_empty() { Ok(()) } else { on_document(&held, self.position) }
     }
 
-    /// Continues the current document with `bytes`. Returns the index after its end, if it ends in
-    /// `bytes`.
+    /// Continues the current document with `bytes`. Returns the index in `bytes` after the
+    /// document's end, or `None` if it does not end there.
     fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {

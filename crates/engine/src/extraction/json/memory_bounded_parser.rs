@@ -8,16 +8,16 @@ use serde_json::{Deserializer, Map, Number, Value};
 
 use super::document_memory_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
 
-/// The reason why a text cannot be parsed to a value.
+/// The reason why a JSON text cannot be parsed.
 #[derive(Debug)]
 pub(crate) enum ParseFailure {
-    /// The values take more memory than allowed.
+    /// The values of the document need more memory than allowed.
     TooLarge,
     /// The text is not JSON. Line and column count from 1.
     Invalid { cause: String, line: usize, column: usize },
 }
 
-/// A parsed JSON document, with the remaining memory budget for it.
+/// A parsed JSON document, with the memory budget that remains for it.
 pub(super) struct BoundedDocument {
     // Dropped before the budget, which may lock other threads out.
     pub(super) value: Value,
@@ -32,7 +32,7 @@ pub(super) struct DocumentValueCountAndDepth {
     pub(super) values: usize,
     /// The nesting depth: the number of objects and arrays around the innermost value.
     pub(super) depth: usize,
-    /// True if an object contains a name twice. The last of the values with the name is used.
+    /// True if some object contains the same name twice. The last value with the name is used.
     pub(super) has_repeated_names: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, Parse
     }
 }
 
-/// The state of the parser of one document.
+/// The state of the parser of one document: its budget and its counts.
 struct ValueParser {
     budget: ValueBudget,
     shape: DocumentValueCountAndDepth,

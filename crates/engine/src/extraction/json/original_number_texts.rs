@@ -17,20 +17,21 @@ use super::document_memory_budget::{OutOfBudget, ValueBudget};
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],
     root: &'d Value,
-    /// The positions of the number texts that differ from the serialized [`Number`], with the
-    /// address of the number, sorted by address. `None` before the first decimal number is output.
+    /// The positions in the text of the numbers whose text differs from the serialized [`Number`].
+    /// Each is stored with the address of the number, and the list is sorted by address. `None`
+    /// before the first decimal number is output.
     places: Option<Vec<(usize, Range<usize>)>>,
 }
 
 impl<'d> NumberTexts<'d> {
-    /// Makes the texts for a document with the value `root`. If an object in it contains a name
-    /// twice, numbers are output as doubles, since the value does not contain all numbers of the
-    /// text.
+    /// Makes the texts for a document with the value `root`. `has_repeated_names` is true if an
+    /// object in it contains a name twice. The value then lacks some numbers of the text, so that
+    /// texts and numbers cannot be matched. In this case, numbers are output as doubles.
     pub(super) fn new(text: &'d [u8], root: &'d Value, has_repeated_names: bool) -> Self {
         Self { text, root, places: has_repeated_names.then(Vec::new) }
     }
 
-    /// Appends a value of the document as compact JSON text.
+    /// Appends `value`, a part of the document, to `output` as compact JSON text.
     pub(super) fn write(
         &mut self,
         value: &Value,
@@ -69,7 +70,8 @@ impl<'d> NumberTexts<'d> {
         Ok(())
     }
 
-    /// Returns the original text of a number if it differs from the serialized number.
+    /// Returns the original text of a number if it differs from the serialized number; otherwise
+    /// `None`.
     fn original_text(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
         let places = match &mut self.places {
             Some(places) => places,
@@ -86,7 +88,8 @@ fn append(value: &impl serde::Serialize, output: &mut Vec<u8>) {
     serde_json::to_writer(output, value).expect("memory takes any text");
 }
 
-/// Finds the numbers whose original texts differ from their serialized form.
+/// Finds the numbers in `root` whose original texts differ from their serialized form. Returns the
+/// address of each number with the range of its original text, sorted by address.
 fn find_all(text: &[u8], root: &Value, budget: &mut ValueBudget) -> Result<Vec<(usize, Range<usize>)>, OutOfBudget> {
     let mut texts = NumberScanner { text, at: 0 };
     let (mut places, mut printed) = (Vec::new(), Vec::new());
@@ -122,7 +125,7 @@ fn for_each_number<'v>(
     }
 }
 
-/// Finds the positions of the numbers in a valid JSON text.
+/// A scanner that finds the positions of the numbers in a valid JSON text, in order.
 struct NumberScanner<'t> {
     text: &'t [u8],
     at: usize,

@@ -15,7 +15,7 @@ use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
-/// The stage and the output position of a transfer that is made from a value.
+/// The stage of a transfer that is made from a value, and the transfer's position in the output.
 pub(super) struct StageOutputPosition<'a> {
     /// The index of the stage in the fleet, counted from 0.
     pub(super) number: usize,
@@ -24,15 +24,15 @@ pub(super) struct StageOutputPosition<'a> {
     pub(super) order: Arc<[u64]>,
 }
 
-/// The saved request of a transfer that an earlier run of the program queued.
+/// The saved settings of a transfer that an earlier run of the program queued.
 pub(super) struct EarlierRunRequest {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
 impl EarlierRunRequest {
-    /// Applies the saved settings to the destination of the transfer's body. Returns the settings
-    /// of the transfer's request; `None` if no settings of the request were saved.
+    /// Applies the saved settings to `destination`, the destination of the transfer's body. Returns
+    /// the saved settings of the request; `None` if there are none.
     fn apply(self, destination: &mut BodyDestination) -> Option<Box<PerItemRequestOptions>> {
         if let BodyDestination::File { options, .. } = destination
             && self.replaces_file
@@ -45,8 +45,8 @@ impl EarlierRunRequest {
 }
 
 impl Dispatcher {
-    /// Adds a transfer to the stage `number`. The transfer is made from a value that the previous
-    /// stage has extracted.
+    /// Adds a transfer to the stage with the index `number`. It is made from a value that the
+    /// previous stage has extracted.
     pub(in crate::fleet) fn add_job_from_value(
         &self,
         number: usize,
@@ -58,7 +58,8 @@ impl Dispatcher {
         self.add_value(&mut self.lock(), StageOutputPosition { number, stage, window, order }, value, None);
     }
 
-    /// Adds a transfer that an earlier run of the program queued. The transfer keeps its number.
+    /// Adds an unfinished transfer that an earlier run of the program queued. The transfer keeps
+    /// its number.
     pub(super) fn add_unfinished(
         &self,
         state: &mut DispatchState,
@@ -75,8 +76,8 @@ impl Dispatcher {
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `recalled` is the transfer's saved
-    /// request if an earlier run of the program queued the transfer.
+    /// Adds the transfer that a stage makes from a value. `recalled` contains its saved settings if
+    /// an earlier run of the program queued it; otherwise `None`.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
@@ -111,8 +112,8 @@ impl Dispatcher {
     }
 }
 
-/// Returns the URL that a stage makes from a value, its target, and the destination of its body.
-/// Returns `None` if the page need not be fetched.
+/// Returns the URL that a stage makes from a value, the parsed URL, and the destination of its
+/// body. Returns `None` if the page need not be fetched.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template

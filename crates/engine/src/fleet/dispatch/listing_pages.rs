@@ -20,13 +20,14 @@ pub(in crate::fleet) struct FleetListing {
     progress: Mutex<Listing>,
     /// The origin of the URL of the first page.
     origin: Origin,
-    /// The value of the previous stage from which the URL of the first page was made.
+    /// The value of the previous stage from which the URL of the first page was made; `None` if the
+    /// URL comes from the input.
     value: Option<Box<[u8]>>,
-    /// The settings of the requests for the listing's pages that differ from the settings of the
-    /// stage.
+    /// The settings of the requests for all pages of the listing that differ from the settings of
+    /// the stage; `None` if there is no difference.
     request: Option<Box<PerItemRequestOptions>>,
-    /// The destinations of the bodies of the pages after the first. `None` if a value mapper
-    /// chooses these destinations, or if all pages are written to the fleet's output.
+    /// The destinations of the bodies of the second and later pages. `None` if the stage's value
+    /// mapper chooses them, or if all pages are written to the fleet's output.
     destinations: Option<Arc<dyn ListingPageDestination>>,
 }
 
@@ -45,7 +46,11 @@ impl FleetListing {
         &self.origin
     }
 
-    /// Returns the destination of a page. `before` is the destination of the previous page.
+    /// Returns the destination of the page with the number `page` and the URL `target`. `before` is
+    /// the destination of the previous page.
+    ///
+    /// # Errors
+    /// There is no destination for the page.
     fn destination(
         &self,
         stage: &FleetStage,
@@ -63,8 +68,8 @@ impl FleetListing {
 }
 
 impl DispatchedJob {
-    /// If the stage is paginated, makes the job the first page of a new listing. Returns the job as
-    /// invalid if the listing cannot begin.
+    /// Makes the job the first page of a new paginated listing, if the stage has pagination.
+    /// Returns the job as invalid if the listing cannot begin.
     pub(super) fn in_listing(
         mut self: Box<Self>,
         stage: &FleetStage,
@@ -95,9 +100,9 @@ impl DispatchedJob {
 }
 
 impl Dispatcher {
-    /// Adds the page after `previous` to the queue. `next` is the page's target, or the error that
-    /// prevents its request. The page's body goes into the slot `slot` of the output queue of its
-    /// stage.
+    /// Adds the page after `previous` to the queue. `next` is the page's target, or the error
+    /// because of which it cannot be requested. `slot` is the slot of the page's body in the output
+    /// window of its stage.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };
         let page = previous.page + 1;

@@ -9,41 +9,43 @@ use crate::Error;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::reported_job_and_destination::{BodyDestination, FleetJob};
 
-/// An entry of the dispatcher's queue.
+/// An entry of the dispatcher's queue. A job is a transfer with the data for its report.
 pub(in crate::fleet) enum QueuedJob {
     /// A job that has not started.
     New(Box<DispatchedJob>),
-    /// A job that waits to be tried again: its key among the jobs in progress.
+    /// A job that waits to be tried again. The number is its key among the jobs in progress.
     Retry(usize),
 }
 
-/// A job of a fleet, from the time when it is queued until it is reported. It stays in one box,
-/// because moving it from the queue to the jobs in progress and on to the finished jobs would copy
-/// some hundred bytes each time.
+/// A job of a fleet (a transfer with the data for its report), from the time when it is queued
+/// until it is reported. It stays in one box: otherwise, some hundred bytes would be copied when it
+/// moves from the queue to the jobs in progress, and again when it is finished.
 pub(in crate::fleet) struct DispatchedJob {
     pub(in crate::fleet) job: FleetJob,
     /// The target of the request; `None` once the job has started.
     pub(super) target: Option<Target>,
     /// The value of the previous stage from which the URL was made, if the stage has a value
-    /// mapper.
+    /// mapper; otherwise `None`.
     pub(super) value: Option<Box<[u8]>>,
-    /// The settings of the request that differ from the settings of its stage.
+    /// The settings of the request that differ from the settings of its stage; `None` if there is
+    /// no difference.
     pub(super) request: Option<Box<PerItemRequestOptions>>,
-    /// The number of bytes of the job's request that are kept in memory.
+    /// The number of bytes of memory that the job's request takes while it waits in the queue.
     pub(super) kept: usize,
 }
 
-/// The next transfer to run in a host slot.
+/// The next transfer to run in a host slot (a permit for one transfer to a host).
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
 pub(in crate::fleet) enum NewJobOrRetry {
-    /// A new transfer to make from this job.
+    /// A new transfer, which is made from these data.
     New(TransferInputs),
-    /// A job that is tried again: its key among the jobs in progress. Its transfer continues.
+    /// A job that is tried again: its transfer continues. The number is its key among the jobs in
+    /// progress.
     Retry(usize),
 }
 
-/// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
-/// `key` until the job ends.
+/// The data from which the transfer of a job is made. The dispatcher keeps the job itself under the
+/// number `key` until the job ends.
 pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) key: usize,
     pub(in crate::fleet) stage: usize,
@@ -56,7 +58,8 @@ pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) listing: Option<Arc<FleetListing>>,
 }
 
-/// A job that cannot be started, because its URL is invalid.
+/// A job that cannot be started, for example because its URL is invalid. It is reported as failed
+/// with its error.
 pub(in crate::fleet) struct InvalidJob {
     pub(in crate::fleet) job: FleetJob,
     pub(in crate::fleet) target: Target,

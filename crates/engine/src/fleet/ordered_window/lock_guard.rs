@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use super::{NO_SLOT, OrderedWindow, OrderedWindowState};
 use crate::sink::descriptor_writer::OutputReadiness;
 
-/// The locked state of an [`OrderedWindow`]. Unlocking it updates the copies of values that other
-/// threads read without the lock.
+/// A guard of the locked state of an [`OrderedWindow`]. When it is dropped, it updates the copies
+/// of some values that other threads read without the lock.
 pub(super) struct OrderedWindowLockGuard<'a> {
     pub(super) state: MutexGuard<'a, OrderedWindowState>,
     pub(super) window: &'a OrderedWindow,

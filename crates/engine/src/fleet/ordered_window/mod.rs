@@ -60,55 +60,60 @@ pub(super) enum DeliveryOrder {
     Free,
 }
 
-/// The sink to which an [`OrderedWindow`] passes content. It never refuses content. By
-/// [`OutputReadiness::Full`], it asks the window to pass no more content for now.
+/// The sink to which an [`OrderedWindow`] passes content. It never refuses content. If it returns
+/// [`OutputReadiness::Full`], the window must pass no more content for now.
 pub(super) trait StageSink: Send {
-    /// Receives bytes of a body. Outputs them or collects them.
+    /// Receives bytes of a body, and outputs or collects them. Returns whether the sink has room
+    /// for more.
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
 
-    /// Receives extracted values, and empties `records`.
+    /// Receives extracted values, and empties `records`. Returns whether the sink has room for
+    /// more.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
     fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness>;
 
-    /// Outputs the content that the sink has collected.
+    /// Outputs the content that the sink has collected. Returns whether the sink has room for more.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
-    /// Returns true if a streaming slot (one whose bytes go directly to the sink) may keep further
-    /// content in memory, within the budget, while the sink has no room.
+    /// Returns true if slots whose bytes otherwise go directly to the sink may keep further content
+    /// in memory while the sink has no room. The content counts towards the window's budget.
+    /// Default: false.
     fn accepts_out_of_order(&self) -> bool {
         false
     }
 
     /// Ends the content of this sink. `tail` contains the values that the previous stage passes on
-    /// only when it ends. Returns the values of `tail` that this sink did not output.
+    /// only when it ends; `None` if there are none. Returns the values of `tail` that this sink did
+    /// not output.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
     fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>>;
 }
 
-/// The number of bytes that an empty slot takes from the memory budget of its window. This cost
-/// limits the number of empty bodies that may finish before a slow one.
+/// The number of bytes of the memory budget that an empty slot takes. This cost limits the number
+/// of empty bodies that may wait behind a slow one.
 const SLOT_COST: usize = 256;
 
 /// The number that stands for "no slot" in atomic fields.
 const NO_SLOT: u64 = u64::MAX;
 
-/// The output queue of a stage. It passes bodies to the stage's sink in the required order, and
-/// limits the memory for bodies that wait for their turn.
+/// The output window of a stage: a queue with one slot for each body. It passes bodies to the
+/// stage's sink in the required order, and limits the memory for bodies that wait for their turn.
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
     budget: usize,
-    /// The memory of the decoders, and the number of windows that share the decoders. Each of these
-    /// windows subtracts an equal part of that memory from its budget.
+    /// The memory limit of the content decoders, and the number of windows that share it. Each
+    /// window reduces its budget by an equal part of the memory that the decoders use. `None`
+    /// without decoders.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot that a transfer will reserve.
     next: AtomicU64,
@@ -121,7 +126,7 @@ pub(super) struct OrderedWindow {
     claimed: AtomicU64,
     wants_flush: AtomicBool,
     departures: Option<DeliveryReporter>,
-    /// The directory for files that contain values beyond the budget; `None` to keep all values in
+    /// The directory for files with values that exceed the budget; `None` to keep all values in
     /// memory.
     overflow_dir: Option<PathBuf>,
     state: Mutex<OrderedWindowState>,
@@ -133,12 +138,13 @@ struct OrderedWindowState {
     room: OutputReadiness,
     head: u64,
     slots: VecDeque<OrderedBodySlot>,
-    /// The slots by number; empty with [`DeliveryOrder::Input`]. Peers do not choose the numbers,
-    /// so a fast hash is safe.
+    /// The slots by number, in all orders other than [`DeliveryOrder::Input`]; otherwise empty.
+    /// Peers do not choose the numbers, so a fast hash is safe.
     unordered: FxHashMap<u64, OrderedBodySlot>,
-    /// The slots in `unordered` whose bodies are complete but not yet passed on.
+    /// The numbers of the slots in `unordered` whose bodies are complete but not yet passed on.
     ready: VecDeque<u64>,
-    /// The slot that has exclusive use of the sink, with [`DeliveryOrder::Whole`].
+    /// The number of the slot whose body goes directly to the sink, while all others wait. Used
+    /// only with [`DeliveryOrder::Whole`]. `None` if there is no such slot.
     claimed: Option<u64>,
     held: usize,
     finished: u64,

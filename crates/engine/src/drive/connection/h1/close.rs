@@ -15,8 +15,8 @@ use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
-    /// Closes the connection in the middle of a response, and ends its transfer, which needs no
-    /// more of the body.
+    /// Closes the connection in the middle of a response, because its transfer needs no more of the
+    /// body. Ends the transfer.
     pub(super) fn stop_response(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.finish_front(now, finished);
@@ -59,8 +59,8 @@ impl H1Connection {
         }
     }
 
-    /// Handles the end of the stream from the peer. `clean` is true if TLS (`close_notify`) or the
-    /// tunnel's stream announced the end.
+    /// Handles the end of input on the connection. `clean` is true if the peer announced the end:
+    /// by TLS `close_notify`, or by the end of the tunnel's stream.
     pub(super) fn on_peer_close(
         &mut self,
         clean: bool,
@@ -96,9 +96,9 @@ impl H1Connection {
         }
     }
 
-    /// Parses the incomplete head in `tail` of a connection that ended too early. Passes the head's
-    /// complete lines to the transfer and returns them. Returns `None` if the transfer does not
-    /// accept partial heads.
+    /// Parses the incomplete response head in `tail` after the connection has ended too early.
+    /// Passes the head's complete lines to the transfer and returns them. Returns `None` if the
+    /// transfer does not accept partial heads.
     fn partial_head(&mut self) -> Option<ResponseHead> {
         let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
         let head = self.conn.partial_head(&self.tail)?;
@@ -132,7 +132,7 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Returns true if the peer ended the connection without announcing it. Some requests may then
+    /// Returns true if the peer closed the connection without announcing it. Some requests may then
     /// be unanswered.
     fn closed_unexpectedly(&self) -> bool {
         match self.conn.close_reason() {
@@ -142,8 +142,8 @@ impl H1Connection {
         }
     }
 
-    /// Closes the connection, and adds its unanswered transfers to `finished`. Their requests may
-    /// be sent again where that is safe (RFC 9112 section 9.3.2).
+    /// Closes the connection, and adds its unanswered transfers to `finished`. Their next steps
+    /// send the requests again where that is safe (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.accept_or_retry_pipeline(now, finished);

@@ -40,29 +40,31 @@ use crate::transfer::Transfer;
 /// sent nothing by then, the connection counts as closed.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of responses in a pipeline, as a multiple of the maximum number of
-/// outstanding requests.
+/// The maximum number of kept responses of one pipeline, as a multiple of the maximum number of
+/// outstanding requests. A full pipeline takes no further request.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
-/// The complete responses of pipelined requests that are kept until the connection has shown that
-/// the server sent no extra response. The first response of a pipeline is not kept.
+/// The complete responses of pipelined requests that are kept until the end of the pipeline. Only
+/// then is it known whether the server sent an extra response, which would shift all later ones.
+/// The first response of a pipeline is not kept.
 #[derive(Default)]
 pub(super) struct UnconfirmedResponses {
     /// The transfers with the kept responses, each with the time when its response was complete.
     held: Vec<(Box<Transfer>, Instant)>,
-    /// The time at which all requests had been answered. If no other request follows immediately,
-    /// the pipeline ends then.
+    /// The time at which all requests had been answered; `None` while a request is outstanding. If
+    /// no other request follows immediately, the pipeline ends.
     idle_since: Option<Instant>,
-    /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
-    /// when haul has closed its side.
+    /// The time at which the connection counts as closed by the peer if no byte has arrived; `None`
+    /// until haul has closed its side.
     closes_by: Option<Instant>,
-    /// True if bytes arrived that belong to no response of a request.
+    /// True if bytes arrived after the responses to all requests.
     has_extra_bytes: bool,
 }
 
 impl UnconfirmedResponses {
     /// Returns true if a complete response must be kept until the end of the pipeline, since an
-    /// extra response may still follow.
+    /// extra response may still follow. `is_pipelined` is true if its request was sent while
+    /// another request was outstanding.
     pub(super) fn must_hold_back(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()
     }
@@ -74,7 +76,7 @@ impl UnconfirmedResponses {
         self.idle_since = is_last.then_some(now);
     }
 
-    /// Records that another request is sent. The pipeline does not end yet.
+    /// Records that another request is sent, so that the pipeline does not end yet.
     pub(super) fn on_next_request(&mut self) {
         self.idle_since = None;
     }
@@ -83,26 +85,27 @@ impl UnconfirmedResponses {
         self.held.is_empty()
     }
 
-    /// Returns true if the pipeline has too many kept responses for another request. `depth` is the
-    /// maximum number of outstanding requests.
+    /// Returns true if the pipeline has so many kept responses that it takes no further request.
+    /// `depth` is the maximum number of outstanding requests.
     pub(super) fn is_full(&self, depth: usize) -> bool {
         self.held.len() >= MAX_RESPONSES_PER_DEPTH * depth
     }
 
-    /// Returns the transfer whose response was kept last.
+    /// Returns the transfer whose response was kept last; `None` if no response is kept.
     pub(super) fn last(&self) -> Option<&Transfer> {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
 
-    /// Removes and returns the transfer with this tag (the caller's ID for it).
+    /// Removes and returns the transfer with this tag (the caller's ID for it). Returns `None` if
+    /// its response is not among the kept ones.
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)
     }
 
-    /// Removes the host slots from the transfers with kept responses, and returns the slots. A host
-    /// slot is the permit for one transfer to a host. Other transfers can then use the slots. Each
-    /// slot is returned once.
+    /// Returns the host slots of the transfers with kept responses. A host slot is the permit for
+    /// one transfer to a host. The transfers lose their slots, so that other transfers can use
+    /// them. Each slot is returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
@@ -114,7 +117,8 @@ impl UnconfirmedResponses {
         freed
     }
 
-    /// Returns the time when the pipeline ends if no event comes before.
+    /// Returns the time when [`H1Connection::end_pipeline`] must be called if no event occurs
+    /// before; `None` if there is no such time.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.closes_by.or(self.idle_since)
     }
@@ -126,8 +130,8 @@ impl UnconfirmedResponses {
 }
 
 impl H1Connection {
-    /// Ends the pipeline at its timeout: closes haul's side of the connection or, if that was done
-    /// before, the whole connection. Returns `None` before the timeout.
+    /// Ends the pipeline once its timeout has passed. The first call closes haul's side of the
+    /// connection, the second call the whole connection. Returns `None` before the timeout.
     pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         if self.pipelined.next_timeout().is_none_or(|at| at > now) {
             return None;
@@ -142,8 +146,8 @@ impl H1Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Receives after haul has closed its side. Only the peer's close is expected. Any bytes are an
-    /// extra response.
+    /// Receives after haul has closed its side of the connection. The peer should close its side
+    /// without another byte. Any byte belongs to an extra response.
     pub(super) fn receive_after_close(
         &mut self,
         buffer: &mut Buffer,
@@ -164,9 +168,9 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Accepts the kept responses, and adds their transfers to `finished`. If extra bytes arrived
-    /// or the framing was broken, discards the responses instead, and each request is sent again
-    /// alone.
+    /// Ends the wait of the kept responses. Accepts them, and adds their transfers to `finished`.
+    /// If extra bytes arrived or the framing was broken, discards the responses instead, and each
+    /// request is sent again without pipelining.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

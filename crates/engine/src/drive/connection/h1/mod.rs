@@ -39,8 +39,8 @@ use held_back_pipelined_responses::UnconfirmedResponses;
 use request_content::UnsentRequestContent;
 use zero_copy_to_sink::ZeroCopyDecision;
 
-/// The minimum number of bytes to request in a read, even if the sink has less room, since a
-/// response head must fit.
+/// The minimum number of bytes to request in a read, even if the sink has less room. A response
+/// head must fit.
 const MIN_READ: usize = 4096;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
@@ -52,8 +52,8 @@ pub struct H1Connection {
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     pipelined: UnconfirmedResponses,
-    /// True if the connection is limited to one request, because the peer has sent an extra
-    /// response (one that no request asked for) before.
+    /// True if the connection may carry only a single request, because an earlier connection to the
+    /// peer received an extra response (one that no request asked for).
     is_one_request_only: bool,
     /// True if the server sent an extra response (one that no request asked for). The responses
     /// before it may then belong to other requests.
@@ -64,8 +64,8 @@ pub struct H1Connection {
     served: usize,
     closing: bool,
     was_reset: bool,
-    /// The error with which sending failed. Stays `None` if the peer had closed the connection
-    /// (`BrokenPipe`), because the next receive reports the close.
+    /// The error with which sending failed; `None` if it has not failed. It stays `None` if the
+    /// peer had closed the connection (`BrokenPipe`), because the next receive reports the close.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
     /// True if the peer violated the protocol. Closing the connection too early is not a violation.
@@ -75,7 +75,8 @@ pub struct H1Connection {
     direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The pool key of the connection. It decides which requests the connection may carry.
+    /// The key of the connection in the pool of idle connections. It decides which requests the
+    /// connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
@@ -83,7 +84,8 @@ pub struct H1Connection {
 const MAX_TLS_RECORD: usize = 5 + (16 << 10) + 2048;
 
 impl H1Connection {
-    /// Makes a connection over an open stream.
+    /// Makes a connection over an open stream. `depth` is the maximum number of outstanding
+    /// requests.
     #[must_use]
     pub fn new(stream: ConnectionStream, key: Arc<ConnectionKey>, depth: usize) -> Self {
         // The request decides how long its content is held back. The machine's limit would be the
@@ -126,7 +128,8 @@ impl H1Connection {
         self.stream.as_fd()
     }
 
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
+    /// Returns the byte stream that carries the connection: a socket, TLS, or a tunnel through a
+    /// proxy.
     #[must_use]
     pub fn stream(&self) -> &ConnectionStream {
         &self.stream
@@ -143,7 +146,7 @@ impl H1Connection {
         self.queue.len()
     }
 
-    /// Returns true if a request can be sent now.
+    /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         let is_free =
@@ -160,8 +163,8 @@ impl H1Connection {
         self.can_start() && self.last_transfer().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Returns the transfer whose request was sent last, if it is not finished. That transfer waits
-    /// for its response or for the end of the pipeline.
+    /// Returns the transfer whose request was sent last. Returns `None` if that transfer is
+    /// finished. Otherwise, it waits for its response or for the end of the pipeline.
     #[must_use]
     pub fn last_transfer(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
@@ -173,21 +176,21 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Limits the connection to one request. A connection that has already carried several requests
-    /// accepts no further request.
+    /// Limits the connection to a single request in all. If it has already carried a request, it
+    /// accepts no further one.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
 
-    /// Removes the host slots from complete responses that wait for the end of the pipeline, and
-    /// returns the slots. A host slot is the permit for one transfer to a host. Other transfers may
-    /// use these slots.
+    /// Returns the host slots of complete responses that are kept until the end of the pipeline. A
+    /// host slot is the permit for one transfer to a host. The responses lose their slots, so that
+    /// other transfers can use them.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         self.pipelined.take_freed_slots()
     }
 
-    /// Returns true if the peer closed the connection with requests unanswered, and without
-    /// announcing the close. Such a peer should receive one request at a time from then on.
+    /// Returns true if the peer closed the connection before it had answered all requests, and had
+    /// not announced the close. Send such a peer only one request at a time from then on.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         self.breaks_pipelining
@@ -199,8 +202,8 @@ impl H1Connection {
         !self.pipeline_limit.allows(self.served, || self.queue.len())
     }
 
-    /// Returns the number of requests that the next connection to this peer is expected to answer:
-    /// see [`PipelineLimit::for_next_connection`].
+    /// Returns the number of requests that the next connection to this peer is expected to answer
+    /// before it closes; `None` if no limit is known. See [`PipelineLimit::for_next_connection`].
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         self.pipeline_limit.for_next_connection(self.served, self.queue.len())
@@ -220,20 +223,21 @@ impl H1Connection {
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
-    /// Returns the number of responses received on the connection.
+    /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn response_count(&self) -> usize {
         self.served
     }
 
-    /// Returns the earliest deadline of the transfers on the connection.
+    /// Returns the earliest deadline of the transfers on the connection; `None` if none has a
+    /// deadline.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H1Connection::send_pending`] sends
-    /// it.
+    /// Queues the request of a transfer on the connection. [`H1Connection::send_pending`] then
+    /// sends it. If the request cannot be queued, the transfer is added to `finished`.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -269,7 +273,8 @@ impl H1Connection {
     /// Sends pending output. Returns false if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The error of the socket. A response may have arrived anyway: receive before giving up.
+    /// The error of the socket. Nevertheless, a response may have arrived: receive before the
+    /// connection is given up.
     pub fn send_pending(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, send_error, .. } = self;
         // A send that fits into the socket's memory does not show that the peer is alive.
@@ -329,8 +334,9 @@ impl H1Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
-    /// send buffer accepts while the peer does not read.
+    /// Returns true if a request is not sent completely: some of its content was not read from its
+    /// source yet, or more output is unsent than an empty send buffer accepts while the peer does
+    /// not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -349,8 +355,8 @@ impl H1Connection {
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
     }
 
-    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
-    /// `finished`.
+    /// Receives bytes once into `buffer`, and passes them to the transfers. Adds finished transfers
+    /// to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -399,18 +405,19 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if the next receive should request many bytes in one system call: the body is
-    /// large and arrives fast, and its bytes are copied to the sink. Few large receives cost less
-    /// than many small ones.
+    /// Returns true if the next receive should request many bytes in one system call, since few
+    /// large receives cost less than many small ones. That is the case if the body arrives fast
+    /// without TLS, and at least [`BULK_BUFFER_SIZE`] bytes remain that the sink accepts
+    /// (`credit`).
     fn is_bulk(&self, credit: u64) -> bool {
         !self.stream.is_secure()
             && self.pacing.low_water.is_raised()
             && self.remaining().min(credit) >= BULK_BUFFER_SIZE as u64
     }
 
-    /// Sets the value to which the socket's low-water mark (`SO_RCVLOWAT`) is raised for a bulk
-    /// body. It depends on whether the kernel moves the body to the sink. Over TLS, the body is
-    /// always decrypted, so the value never changes.
+    /// Sets the value to which the socket's low-water mark (`SO_RCVLOWAT`) is raised while a body
+    /// arrives fast. The caller passes one value for bodies that the kernel moves to the sink, and
+    /// another one for copied bodies. Does nothing over TLS, where each body is decrypted.
     pub(super) fn set_low_water_piece(&mut self, piece: usize) {
         if self.stream.is_secure() {
             return;
@@ -420,15 +427,15 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if [`H1Connection::receive`] will report a finished transfer even if no byte
-    /// arrives.
+    /// Returns true if the next [`H1Connection::receive`] will report a finished transfer even if
+    /// no byte arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_completion_to_report()
     }
 
-    /// Finishes a response that was complete before its whole request was sent. Called once the
-    /// request has been sent.
+    /// Finishes a response that was complete before its request was sent completely. Call this as
+    /// soon as the request has been sent.
     fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         match self.process_chunk_tail(now, finished) {
             Ok(()) if self.closing => self.close(now, finished),
@@ -437,14 +444,16 @@ impl H1Connection {
         }
     }
 
-    /// Returns the number of bytes that the transfer in progress may receive now.
+    /// Returns the number of bytes that the transfer in progress may receive now, or the reason why
+    /// it may receive none. If its sink has no room, the sink wakes `waker` later.
     fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> ReceiveCredit {
         let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
         credit.unwrap_or(ReceiveCredit::Bytes(u64::MAX))
     }
 
-    /// Handles a transfer that may receive nothing now: its sink has no room, or it has reached its
-    /// rate limit.
+    /// Handles a transfer that may receive nothing now, because its sink has no room or it has
+    /// reached its rate limit (`stopped`). Ends the response instead if its transfer needs no more
+    /// of the body.
     fn on_no_credit(
         &mut self,
         stopped: ReceiveCredit,
@@ -469,8 +478,8 @@ impl H1Connection {
     }
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
-    /// (`SO_RCVLOWAT`): high for a bulk body, so that the socket wakes the reader rarely; low for
-    /// any other body, so that each byte wakes the reader.
+    /// (`SO_RCVLOWAT`). The mark is high for a body that arrives fast, so that the socket seldom
+    /// wakes the reader. For any other body, each byte wakes the reader.
     fn on_received(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;
@@ -480,8 +489,9 @@ impl H1Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H1Connection::end_expired`]
-    /// then, even without an event.
+    /// Returns the time of the next timeout of the connection's transfers; `None` if there is none.
+    /// The caller must call [`H1Connection::end_expired`] at that time, even if no event has
+    /// occurred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
@@ -490,7 +500,8 @@ impl H1Connection {
         time_conversions::earliest(of_request, self.pipelined.next_timeout())
     }
 
-    /// Ends the transfers that have exceeded a time limit or are too slow.
+    /// Ends the transfers that have exceeded a time limit or are too slow, and adds them to
+    /// `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(progress) = self.end_pipeline(now, finished) {
             return progress;
@@ -509,7 +520,8 @@ impl H1Connection {
     }
 
     /// Cancels the transfer with this tag (the caller's ID for it), and closes the connection. The
-    /// requests after it are sent again on another connection.
+    /// requests after it are sent again on another connection. Returns `None` if the transfer is
+    /// not on this connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;
@@ -517,21 +529,22 @@ impl H1Connection {
         Some(self.close(now, finished))
     }
 
-    /// Returns the transfer whose response is being received or will be received next. A split
-    /// download uses it to decide whether more connections would help.
+    /// Returns the transfer whose response is being received or comes next; `None` if there is
+    /// none. A split download uses it to decide whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Like [`H1Connection::front_transfer`], but mutable, so that the caller can report events to
-    /// the transfer.
+    /// Returns the same transfer as [`H1Connection::front_transfer`], but for changes, for example
+    /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 
-/// Reads content into the protocol machine, and reports each piece to the transfer. Also passes the
-/// encoded bytes, which the machine added to its output, to the transfer's trace.
+/// Reads request content into the protocol machine, and reports each piece to the transfer. The
+/// machine adds framing to the content. If the transfer is traced, it also gets these encoded
+/// bytes.
 fn read_content_into_machine(
     content: &mut UnsentRequestContent,
     conn: &mut H1Machine,

@@ -15,8 +15,8 @@ use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
 impl H1Connection {
-    /// Decrypts the first `filled` bytes of the buffer if they are TLS records, parses them, and
-    /// passes the result to the transfers.
+    /// Processes the first `filled` bytes of the buffer, which were just received: decrypts them if
+    /// they are TLS records, parses them, and passes the result to the transfers.
     pub(super) fn process(
         &mut self,
         buffer: &mut Buffer,
@@ -64,9 +64,10 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if a response without a head (HTTP/0.9) arrived on a connection that had
-    /// carried other responses, for a transfer that accepts such responses. A new connection then
-    /// shows whether the server really sends them. A transfer that behaves like curl fails instead.
+    /// Returns true if a response without a head (HTTP/0.9) arrived after other responses on the
+    /// connection, and the transfer accepts such responses. The request is then sent on a new
+    /// connection, which shows whether the server really sends them. For a transfer that behaves
+    /// like curl, returns false, and it fails.
     fn is_headless_after_first(&self, error: H1Error) -> bool {
         let Some(transfer) = self.queue.front() else { return false };
         let is_late = matches!(error, H1Error::NotHttp { first: false });
@@ -138,8 +139,9 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Records that `bytes` of the current body were delivered without passing through the protocol
-    /// machine (from the socket directly to the sink). Returns true if the body is complete.
+    /// Records that `bytes` bytes of the current body were delivered without passing through the
+    /// protocol machine, for example from the socket directly to the sink. Returns true if the body
+    /// is complete.
     pub(super) fn advance_direct_body(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
         let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         if let Some(transfer) = self.queue.front_mut() {
@@ -151,8 +153,8 @@ impl H1Connection {
         true
     }
 
-    /// Parses `input[at..end]`, and passes the events to the transfers. Returns the position of the
-    /// first unused byte.
+    /// Parses the bytes `input[at..end]`, and passes the resulting events to the transfers. Returns
+    /// the position of the first byte that was not parsed.
     fn process_step(
         &mut self,
         mut input: H1MachineInput<'_>,
@@ -230,8 +232,8 @@ impl H1Connection {
     }
 }
 
-/// Returns the first transfer coding that a response head in `input` names, other than `chunked`
-/// and `identity`.
+/// Returns the first transfer coding other than `chunked` and `identity` that a response head in
+/// `input` names; `None` if there is none.
 fn find_transfer_coding(input: &[u8]) -> Option<String> {
     const FIELD_PREFIX: &[u8] = b"transfer-encoding:";
     let values = input.split(|&byte| byte == b'\n').filter_map(|line| {
@@ -244,8 +246,8 @@ fn find_transfer_coding(input: &[u8]) -> Option<String> {
     codings.find(|coding| !coding.is_empty() && !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
 }
 
-/// The maximum number of TLS records that one delivery contains. More full records do not fit into
-/// a read buffer.
+/// The maximum number of TLS records that one delivery contains. A read buffer has no room for more
+/// records of full size.
 const MAX_RECORDS_PER_DELIVERY: usize = 16;
 
 /// Ranges of a read buffer that contain consecutive bytes of one body: the contents of TLS records.
@@ -259,8 +261,8 @@ struct DecryptedBodyRanges {
 }
 
 impl DecryptedBodyRanges {
-    /// Adds a range. Returns false if there is no room for it, or if the ranges would be longer
-    /// than the `remaining` bytes of the body.
+    /// Adds a range. Returns false if the list is full, or if all ranges together would be longer
+    /// than `remaining`, the number of body bytes still to come.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
         let bytes = self.bytes + range.len() as u64;
         let fits = self.count < MAX_RECORDS_PER_DELIVERY && bytes <= remaining;
@@ -275,10 +277,10 @@ impl DecryptedBodyRanges {
 
 /// The received bytes that the HTTP/1 machine parses next, and where they are stored.
 enum H1MachineInput<'a> {
-    /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more. A
-    /// sink may then keep the buffer.
+    /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
+    /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
-    /// Bytes in the connection's own memory, which could not be parsed before more bytes arrived.
+    /// Bytes in the connection's own memory, which could not be parsed until more bytes arrived.
     Memory(&'a mut Vec<u8>),
 }
 

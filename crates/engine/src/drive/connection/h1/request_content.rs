@@ -17,29 +17,33 @@ use crate::body::upload::{BodyUpload, FILE_TRUNCATED, FileRange};
 use crate::drive::file_sender::{FileSendResult, FileSender, MIN_FILE_BYTES, MIN_PIPE_BYTES, is_pipe};
 use crate::time_conversions;
 
-/// The unsent content of the last request. No other request is sent before its end.
+/// The unsent content of the request that was queued last. No further request is sent before the
+/// end of this content.
 #[derive(Default)]
 pub(super) struct UnsentRequestContent {
     upload: Option<Box<dyn BodyUpload>>,
     /// The time until which the content waits for the server's `100 Continue` (`Expect`). At that
-    /// time, the content is sent even without that response.
+    /// time, the content is sent even without that response. `None` if the content need not wait.
     held_until: Option<Instant>,
     /// True if the content's source had no bytes at the last read, and has not ended.
     is_starved: bool,
-    /// The time when the source may have more bytes, if the source has set such a time.
+    /// The time when the content's source may have more bytes; `None` if the source has set no
+    /// time.
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// Sends files and pipes of the content without a copy. `None` if all content is read and
-    /// copied.
+    /// The sender of files and pipes of the content without a copy. `None` if all content is read
+    /// and copied.
     file_sender: Option<FileSender>,
-    /// The error of the content's source, with the time when it happened.
+    /// The error of the content's source, with the time when it occurred; `None` if the source has
+    /// not failed.
     failed: Option<(Instant, Error)>,
 }
 
 impl UnsentRequestContent {
-    /// Starts to send this content. If `held_until` is set, the content waits for the server's `100
-    /// Continue`, but at most until that time.
+    /// Starts to send the content `upload`. If `held_until` is set, the content waits for the
+    /// server's `100 Continue`, but at most until that time. `may_block` is true if a read of the
+    /// content may block the sending thread.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
         self.may_block = may_block;
@@ -56,8 +60,8 @@ impl UnsentRequestContent {
     }
 
     /// Sends bytes of the content directly from its file or pipe, with one system call. Returns the
-    /// number of bytes sent. `None` if the next bytes must be read, or if the machine has output
-    /// that must be sent first.
+    /// number of bytes sent. Returns `None` if the machine has output that must be sent first, or
+    /// if the next bytes must be read and copied.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.
@@ -98,8 +102,9 @@ impl UnsentRequestContent {
         }
     }
 
-    /// Returns true if the kernel can send the next bytes: bytes of a file, or bytes that wait in a
-    /// pipe. For a pipe, begins a chunk whose size is the number of waiting bytes.
+    /// Returns true if the kernel can send the next bytes of the content directly: bytes of a file,
+    /// or bytes that wait in a pipe. For a pipe, begins a chunk of the chunked coding with the
+    /// number of waiting bytes as its size.
     fn is_sent_directly(&mut self, conn: &mut H1Machine) -> bool {
         let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return false };
         if conn.body_credit().is_none() {
@@ -131,8 +136,8 @@ impl UnsentRequestContent {
     }
 
     /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
-    /// with each piece. Returns after a short read, so that its bytes are sent before a slow source
-    /// is read again.
+    /// with each piece. Stops after a read that does not fill its buffer. Its bytes are then sent
+    /// before the slow source is read again.
     pub(super) fn read_into_machine(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         if self.failed.is_some() {
             return;
@@ -172,20 +177,20 @@ impl UnsentRequestContent {
     }
 
     /// Returns the source's descriptor if the connection waits for the source, so that the caller
-    /// can poll it.
+    /// can poll it. Returns `None` otherwise, or if the source has no descriptor.
     pub(super) fn source_to_poll(&self) -> Option<BorrowedFd<'_>> {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
-    /// Returns the time of the next timeout: the server has not sent `100 Continue` in time, the
-    /// source may have more bytes, or a failure of the source must be reported.
+    /// Returns the earliest of these times, or `None` if there is none: the wait for `100 Continue`
+    /// ends, the source may have more bytes, or a failure of the source must be reported.
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
         time_conversions::earliest(time_conversions::earliest(held, self.resumes_at), failed)
     }
 
-    /// Returns the error of the content's source, if it failed, and removes it.
+    /// Removes and returns the error of the content's source; `None` if it has not failed.
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failed.take().map(|(_, error)| error)
     }
@@ -202,7 +207,8 @@ fn has_pipe(upload: &mut dyn BodyUpload) -> bool {
     upload.length().is_none() && matches!(upload.pipe(), Ok(Some(pipe)) if is_pipe(pipe))
 }
 
-/// The ID under which the HTTP/1 machine knows the one request that has content.
+/// The request ID for the HTTP/1 machine. It sends the content of one request at a time, so one ID
+/// suffices.
 const CONTENT_REQUEST_ID: RequestId = RequestId(0);
 
 impl ProtocolMachine for H1Machine {

@@ -19,12 +19,12 @@ pub(super) enum ZeroCopyDecision {
     Undecided,
     /// The kernel moves the bytes to the sink's descriptor, with this method.
     Moved(ZeroCopyMethod),
-    /// The connection receives the bytes, and the sink writes them.
+    /// The connection receives the bytes into memory, and the sink writes them.
     Copied,
 }
 
-/// The driver checks whether the kernel can move the body's bytes if at least this number remains.
-/// For fewer bytes, the check costs more than it saves.
+/// The number of remaining body bytes from which the connection checks whether the kernel can move
+/// them to the sink. For fewer bytes, the check costs more than it saves.
 const MIN_BYTES_TO_MOVE: u64 = 64 << 10;
 
 impl H1Connection {
@@ -34,9 +34,9 @@ impl H1Connection {
         self.conn.direct_body().unwrap_or(0)
     }
 
-    /// Returns true if the kernel can move the rest of the body to the sink. Call
-    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`] in that case. While that
-    /// method runs, nothing else may write to the sink.
+    /// Returns true if the kernel can move the rest of the body to the sink. The caller then calls
+    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. During that call, nothing
+    /// else may write to the sink. `pipes` says how the caller waits for a sink that is a pipe.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
@@ -53,8 +53,8 @@ impl H1Connection {
         matches!(self.direct, ZeroCopyDecision::Moved(_))
     }
 
-    /// Waits until the body in progress can continue. For drivers that wait in `poll`, and not in
-    /// the receive call.
+    /// Waits in `poll` until the body in progress can continue, but not beyond `deadline`. A caller
+    /// that waits in a blocking receive does not need this.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -128,8 +128,8 @@ impl H1Connection {
         }
     }
 
-    /// Receives body bytes directly into the sink's memory, if the sink provides a buffer and the
-    /// bytes need no decryption, decoding or search.
+    /// Receives body bytes directly into the sink's memory. Returns `None` if the sink provides no
+    /// memory, or if the bytes must be decrypted, decoded or searched first.
     pub(super) fn receive_into_sink(
         &mut self,
         credit: u64,

@@ -52,7 +52,7 @@ impl H2Connection {
         finished.push((active.transfer, after));
     }
 
-    /// Resets a stream, and ends its transfer, which needs no more of the body.
+    /// Resets a stream because its transfer needs no more of the body, and ends the transfer.
     pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(mut active) = self.remove_stream(id, now) {
@@ -76,7 +76,9 @@ impl H2Connection {
         }
     }
 
-    /// Removes a stream, and returns its unreleased bytes to the connection's flow-control window.
+    /// Removes a stream. Its received bytes that still count against the connection's flow-control
+    /// window no longer do so, so that the peer can send more. Returns `None` if there is no such
+    /// stream.
     pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<H2ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
@@ -87,7 +89,7 @@ impl H2Connection {
         Some(active)
     }
 
-    /// Handles the end of the connection from the peer.
+    /// Handles the end of input on the connection, because the peer has closed it.
     pub(super) fn on_peer_close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         let said = self.conn.close_reason();
         let error = protocol_error(self.conn.end_of_input());

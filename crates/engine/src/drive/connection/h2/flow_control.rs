@@ -11,15 +11,15 @@ use crate::drive::rcvlowat;
 use crate::time_conversions;
 use crate::transfer::ReceiveCredit;
 
-/// A stream with more than this number of remaining body bytes counts as bulky. A bulky stream
-/// raises the low-water mark of the socket (`SO_RCVLOWAT`).
+/// The number of remaining body bytes from which a stream counts as bulky. Bulky streams raise the
+/// low-water mark of the socket (`SO_RCVLOWAT`).
 const MIN_BULKY_STREAM: u64 = 1 << 20;
 const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER_STREAM;
 const LOW_WATER_PER_STREAM: usize = 64 << 10;
 
 impl H2Connection {
-    /// Returns the bytes of the last receive to the flow-control windows of their streams, if the
-    /// sinks of these streams have room for more.
+    /// Allows the peer to send more on the streams of the last receive, by window updates for the
+    /// received bytes. Leaves out streams whose sinks have no room for more.
     pub(super) fn release_received(
         &mut self,
         now: Instant,
@@ -33,8 +33,8 @@ impl H2Connection {
         self.touched = touched;
     }
 
-    /// Returns bytes to the flow-control windows of streams whose sinks had no room before and have
-    /// room now.
+    /// Allows the peer to send more on the streams whose sinks had no room before and have room
+    /// now.
     pub(super) fn release_stalled(
         &mut self,
         now: Instant,
@@ -71,9 +71,9 @@ impl H2Connection {
     }
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
-    /// (`SO_RCVLOWAT`) so that bulk bodies wake the reader rarely. The mark stays below the number
-    /// of bytes that the peer may send without a window update: at least half a window of each
-    /// stream.
+    /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. The mark stays below the number
+    /// of bytes that the peer may send without a window update, which is at least half a window of
+    /// each bulky stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

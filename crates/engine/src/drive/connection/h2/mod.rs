@@ -44,24 +44,26 @@ pub struct H2Connection {
     stream: ConnectionStream,
     conn: H2Machine,
     active: StreamMap<H2ActiveStream>,
-    /// Streams that received bytes in the last call of [`H2Connection::receive`].
+    /// The IDs of streams that received bytes in the last call of [`H2Connection::receive`].
     touched: Vec<u64>,
-    /// Streams whose sinks have no room at present.
+    /// The IDs of streams that may not receive now, because their sinks have no room or their rate
+    /// limit is reached.
     stalled: Vec<u64>,
     uploads: Uploads,
-    /// The number of transfers with a deadline or a minimum speed.
+    /// The number of transfers on the connection that have a deadline or a minimum speed.
     time_limited: usize,
     /// The highest rank (position in the output order) of all transfers that were ever started on
-    /// this connection.
+    /// this connection. [`H2Connection::is_stuck_before`] compares ranks with it.
     highest_rank: u64,
-    /// The budget that limits the received bytes waiting for sinks.
+    /// The budget that limits the received bytes that wait for sinks. The windows of the streams
+    /// follow it.
     recv_budget: ConnectionReceiveBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
     /// The number of complete responses received on the connection.
     served: usize,
     /// The time when the connection was opened. [`H2Connection::next_timeout`] returns this past
-    /// time to be called back immediately.
+    /// time if [`H2Connection::end_expired`] must be called immediately.
     opened_at: Instant,
     closing: bool,
     /// True if the peer violated the protocol. The last frame sent is then a GOAWAY with the error
@@ -69,25 +71,25 @@ pub struct H2Connection {
     has_sent_error: bool,
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
-    /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
-    /// it still had a request to answer. The requests that it refused are then sent again.
+    /// True if the server sent a GOAWAY frame but made progress: it had answered at least one
+    /// request, or still had one to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The pool key of the connection. It decides which requests the connection may carry.
+    /// The key of the connection in the pool of idle connections. It decides which requests the
+    /// connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
 /// A transfer in progress, with its stream's state.
 struct H2ActiveStream {
     transfer: Box<Transfer>,
-    /// The content of which a part must still be read and sent. `None` if no content is left to
-    /// send.
+    /// The request content that must still be read and sent. `None` if no content is left to send.
     upload: Option<Box<dyn BodyUpload>>,
-    /// Received bytes that were not yet returned to the flow-control window.
+    /// The number of received bytes that still count against the flow-control window.
     unreleased: u64,
-    /// Ranges of the receive buffer that contain body bytes of the stream and were not delivered
-    /// yet. One call delivers all of them.
+    /// Ranges of the receive buffer with body bytes of the stream that were not delivered yet. One
+    /// call delivers all of them to the sink.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
     /// True if the request was sent before the server's SETTINGS frame arrived. The server may then
@@ -105,7 +107,7 @@ impl UploadingStream for H2ActiveStream {
 
 impl H2Connection {
     /// Makes a connection over an open stream. `rate` is the rate limit of the first response, in
-    /// bytes per second.
+    /// bytes per second; `None` without a limit.
     #[must_use]
     pub fn new(
         stream: ConnectionStream,
@@ -145,7 +147,8 @@ impl H2Connection {
         self.stream.as_fd()
     }
 
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
+    /// Returns the byte stream that carries the connection: a socket, TLS, or a tunnel through a
+    /// proxy.
     #[must_use]
     pub fn stream(&self) -> &ConnectionStream {
         &self.stream
@@ -156,8 +159,8 @@ impl H2Connection {
         self.stream.release_buffers();
     }
 
-    /// Returns the stream that carries the connection (a socket, or TLS or a tunnel over one).
-    /// Drops the state of the protocol and the transfers.
+    /// Returns the byte stream that carries the connection: a socket, TLS, or a tunnel through a
+    /// proxy. Drops the state of the protocol and the transfers.
     pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
@@ -174,7 +177,7 @@ impl H2Connection {
         self.active.len()
     }
 
-    /// Returns true if a request can be sent now.
+    /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.conn.can_enqueue() && !self.is_pipeline_limited()
@@ -193,8 +196,8 @@ impl H2Connection {
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer
-    /// (see [`PipelineLimit::for_next_connection`]). It is at most the number of concurrent streams
-    /// that the peer accepts.
+    /// before it closes; `None` if no limit is known. See [`PipelineLimit::for_next_connection`].
+    /// The number is at most that of the concurrent streams that the peer accepts.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
@@ -203,9 +206,9 @@ impl H2Connection {
             .map(|limit| limit.min(at_once))
     }
 
-    /// Returns true if this transfer's request can be sent now. Before the server announces how
-    /// many streams it accepts, it may refuse all streams but the first. So a request that cannot
-    /// be repeated waits for the announcement.
+    /// Returns true if this transfer's request can be sent now. Before the server has announced how
+    /// many streams it accepts, it may refuse all streams but the first. Therefore, a request that
+    /// cannot be repeated waits for the announcement.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
         let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.has_one_shot_content();
@@ -213,9 +216,10 @@ impl H2Connection {
     }
 
     /// Returns true if a transfer of this rank (position in the output order) could wait on this
-    /// connection for ever. That is the case if the connection accepts no further request, all
-    /// sinks of its streams are full, and one of these sinks waits for the body of this transfer,
-    /// which comes earlier in the output.
+    /// connection for ever. All of these must be true:
+    /// - the connection accepts no further request;
+    /// - the sinks of all its streams are full;
+    /// - one of these sinks waits for the body of this transfer, which comes earlier in the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -243,8 +247,8 @@ impl H2Connection {
         self.served
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H2Connection::send_pending`] sends
-    /// it.
+    /// Queues the request of a transfer on the connection. [`H2Connection::send_pending`] then
+    /// sends it. If the request cannot be queued, the transfer is added to `finished`.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -303,29 +307,30 @@ impl H2Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
-    /// send buffer accepts while the peer does not read.
+    /// Returns true if any request is not sent completely: some of its content was not read from
+    /// its source yet, or more output is unsent than an empty send buffer accepts while the peer
+    /// does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty() || self.conn.output().len() > MIN_SEND_BUFFER
     }
 
-    /// Returns true if [`H2Connection::receive`] will report a finished transfer even if no byte
-    /// arrives.
+    /// Returns true if the next [`H2Connection::receive`] will report a finished transfer even if
+    /// no byte arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.conn.has_pending_event()
     }
 
-    /// Returns true if bytes to send wait for room in the socket. An upload that waits for the
-    /// peer's window does not count.
+    /// Returns true if unsent bytes wait for room in the socket. Content that waits for the peer's
+    /// flow-control window does not count.
     #[must_use]
     pub fn has_output(&self) -> bool {
         !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
     }
 
-    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
-    /// `finished`.
+    /// Receives bytes once into `buffer`, and passes them to the transfers. Adds finished transfers
+    /// to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -373,8 +378,8 @@ impl H2Connection {
         self.send_and_finish(progress, now, finished)
     }
 
-    /// Sends the protocol machine's output after a receive. Then handles the events that the
-    /// sending caused ([`H2Connection::finish_step`]).
+    /// Sends the protocol machine's output after a receive. Then handles the results of the sending
+    /// ([`H2Connection::finish_step`]).
     fn send_and_finish(
         &mut self,
         progress: ReceiveStatus,
@@ -394,9 +399,9 @@ impl H2Connection {
         self.finish_step(progress, now, finished)
     }
 
-    /// Handles responses that were completed by sending, and uploads whose source failed. Returns
-    /// `Closed` if the connection accepts no more requests and has no streams, and `progress`
-    /// otherwise.
+    /// Handles responses that became complete by sending the rest of their requests, and uploads
+    /// whose source failed. Returns `Closed` if the connection accepts no more requests and has no
+    /// streams, and `progress` otherwise.
     fn finish_step(
         &mut self,
         progress: ReceiveStatus,
@@ -414,14 +419,14 @@ impl H2Connection {
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
     }
 
-    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
-    /// stream.
+    /// Returns the number of body bytes of the only stream that are still to come. Returns 0 if the
+    /// number is unknown, or if there is not exactly one stream.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         only_stream(&self.active).map_or(0, |active| active.left)
     }
 
-    /// Waits until there is something to receive, or room to send.
+    /// Waits until there is something to receive, or room to send, but not beyond `deadline`.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -442,8 +447,9 @@ impl H2Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H2Connection::end_expired`]
-    /// then, even without an event.
+    /// Returns the time of the next timeout of the connection's transfers; `None` if there is none.
+    /// The caller must call [`H2Connection::end_expired`] at that time, even if no event has
+    /// occurred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
@@ -456,7 +462,8 @@ impl H2Connection {
         [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }
 
-    /// Ends the transfers that have exceeded a time limit or are too slow.
+    /// Ends the transfers that have exceeded a time limit or are too slow, and adds them to
+    /// `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Err(error) = self.conn.handle_timeout(time_conversions::to_timestamp(now)) {
             return self.abort(protocol_error(error), now, finished);
@@ -480,7 +487,8 @@ impl H2Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream.
+    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream. Returns
+    /// `None` if the transfer is not on this connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
@@ -495,8 +503,8 @@ impl H2Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, if there is exactly one; otherwise `None`. The
-    /// caller can report events to it.
+    /// Returns the transfer in progress for changes, for example to pause it, if there is exactly
+    /// one; otherwise `None`.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

@@ -67,7 +67,8 @@ impl H2Connection {
         }
     }
 
-    /// Adds a piece of a body to the pieces that will be delivered in one call.
+    /// Adds a piece of a body, a range of the receive buffer, to the pieces of its stream that will
+    /// be delivered in one call.
     fn gather(
         &mut self,
         id: RequestId,
@@ -132,7 +133,8 @@ impl H2Connection {
         finished.push((transfer, after));
     }
 
-    /// Parses `buffer[input]`. Payload stays in the buffer until it is delivered.
+    /// Parses the bytes `buffer[input]`, and passes the resulting events to the transfers. The
+    /// bytes of bodies stay in the buffer until they are delivered.
     pub(super) fn process_step(
         &mut self,
         buffer: &mut [u8],

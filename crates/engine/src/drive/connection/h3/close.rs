@@ -47,7 +47,7 @@ impl H3Connection {
         finished.push((active.transfer, after));
     }
 
-    /// Resets a stream, and ends its transfer, which needs no more of the body.
+    /// Resets a stream because its transfer needs no more of the body, and ends the transfer.
     pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
         self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
         if let Some(mut active) = self.remove_stream(id) {
@@ -71,7 +71,7 @@ impl H3Connection {
         }
     }
 
-    /// Removes a stream.
+    /// Removes and returns a stream; `None` if there is no such stream.
     pub(super) fn remove_stream(&mut self, id: u64) -> Option<H3ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());

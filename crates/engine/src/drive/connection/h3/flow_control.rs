@@ -17,17 +17,20 @@ use super::{H3ActiveStream, H3Connection};
 use crate::net::quic::{QuicConnection, QuicWindows};
 use crate::transfer::ReceiveCredit;
 
-/// The maximum number of received but unread bytes of all streams of a connection together.
+/// The maximum number of received but unread bytes of all streams of a connection together. It
+/// limits the number of streams.
 const MAX_BUFFERED_BYTES: u32 = 48 << 20;
 /// The maximum number of concurrent requests on a connection.
 const MAX_STREAMS: u32 = 100;
 
-/// Returns the maximum number of concurrent requests on a connection with these windows.
+/// Returns the maximum number of concurrent requests on a connection with these flow-control
+/// windows. The windows of all streams together are at most [`MAX_BUFFERED_BYTES`].
 pub(super) fn max_streams(windows: QuicWindows) -> u32 {
     (MAX_BUFFERED_BYTES / windows.stream.max(1)).clamp(1, MAX_STREAMS)
 }
 
-/// The stalled streams: they are not read, because their sinks have no room at present.
+/// The stalled streams of a connection. They are not read at present, because their sinks have no
+/// room or their rate limit is reached.
 #[derive(Default)]
 pub(super) struct FullSinkStreams {
     ids: Vec<u64>,
@@ -37,7 +40,7 @@ pub(super) struct FullSinkStreams {
 }
 
 impl FullSinkStreams {
-    /// Returns the number of stalled streams: those whose sinks have no room.
+    /// Returns the number of stalled streams.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -47,8 +50,8 @@ impl FullSinkStreams {
         self.ids.retain(|&other| other != id);
     }
 
-    /// Sets the connection's flow-control window from the budget and the windows of the stalled
-    /// streams (whose sinks have no room).
+    /// Sets the connection's flow-control window to that of its budget plus the windows of the
+    /// stalled streams. Other streams can then receive although the stalled bytes are unread.
     pub(super) fn update_window(&mut self, active: &StreamMap<H3ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();
         // A stream's window is larger once an eighth of it was read.
@@ -66,7 +69,8 @@ impl FullSinkStreams {
 }
 
 impl H3Connection {
-    /// Resumes reading the stalled streams, whose sinks had no room.
+    /// Lets the next receive read the stalled streams again, because their sinks may have room or
+    /// their pause has ended.
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled.ids) {
@@ -74,8 +78,9 @@ impl H3Connection {
         }
     }
 
-    /// Returns the number of bytes that may be read from a stream now. Returns `None` if its sink
-    /// has no room, or if its transfer needs no more bytes.
+    /// Returns the number of bytes that may be read from a stream now. Returns `None` if the stream
+    /// becomes stalled (its sink has no room, or its rate limit is reached), or if its transfer
+    /// needs no more bytes.
     pub(super) fn credit(
         &mut self,
         id: u64,

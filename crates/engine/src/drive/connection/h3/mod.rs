@@ -51,7 +51,7 @@ use receive::{PendingDelivery, QpackBlockedInput};
 use receive_batching_pause::ReceiveBatchingPause;
 use send::ClientUniStreams;
 
-/// The maximum number of receives when an idle connection is checked before reuse.
+/// The maximum number of receives for the check of an idle connection before it is used again.
 const MAX_IDLE_RECEIVES: usize = 16;
 /// The time without a datagram from the server after which a PING is sent, while a request is
 /// unanswered. A server closes a silent connection after 10 s to 30 s.
@@ -62,61 +62,63 @@ pub struct H3Connection {
     quic: Box<QuicConnection>,
     machine: H3Machine,
     active: StreamMap<H3ActiveStream>,
-    /// The ID of the stream for the next request; `None` while the peer allows no further stream.
+    /// The ID of the stream that the next request will use; `None` while the peer allows no further
+    /// stream.
     next_stream: Option<u64>,
     own_streams: ClientUniStreams,
-    /// The open unidirectional streams of the peer.
+    /// The IDs of the open unidirectional streams of the peer.
     peer_streams: Vec<u64>,
-    /// Request streams that may have bytes to read.
+    /// The IDs of request streams that may have bytes to read.
     readable: Vec<u64>,
     stalled: FullSinkStreams,
     gathered: PendingDelivery,
     uploads: Uploads,
-    /// True if a request was queued, or datagrams became due that the driver sends later, since the
-    /// last output was sent.
+    /// True if something was queued for sending since the last output was sent: a request, or
+    /// acknowledgements that are sent at the end of the event loop's round.
     has_deferred_output: bool,
     bulk_pause: ReceiveBatchingPause,
-    /// The number of transfers with a deadline or a minimum speed.
+    /// The number of transfers on the connection that have a deadline or a minimum speed.
     time_limited: usize,
     /// The highest rank (position in the output order) of all transfers that were ever started on
-    /// this connection.
+    /// this connection. [`H3Connection::is_stuck_before`] compares ranks with it.
     highest_rank: u64,
     /// The number of responses whose head has arrived.
     answered: usize,
     /// The number of complete responses received on the connection.
     served: usize,
     /// The time when the connection was opened. [`H3Connection::next_timeout`] returns this past
-    /// time to be called back immediately.
+    /// time if [`H3Connection::end_expired`] must be called immediately.
     opened_at: Instant,
-    /// The time of the last datagram from the server, or of the last PING.
+    /// The time from which silence of the server is measured: the time of its last datagram, or of
+    /// the last PING.
     heard_at: Instant,
     closing: bool,
-    /// The error that ended the QUIC connection. It is reported after all received bytes of the
-    /// streams have been read.
+    /// The error that ended the QUIC connection; `None` while it is open. The error is reported
+    /// after all received bytes of the streams have been read.
     lost: Option<ConnectionError>,
-    /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
-    /// it still had a request to answer. The requests that it refused are then sent again.
+    /// True if the server sent a GOAWAY frame but made progress: it had answered at least one
+    /// request, or still had one to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
-    /// The HTTP/3 error code that haul sends when it closes the connection.
+    /// The HTTP/3 error code with which haul closes the connection.
     close_code: H3ErrorCode,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
-    /// The pool key of the connection. It decides which requests the connection may carry.
+    /// The key of the connection in the pool of idle connections. It decides which requests the
+    /// connection may carry.
     pub key: Arc<ConnectionKey>,
 }
 
 /// A transfer in progress, with its stream's state.
 struct H3ActiveStream {
     transfer: Box<Transfer>,
-    /// The content of which a part must still be read and sent. `None` if no content is left to
-    /// send.
+    /// The request content that must still be read and sent. `None` if no content is left to send.
     upload: Option<Box<dyn BodyUpload>>,
-    /// Input that cannot be parsed before further entries of the QPACK dynamic table arrive. The
-    /// stream is not read meanwhile.
+    /// Input of the stream that cannot be parsed before further entries of the QPACK dynamic table
+    /// arrive; `None` if there is none. The stream is not read meanwhile.
     kept: Option<QpackBlockedInput>,
     /// True if the stream is in [`H3Connection::readable`].
     is_readable: bool,
-    /// The number of received bytes of the stream.
+    /// The number of bytes received on the stream.
     received: u64,
     /// The number of body bytes still to come; 0 if unknown.
     left: u64,
@@ -169,23 +171,24 @@ impl H3Connection {
         self.quic.as_fd()
     }
 
-    /// Returns the address of the peer.
+    /// Returns the address of the peer, as QUIC knows it at present.
     pub(super) fn peer(&self) -> SocketAddr {
         self.quic.peer()
     }
 
-    /// Returns true if the server's certificate is also valid for this host.
+    /// Returns true if the server's certificate is also valid for the host name `host`.
     pub(super) fn is_certified_for(&self, host: &str) -> bool {
         self.quic.session().is_some_and(|session| session.is_certified_for(host))
     }
 
-    /// Returns the number of bytes and datagrams that the connection has carried so far.
+    /// Returns the numbers of bytes and datagrams that the connection has sent and received so far.
     pub(super) fn wire_traffic(&self) -> WireTraffic {
         self.quic.traffic()
     }
 
-    /// Returns true if the idle connection is still open. Handles the datagrams that have arrived
-    /// while it was idle, such as a GOAWAY. Returns false if datagrams keep arriving.
+    /// Returns true if the idle connection can be used again. First handles the datagrams that have
+    /// arrived meanwhile, such as a GOAWAY. Returns false if the connection is closed, or if
+    /// datagrams keep arriving.
     pub(super) fn is_reusable(&mut self, now: Instant) -> bool {
         let mut finished = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: None, token: 0 };
@@ -209,13 +212,13 @@ impl H3Connection {
         self.active.len()
     }
 
-    /// Returns true if a request can be sent now.
+    /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.next_stream.is_some() && self.machine.can_enqueue() && !self.is_pipeline_limited()
     }
 
-    /// Returns true if this transfer's request can be sent now.
+    /// Returns true if a request can be sent now. The result is the same for all transfers.
     #[must_use]
     pub fn accepts(&self, _: &Transfer) -> bool {
         self.can_start()
@@ -227,21 +230,22 @@ impl H3Connection {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_before(u64::MAX))
     }
 
-    /// Returns the number of requests with a stream ID below `end` whose response head has not
-    /// arrived.
+    /// Returns the number of requests whose response head has not arrived and whose stream ID is
+    /// below `end`.
     fn unanswered_before(&self, end: u64) -> usize {
         self.machine.unanswered().filter(|id| id.0 < end && self.active.contains_key(&id.0)).count()
     }
 
     /// Returns the number of requests that the next connection to this peer is expected to answer
-    /// (see [`PipelineLimit::for_next_connection`]).
+    /// before it closes; `None` if no limit is known. See [`PipelineLimit::for_next_connection`].
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         self.pipeline_limit.for_next_connection(self.answered, self.unanswered_before(u64::MAX))
     }
 
-    /// Returns true if a transfer of this rank (position in the output order) could wait here for
-    /// ever: see [`H2Connection::is_stuck_before`](super::h2::H2Connection::is_stuck_before).
+    /// Returns true if a transfer of this rank (position in the output order) could wait on this
+    /// connection for ever; see
+    /// [`H2Connection::is_stuck_before`](super::h2::H2Connection::is_stuck_before).
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -269,8 +273,8 @@ impl H3Connection {
         self.served
     }
 
-    /// Queues a transfer's request in the protocol machine; [`H3Connection::send_pending`] sends
-    /// it.
+    /// Queues the request of a transfer on the connection. [`H3Connection::send_pending`] then
+    /// sends it. If the request cannot be queued, the transfer is added to `finished`.
     pub fn start(
         &mut self,
         mut transfer: Box<Transfer>,
@@ -313,33 +317,34 @@ impl H3Connection {
         }
     }
 
-    /// Returns true if an upload is in progress.
+    /// Returns true if some request content was not read and sent completely.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty()
     }
 
-    /// Returns true if [`H3Connection::receive`] will report a finished transfer even if no
-    /// datagram arrives.
+    /// Returns true if the next [`H3Connection::receive`] will report a finished transfer even if
+    /// no datagram arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.machine.has_pending_event() || !self.readable.is_empty()
     }
 
-    /// Returns true if the driver must call [`H3Connection::send_pending`] at the end of its turn.
+    /// Returns true if output was queued but not sent. The event loop must then call
+    /// [`H3Connection::send_pending`] at the end of its round.
     #[must_use]
     pub fn has_deferred_output(&self) -> bool {
         self.has_deferred_output
     }
 
-    /// Returns true if datagrams to send wait for room in the socket. An upload that waits for the
-    /// peer's window does not count.
+    /// Returns true if unsent datagrams wait for room in the socket. Content that waits for the
+    /// peer's flow-control window does not count.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.quic.has_output() || self.uploads.is_interrupted
     }
 
-    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// Receives datagrams once, and passes their bytes to the transfers. Adds finished transfers to
     /// `finished`.
     pub fn receive(
         &mut self,
@@ -380,14 +385,15 @@ impl H3Connection {
         }
     }
 
-    /// Returns true if the acknowledgements of the last receive are sent together with the requests
-    /// that follow the finished transfers. A driver that never blocks sends both at the end of its
-    /// turn.
+    /// Returns true if the acknowledgements of the last receive should be sent later, together with
+    /// new requests. That is the case in an event loop, if transfers have finished: other transfers
+    /// may start, and the event loop sends at the end of its round.
     fn defers_output(&self, waker: ConnectionWaker<'_>, finished: &FinishedTransfers) -> bool {
         !waker.may_block() && !finished.is_empty() && !self.closing && !self.is_uploading()
     }
 
-    /// Writes output to the streams without sending it, and handles the events that this caused.
+    /// Writes output to the QUIC streams without sending datagrams, and handles the results of the
+    /// writing ([`H3Connection::finish_step`]).
     fn write_and_finish(
         &mut self,
         status: ReceiveStatus,
@@ -399,7 +405,8 @@ impl H3Connection {
         self.finish_step(status, now, finished)
     }
 
-    /// Sends, and handles the events that sending caused ([`H3Connection::finish_step`]).
+    /// Sends pending output, and handles the results of the sending
+    /// ([`H3Connection::finish_step`]).
     fn send_and_finish(
         &mut self,
         status: ReceiveStatus,
@@ -413,8 +420,9 @@ impl H3Connection {
         self.finish_step(status, now, finished)
     }
 
-    /// Handles the events that sending caused. Returns `Closed` if the connection accepts no more
-    /// requests and has no streams, and `status` otherwise.
+    /// Handles responses that became complete by sending the rest of their requests, and uploads
+    /// whose source failed. Returns `Closed` if the connection accepts no more requests and has no
+    /// streams, and `status` otherwise.
     fn finish_step(&mut self, status: ReceiveStatus, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Err(error) = self.handle_pending_events(now, finished) {
             return self.abort(error, now, finished);
@@ -425,14 +433,14 @@ impl H3Connection {
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { status }
     }
 
-    /// Returns the number of body bytes still to come; 0 if unknown, or if there is not exactly one
-    /// stream.
+    /// Returns the number of body bytes of the only stream that are still to come. Returns 0 if the
+    /// number is unknown, or if there is not exactly one stream.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         only_stream(&self.active).map_or(0, |active| active.left)
     }
 
-    /// Waits until there is something to receive, or room to send.
+    /// Waits until there is something to receive, or room to send, but not beyond `deadline`.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -458,8 +466,9 @@ impl H3Connection {
         }
     }
 
-    /// Returns the time of the next timeout: the caller must call [`H3Connection::end_expired`]
-    /// then, even without an event.
+    /// Returns the time of the next timeout of QUIC or of the connection's transfers; `None` if
+    /// there is none. The caller must call [`H3Connection::end_expired`] at that time, even if no
+    /// event has occurred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
@@ -474,8 +483,8 @@ impl H3Connection {
         [limit, machine, failed, self.uploads.resumes_at(), self.quic.next_timeout(), ping].into_iter().flatten().min()
     }
 
-    /// Handles the timeouts of QUIC. Ends the transfers that have exceeded a time limit or are too
-    /// slow.
+    /// Handles the timeouts of QUIC, and sends a PING if the server has been silent. Ends the
+    /// transfers that have exceeded a time limit or are too slow, and adds them to `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.quic.handle_timeout(now);
         self.machine.handle_timeout(time_conversions::to_timestamp(now));
@@ -506,7 +515,8 @@ impl H3Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream.
+    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream. Returns
+    /// `None` if the transfer is not on this connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);
@@ -523,12 +533,12 @@ impl H3Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, if there is exactly one; otherwise `None`. The
-    /// caller can report events to it.
+    /// Returns the transfer in progress for changes, for example to pause it, if there is exactly
+    /// one; otherwise `None`.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }
 
-/// A chunk of a stream, as QUIC received it.
+/// Consecutive bytes of a stream, as QUIC delivered them.
 type StreamChunk = Bytes;

@@ -11,7 +11,7 @@ use haul_proto::time::Timestamp;
 
 use super::super::sending::ProtocolMachine;
 
-/// The HTTP/3 machine, with the ID of the stream that the next request will use.
+/// The HTTP/3 machine, together with the ID of the QUIC stream that the next request will use.
 pub(super) struct H3MachineForNextStream<'a> {
     pub(super) machine: &'a mut H3Machine,
     pub(super) stream: u64,

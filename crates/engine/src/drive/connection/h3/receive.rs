@@ -42,18 +42,19 @@ pub(super) struct PendingDelivery {
 
 /// The reason why reading a stream stopped.
 enum StreamReadStop {
-    /// The stream is open: more bytes may arrive.
+    /// No more bytes are available now, but the stream is open.
     Open,
-    /// The stream is complete.
+    /// All bytes of the stream were read.
     Finished,
-    /// The peer has reset the stream.
+    /// The peer has reset the stream with this error code.
     Reset(H3ErrorCode),
-    /// The stream is not read any more.
+    /// The stream no longer exists for reading.
     Closed,
 }
 
 impl H3Connection {
-    /// Handles the events that the last datagrams or timeouts have caused.
+    /// Handles the QUIC events that the last datagrams or timeouts have caused, and reads the
+    /// streams that have bytes.
     ///
     /// # Errors
     /// The connection is lost, or the peer violated the protocol.
@@ -94,7 +95,7 @@ impl H3Connection {
         Ok(())
     }
 
-    /// Returns an error if QUIC has lost the connection.
+    /// Returns an error if the QUIC connection is lost.
     pub(super) fn check_connection_lost(&mut self) -> Result<()> {
         let Some(reason) = self.lost.take() else { return Ok(()) };
         self.closing = true;
@@ -138,8 +139,8 @@ impl H3Connection {
         }
     }
 
-    /// Reads the unidirectional streams of the peer: its settings, and the updates of the QPACK
-    /// table.
+    /// Reads the unidirectional streams of the peer. They carry its settings and its updates of the
+    /// QPACK table.
     fn read_peer_streams(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut streams = std::mem::take(&mut self.peer_streams);
         let mut outcome = Ok(());
@@ -161,7 +162,8 @@ impl H3Connection {
         outcome
     }
 
-    /// Reads the stream of a request while its sink has room.
+    /// Reads the stream of a request, until no bytes are available or its sink has no room. Passes
+    /// the bytes to the transfer.
     fn read_stream(
         &mut self,
         id: u64,
@@ -191,7 +193,8 @@ impl H3Connection {
         }
     }
 
-    /// Reads at most [`MAX_PIECES_PER_DELIVERY`] chunks and `most` bytes of a stream.
+    /// Reads at most [`MAX_PIECES_PER_DELIVERY`] chunks and at most `most` bytes of a stream.
+    /// Returns the reason why reading stopped.
     fn read_chunks(&mut self, id: u64, most: u64) -> StreamReadStop {
         let chunks = &mut self.gathered.chunks;
         chunks.clear();
@@ -221,7 +224,8 @@ impl H3Connection {
         end
     }
 
-    /// Passes the chunks that were read to the machine, and delivers the body bytes in them.
+    /// Passes the chunks that were read to the protocol machine, and delivers the body bytes in
+    /// them to the transfer.
     fn parse_chunks(
         &mut self,
         id: u64,
@@ -260,7 +264,7 @@ impl H3Connection {
         outcome
     }
 
-    /// Reports to the machine that the peer has reset a stream.
+    /// Reports to the protocol machine that the peer has reset a stream.
     fn on_peer_reset(
         &mut self,
         id: u64,
@@ -272,7 +276,8 @@ impl H3Connection {
         reset.map_err(|error| self.on_violation(error)).and_then(|()| self.handle_pending_events(now, finished))
     }
 
-    /// Passes the chunk with this index to the machine, from the offset `at` on.
+    /// Passes the chunk with this index in the list of chunks to the protocol machine, from the
+    /// offset `at` in the chunk on.
     fn parse(
         &mut self,
         stream: u64,
@@ -319,7 +324,7 @@ impl H3Connection {
         }
     }
 
-    /// Handles the events that need no input.
+    /// Handles the events of the protocol machine that need no further input.
     ///
     /// # Errors
     /// The peer violated the protocol.
@@ -381,7 +386,7 @@ impl H3Connection {
         }
     }
 
-    /// Adds a piece of a body to the pieces that will be delivered in one call.
+    /// Adds a piece of a body to the pieces of its stream that will be delivered in one call.
     fn gather(
         &mut self,
         id: u64,
@@ -443,8 +448,8 @@ impl H3Connection {
 }
 
 impl QpackBlockedInput {
-    /// Appends later input of the stream. Only little input is kept, because the stream is not read
-    /// meanwhile.
+    /// Adds further input of the stream to the input that waits. There is little of it, because the
+    /// stream is not read meanwhile. `fin` is true if the stream ends after `chunk`.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {
         if !chunk.is_empty() {
             self.chunk = [&self.chunk[..], &chunk].concat().into();
@@ -453,7 +458,7 @@ impl QpackBlockedInput {
     }
 }
 
-/// Returns true if the peer ended the connection without naming an error.
+/// Returns true if the peer closed the connection with the HTTP/3 code `NO_ERROR`.
 fn is_end(reason: &ConnectionError) -> bool {
     matches!(reason, ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == H3ErrorCode::NO_ERROR.0)
 }

@@ -9,19 +9,20 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of received bytes after which the speed of a connection is computed.
+/// The number of received bytes after which the speed of a connection is computed again.
 const MEASURED_BYTES: u64 = 1 << 20;
-/// The minimum speed, in bytes per second, at which the driver pauses before receives.
+/// The minimum speed of a connection, in bytes per second, for pauses before receives.
 const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause before a receive. A longer pause would delay the sender, which waits for
 /// acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// A pause before a receive lasts until the socket's buffer is partly full: about its size divided
-/// by this number.
+/// The part of the socket's receive buffer that fills during a pause, as a divisor of the buffer's
+/// size.
 const BUFFER_DIVISOR: usize = 8;
 
-/// The measured speed of a connection, and the pause that the blocking driver makes before a
-/// receive so that one call receives many datagrams.
+/// The measured speed of a connection, and the pause before a receive. During the pause, many
+/// datagrams arrive, and one call receives all of them. Only a thread that runs a single transfer
+/// pauses.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveBatchingPause {
     /// The number of bytes received since the time `since`.
@@ -33,8 +34,8 @@ pub(super) struct ReceiveBatchingPause {
 }
 
 impl ReceiveBatchingPause {
-    /// Records that a receive returned this number of bytes. `buffer` is the size of the socket's
-    /// receive buffer in bytes.
+    /// Records that a receive returned `bytes` bytes. `buffer` is the size of the socket's receive
+    /// buffer in bytes.
     pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
         self.has_received = bytes > 0;
         let since = *self.since.get_or_insert(now);
@@ -48,8 +49,9 @@ impl ReceiveBatchingPause {
         (self.bytes, self.since) = (0, Some(now));
     }
 
-    /// Returns the time to sleep instead of waiting for the next datagram, if `remaining` bytes of
-    /// the body are still to come. Returns `None` if the caller must wait for the next datagram.
+    /// Returns the time to sleep before the next receive, if the body is large and arrives fast.
+    /// `remaining` is the number of its bytes still to come. Returns `None` if the caller must wait
+    /// for the next datagram instead of sleeping.
     pub(super) fn next(&mut self, remaining: u64) -> Option<Duration> {
         let is_bulk = remaining >= MEASURED_BYTES && !self.pause.is_zero();
         (is_bulk && std::mem::take(&mut self.has_received)).then_some(self.pause)

@@ -29,7 +29,7 @@ impl ClientUniStreams {
     }
 
     /// Returns the value by which the HTTP/3 machine identifies a QUIC stream on which the client
-    /// sends.
+    /// sends: a control or QPACK stream, or the stream of a request.
     pub(super) fn to_send_stream(&self, id: StreamId) -> H3SendStream {
         match Some(id) {
             id if id == self.control => H3SendStream::Control,
@@ -40,7 +40,7 @@ impl ClientUniStreams {
     }
 }
 
-/// Returns the QUIC stream ID with this value.
+/// Returns the QUIC stream ID with the number `id`.
 pub(super) fn stream_id(id: u64) -> StreamId {
     VarInt::from_u64(id).map_or_else(|_| VarInt::MAX.into(), StreamId::from)
 }
@@ -112,7 +112,8 @@ impl H3Connection {
         }
     }
 
-    /// Writes the machine's output to its streams. Returns true if anything was written.
+    /// Writes the machine's output to the QUIC streams, as far as they accept it. Returns true if
+    /// anything was written.
     fn write_output(&mut self) -> bool {
         let mut has_written = false;
         while let Some(output) = self.machine.next_output() {

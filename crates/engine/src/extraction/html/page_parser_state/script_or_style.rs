@@ -1,7 +1,7 @@
 //! Script, style and template elements inside selected elements, whose text is kept apart.
 
-/// The text of a script, style or template element: a range of `PageParserState::text` that does
-/// not belong to the text of the elements around it.
+/// The range in `PageParserState::text` of the text of a script, style or template element. This
+/// text is not part of the text of the elements around it.
 pub(super) struct ScriptOrStyleRange {
     /// The index in `PageParserState::waiting` of the first value that began inside this element.
     /// The values before it do not include this range.
@@ -15,8 +15,10 @@ pub(super) struct OpenScriptOrStyle {
     pub(super) depth: usize,
     pub(super) first_inside: usize,
     pub(super) start: usize,
-    /// True if the element itself or an element inside it is selected, so that its text is needed.
+    /// True if a query selects the text of this element or of an element inside it, so that its
+    /// text must be collected.
     pub(super) is_needed: bool,
-    /// True if white space preceded the element's start tag.
+    /// True if white space preceded the element's start tag. The text after the element continues
+    /// with that state.
     pub(super) was_separated: bool,
 }
