@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::time_conversions;
 
-/// The addresses that were not attempted yet, and the time of the next attempt.
+/// The order of connection attempts to the addresses of a host: the addresses that were not
+/// attempted yet, and the time of the next attempt.
 #[derive(Debug)]
 pub(super) struct AttemptOrder {
     waiting: VecDeque<SocketAddr>,
@@ -28,13 +29,14 @@ impl AttemptOrder {
     }
 
     /// Removes and returns the address to attempt now. Returns `None` if no address is left, or if
-    /// the delay after the previous attempt is not over. If `at_once` is true, the delay is
-    /// skipped, because no attempt is in progress or an attempt has failed.
+    /// the delay after the previous attempt is not over. `at_once` skips the delay; the caller sets
+    /// it if no attempt is in progress or an attempt has failed.
     pub(super) fn next(&mut self, at_once: bool, now: Instant) -> Option<SocketAddr> {
         if at_once || now >= self.next_at { self.waiting.pop_front() } else { None }
     }
 
-    /// Records that an attempt has begun. The next attempt begins after a delay.
+    /// Records that an attempt has begun at `now`. The next attempt follows after the attempt
+    /// delay.
     pub(super) fn on_attempt_begun(&mut self, now: Instant) {
         self.next_at = time_conversions::add_saturating(now, self.delay);
     }
@@ -50,7 +52,7 @@ impl AttemptOrder {
         self.waiting.clear();
     }
 
-    /// Returns the time at which the next attempt begins; `None` if there is no further attempt.
+    /// Returns the time at which the next attempt begins; `None` if no address is left.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next_at)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::stream::ConnectionStream;
 use crate::transfer_facts::TlsFacts;
 
-/// Information about an open connection: a byte stream or QUIC.
+/// The properties of an open connection, which is either a byte stream or a QUIC connection.
 pub trait ConnectionInfo {
     /// Returns the sequence number of the connection among all connections of the process, counted
     /// from 0.
@@ -15,21 +15,23 @@ pub trait ConnectionInfo {
     /// Returns the address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     fn peer(&self) -> Option<SocketAddr>;
 
-    /// Returns the local address of the connection; `None` if the options did not ask for it.
+    /// Returns the local address of the connection; `None` if the connect options did not request
+    /// it.
     fn local(&self) -> Option<SocketAddr>;
 
-    /// Returns the defect of the server's certificate. `None` if the certificate has no defect, or
-    /// if [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
+    /// Returns the fault of the server's certificate. `None` if the certificate has no fault, or if
+    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     fn certificate_fault(&self) -> Option<&str>;
 
-    /// Returns the server's certificates, if
-    /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is set.
+    /// Returns the server's certificates, or `None` if
+    /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is not set.
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>>;
 
     /// Returns the parameters of the TLS session; `None` without TLS.
     fn tls(&self) -> Option<TlsFacts>;
 
-    /// Describes the TLS session and the server's certificate in lines of text.
+    /// Returns lines of text that describe the TLS session and the server's certificate, for
+    /// verbose output.
     fn lines(&self) -> Vec<String>;
 }
 

@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The maximum number of descriptors that are reserved for purposes other than connections.
+/// The maximum number of file descriptors that remain free for purposes other than connections,
+/// such as output files.
 const MAX_RESERVE: usize = 64;
 
-/// The descriptors that the event loops of a client use. All event loops of the client share this
-/// budget.
+/// The number of file descriptors that connections use, and the process's limit. All event loops of
+/// a client share this budget.
 #[derive(Debug, Default)]
 pub(crate) struct DescriptorBudget {
     /// The number of descriptors that the process may open; 0 before this limit is read.
@@ -48,13 +49,13 @@ impl DescriptorBudget {
         limit
     }
 
-    /// Counts a connection of an event loop, which may not be open yet.
+    /// Counts a new connection of an event loop, even if its socket is not open yet.
     pub(crate) fn add_connection(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Subtracts connections that an event loop has closed or handed over. `idle` is the number of
-    /// idle connections among them.
+    /// Subtracts `count` connections that an event loop has closed or handed over to another owner.
+    /// `idle` is the number of idle connections among them.
     pub(crate) fn remove_connections(&self, count: usize, idle: usize) {
         self.connections.fetch_sub(count, Ordering::Relaxed);
         self.idle.fetch_sub(idle, Ordering::Relaxed);
@@ -80,13 +81,14 @@ impl DescriptorBudget {
         self.connections.load(Ordering::Relaxed).saturating_sub(self.idle_connections())
     }
 
-    /// Returns true if busy connections use less than half of the descriptors.
+    /// Returns true if busy connections use less than half of the file descriptors that the process
+    /// may open.
     pub(crate) fn is_half_free(&self) -> bool {
         self.busy_connections() < self.limit() / 2
     }
 
-    /// Returns the maximum number of idle connections, so that enough descriptors remain for busy
-    /// connections.
+    /// Returns the maximum number of idle connections. More busy connections result in a lower
+    /// maximum, so that enough descriptors remain for them.
     pub(crate) fn max_idle(&self) -> usize {
         max_idle(self.limit(), self.busy_connections())
     }

@@ -50,8 +50,8 @@ use crate::{Error, ErrorKind};
 /// The options for making a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectOptions {
-    /// The time after which the next address is attempted although an attempt is still pending.
-    /// Default 200 ms, as in curl; RFC 8305 §5 recommends between 10 ms and 2 s.
+    /// The time after which an attempt with the next address begins, even if an earlier attempt is
+    /// still pending. Default 200 ms, as in curl; RFC 8305 §5 recommends between 10 ms and 2 s.
     pub attempt_delay: Duration,
     /// The time limit for all attempts together. Default 300 s, as in curl.
     pub timeout: Duration,
@@ -62,8 +62,8 @@ pub struct ConnectOptions {
     pub interface: Option<LocalInterface>,
     /// The local ports of connections (`--local-port`). Default: any.
     pub local_ports: Option<PortRange>,
-    /// The type of service of outgoing packets, all eight bits, which are the DS field (RFC 2474
-    /// section 3) and ECN (`--ip-tos`). Default: the system's.
+    /// The type of service of outgoing packets (`--ip-tos`): the DS field (RFC 2474 section 3) and
+    /// ECN, eight bits together. Default: the system's.
     pub type_of_service: Option<u8>,
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
     /// Default: the system's.
@@ -106,9 +106,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Returns true if these options and `other` result in the same connection. Requests with these
-    /// options and requests with `other` may then share a connection. Ignores `attempt_delay` and
-    /// `timeout`, which do not affect an open connection.
+    /// Returns true if requests with these options and requests with `other` may share a
+    /// connection. Ignores `attempt_delay` and `timeout`, which do not affect an open connection.
     #[must_use]
     pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
@@ -137,17 +136,20 @@ impl ConnectOptions {
             && *haproxy_client == other.haproxy_client
     }
 
-    /// Returns a copy of these options with the default `attempt_delay` and `timeout`.
+    /// Returns a copy of these options with the default `attempt_delay` and `timeout`, so that
+    /// options which differ only in these fields become equal.
     pub(crate) fn without_timeouts(&self) -> Self {
         let Self { attempt_delay, timeout, .. } = Self::default();
         Self { attempt_delay, timeout, ..self.clone() }
     }
 }
 
-/// The delay before another attempt to connect to a Unix socket whose backlog is full.
+/// The delay before another attempt to connect to a Unix socket whose backlog is full. A delay is
+/// needed because no event reports that the backlog has room again.
 const UNIX_SOCKET_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// The result of [`ConnectRace::step`]: whether a connection was made.
+/// The result of [`ConnectRace::step`]: a connected socket, an error, or attempts still in
+/// progress.
 #[derive(Debug)]
 pub enum ConnectRaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
@@ -160,7 +162,7 @@ pub enum ConnectRaceStatus {
         /// The address and port of the peer.
         peer: SocketAddr,
     },
-    /// A connected Unix socket, which is still non-blocking.
+    /// The connected Unix socket of [`ConnectRace::for_unix_socket`], which is still non-blocking.
     Local(Socket),
     /// No address accepted the connection ([`ErrorKind::Connect`]), or the time limit passed
     /// ([`ErrorKind::Timeout`]).
@@ -177,12 +179,12 @@ pub struct ConnectRace {
     keepalive: Option<TcpKeepalive>,
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
-    /// The time of the next attempt to connect to the Unix socket `unix`.
+    /// The time of the next attempt to connect to `unix` after its backlog was full.
     unix_retry: Instant,
     failure: Option<(SocketAddr, io::Error)>,
     /// True if `failure` is an error of binding the local address.
     could_not_bind: bool,
-    /// The observer to which each attempt is reported.
+    /// The observer to which each connection attempt is reported; `None` if nothing is reported.
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
@@ -241,13 +243,14 @@ impl ConnectRace {
         });
     }
 
-    /// Makes the race bind all sockets to this local address.
+    /// Makes the race bind all its sockets to the local address of `bind`, and apply its other
+    /// local settings.
     #[must_use]
     pub fn from(self, bind: LocalBinding) -> Self {
         Self { bind, ..self }
     }
 
-    /// Prepares a connection to a Unix socket instead of a race of addresses.
+    /// Prepares a connection to a Unix socket. The race then has no IP addresses.
     #[must_use]
     pub fn for_unix_socket(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
         let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
@@ -278,9 +281,9 @@ impl ConnectRace {
         }
     }
 
-    /// Advances the race: collects the results of attempts, and starts the next attempt. Calls
-    /// `opened` once for each new socket, so that the caller can wait for it. Closes the sockets of
-    /// failed attempts.
+    /// Advances the race: collects the results of pending attempts, and starts the next attempt if
+    /// it is due. Calls `opened` once for each new socket, so that the caller can register it for
+    /// events. Closes the sockets of failed attempts.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> ConnectRaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_unix_socket(&unix, now, opened);
@@ -349,8 +352,8 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
-    /// ready.
+    /// Returns the time at which to call [`step`](Self::step) even if no socket is ready: the start
+    /// of the next attempt or the time limit.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let next = if self.unix.is_some() { Some(self.unix_retry) } else { self.order.next_timeout() };
@@ -372,8 +375,8 @@ impl ConnectRace {
         ConnectRaceStatus::Done { socket, peer }
     }
 
-    /// Keeps the most informative failure for the error message. A refusal by the peer replaces a
-    /// local failure.
+    /// Records the error of a failed attempt for the error message, unless the recorded error has a
+    /// higher [rank](failure_rank).
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| failure_rank(&error) >= failure_rank(kept));
@@ -383,7 +386,7 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the error that reports the expired time limit.
+    /// Returns the error of a race whose time limit has passed.
     pub(super) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.map_or(0, |peer| peer.port());
@@ -412,7 +415,7 @@ enum ConnectAttemptStart {
     Started,
 }
 
-/// The system call with which a connection attempt failed.
+/// The system call that failed during a connection attempt, with its error.
 enum FailedConnectSyscall {
     Bind(io::Error),
     Connect(io::Error),
@@ -452,8 +455,9 @@ fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Returns the rank of a failure. The failure with the highest rank is reported; if several have
-/// that rank, the last of them is reported.
+/// Returns how informative an error is: 0 for an unreachable network or unavailable address family,
+/// 1 for other errors, and 2 for a lack of descriptors. The error with the highest rank is
+/// reported. Among equal ranks, the last one is reported.
 fn failure_rank(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;

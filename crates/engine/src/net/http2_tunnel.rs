@@ -17,14 +17,15 @@ use haul_proto::h2::{self, H2Event, H2Machine, RequestId};
 
 use crate::time_conversions;
 
-/// The flow-control window for bytes from the proxy. The window takes no memory of this process:
-/// unread bytes stay in the socket, and the window is extended when the reader consumes bytes.
+/// The flow-control window in bytes for data from the proxy. The window takes no memory of this
+/// process: unread bytes stay in the socket, and the window is extended when the reader consumes
+/// bytes.
 const RECEIVE_WINDOW: u32 = 4 << 20;
-/// The maximum number of bytes that wait for the proxy's flow-control window. Beyond this number,
-/// [`Http2Tunnel::send`] refuses bytes.
+/// The maximum number of bytes that wait for the proxy's flow-control window. If this number is
+/// reached, [`Http2Tunnel::send`] accepts no more bytes.
 const MAX_UNSENT: usize = 64 << 10;
 
-/// An open tunnel through a proxy that speaks HTTP/2.
+/// An open tunnel to an origin, on one HTTP/2 stream of a connection to a proxy.
 #[derive(Debug)]
 pub(super) struct Http2Tunnel {
     conn: Box<H2Machine>,
@@ -36,9 +37,8 @@ pub(super) struct Http2Tunnel {
 /// The result of [`Http2Tunnel::receive`]: the next event in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
-    /// Data from the tunnel, for its reader. The fields are the number of processed input bytes and
-    /// the range of the data in the input. The caller must call `receive` again with the remaining
-    /// input.
+    /// Data from the tunnel for its reader: the number of processed input bytes, and the range of
+    /// the data in the input. The caller must then call `receive` again with the remaining input.
     Bytes(usize, Range<usize>),
     /// All input was processed. More input is needed for the next event.
     Nothing,
@@ -46,7 +46,7 @@ pub(super) enum TunnelEvent {
     End,
 }
 
-/// Returns the HTTP/2 settings for a connection that carries one tunnel.
+/// Returns the settings of an HTTP/2 connection to a proxy that carries a single tunnel.
 pub(super) fn config() -> h2::H2Config {
     h2::H2Config { connection_window: RECEIVE_WINDOW, stream_window: RECEIVE_WINDOW, ..h2::H2Config::default() }
 }
@@ -58,8 +58,8 @@ impl Http2Tunnel {
         Self { conn, id, waiting: Vec::new() }
     }
 
-    /// Processes received bytes up to the next event. The caller repeats this until it returns
-    /// [`TunnelEvent::Nothing`].
+    /// Processes received bytes up to the next event. The caller calls this repeatedly until the
+    /// result is [`TunnelEvent::Nothing`].
     ///
     /// # Errors
     /// The proxy reset the stream, or violated the protocol.
@@ -80,7 +80,8 @@ impl Http2Tunnel {
         Ok(taken)
     }
 
-    /// Extends the flow-control window by `n` bytes, which the reader has consumed.
+    /// Extends the flow-control window for data from the proxy by `n` bytes, which the reader has
+    /// consumed.
     pub(super) fn release_window(&mut self, n: usize) {
         self.conn.release(time_conversions::to_timestamp(Instant::now()), self.id, n as u64);
     }
@@ -109,8 +110,8 @@ impl Http2Tunnel {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }
 
-    /// Marks the output as sent. Queues bytes that waited for the proxy's flow-control window, as
-    /// far as the window allows.
+    /// Marks the bytes of the last [`Http2Tunnel::output`] as sent. Then queues bytes that waited
+    /// for the proxy's flow-control window, as far as the window allows.
     pub(super) fn on_output_sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.move_unsent_to_machine()

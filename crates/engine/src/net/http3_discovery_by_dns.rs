@@ -11,8 +11,9 @@ use crate::RequestOptions;
 use crate::request::Http3Policy;
 use crate::state::http3::{Http3Cache, origin};
 
-/// Starts a lookup of the HTTPS records of a request's target, if the records can make a
-/// difference: the URL is an https URL, there is no proxy, and the options allow HTTP/3.
+/// Starts a lookup of the HTTPS records of a request's target, from which the client learns that
+/// the server supports HTTP/3. Does nothing unless the URL is an https URL, no proxy is used, and
+/// the options allow HTTP/3.
 pub(crate) fn begin_lookup(
     resolver: &Resolver,
     waiter: LookupCaller,

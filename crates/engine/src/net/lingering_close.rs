@@ -14,13 +14,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::socket::Socket;
 
-/// The maximum number of input bytes that are dropped before the connection is closed.
+/// The maximum number of input bytes that are read and discarded before the connection is closed.
 const MAX_DROPPED_BYTES: usize = 1 << 20;
 /// The maximum time to wait until the peer closes its sending direction.
 const MAX_WAIT: Duration = Duration::from_millis(250);
 
-/// Closes the sending direction, and drops input until the peer has closed its direction or a limit
-/// is reached.
+/// Closes the sending direction, and discards input until the peer has closed its direction or a
+/// limit is reached. Closing a socket with unread input would send a reset, which could destroy the
+/// last output.
 pub(super) fn drain(socket: &Socket) {
     if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
         return;
@@ -39,7 +40,7 @@ pub(super) fn drain(socket: &Socket) {
     }
 }
 
-/// Waits for more input. Returns false at the time limit.
+/// Waits until the socket has input. Returns false if there is none before `end`.
 fn wait_for_input(socket: &Socket, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).unwrap_or_default();

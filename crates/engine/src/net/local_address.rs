@@ -23,12 +23,12 @@ use super::happy_eyeballs::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 
-/// The local interface or address from which connections are made.
+/// The local network interface and the local address from which connections are made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocalInterface {
-    /// The name of a network interface, such as `eth0`.
+    /// The name of the network interface, such as `eth0`; `None` for any interface.
     pub device: Option<String>,
-    /// An IP address, or a name that resolves to one.
+    /// The local IP address, or a name that resolves to it; `None` for any address.
     pub host: Option<String>,
 }
 
@@ -76,7 +76,8 @@ impl PortRange {
     /// Parses curl's `--local-port`: `PORT` or `FIRST-LAST`.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if it is not valid: port 0, or a range that ends before it begins.
+    /// [`ErrorKind::Setup`] if the text is no port or range, a port is 0, or the range ends before
+    /// it begins.
     pub fn parse(text: &str) -> Result<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
@@ -91,26 +92,28 @@ impl PortRange {
 /// service of its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalBinding {
-    /// The name of the network interface to bind to.
+    /// The name of the network interface to bind to; `None` for any interface.
     pub device: Option<String>,
     /// The local addresses. A socket is bound to the address that has the same family as the peer's
     /// address.
     pub addresses: Option<Vec<IpAddr>>,
-    /// The local ports, of which the first free port is used.
+    /// The range of local ports. The socket is bound to the first free port of the range.
     pub ports: Option<PortRange>,
-    /// The type of service; see [`ConnectOptions::type_of_service`].
+    /// The type of service of outgoing packets (eight bits), as in
+    /// [`ConnectOptions::type_of_service`]; `None` for the system's default.
     pub type_of_service: Option<u8>,
-    /// The priority of packets; see [`ConnectOptions::priority`].
+    /// The priority of outgoing packets (0 to 7), as in [`ConnectOptions::priority`]; `None` for
+    /// the system's default.
     pub priority: Option<u8>,
-    /// True for Multipath TCP; see [`ConnectOptions::multipath`].
+    /// True to use Multipath TCP where possible, as in [`ConnectOptions::multipath`].
     pub multipath: bool,
-    /// True for TCP Fast Open; see [`ConnectOptions::fast_open`].
+    /// True to send the first bytes with the SYN, as in [`ConnectOptions::fast_open`].
     pub fast_open: bool,
 }
 
 impl LocalBinding {
-    /// Makes the settings for these options. Leaves the interface out, because its addresses must
-    /// be looked up first.
+    /// Makes the settings for these options. Leaves out the interface or address (`--interface`),
+    /// which must be looked up first.
     #[must_use]
     pub fn from_options(options: &ConnectOptions) -> Self {
         Self {
@@ -155,8 +158,8 @@ impl LocalBinding {
         Err(io::ErrorKind::AddrInUse.into())
     }
 
-    /// Sets the type of service and the priority of packets. A refusal by the system is ignored, as
-    /// in curl.
+    /// Sets the type of service and the priority of packets to `peer`. Ignores a refusal by the
+    /// system, as curl does.
     pub(super) fn set_packet_marks(&self, socket: &impl AsFd, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {

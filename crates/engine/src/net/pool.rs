@@ -38,36 +38,37 @@ pub struct ConnectionKey {
     /// The host name for DNS and TLS. With a proxy that forwards requests, this is the proxy's
     /// host, since requests to any origin may use the connection.
     pub host: String,
-    /// The port that belongs to `host`.
+    /// The port that belongs to `host`: the port of the origin or of the forwarding proxy.
     pub port: u16,
-    /// The host and port to which the connection is made. An option may set them; otherwise, they
-    /// come from the URL.
+    /// The host and port to which the connection is made. They come from the URL, unless an option
+    /// such as `--connect-to` replaces them.
     pub dial: (String, u16),
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
     pub zone: Option<String>,
-    /// The protocol of the alternative service to which the connection is made (RFC 7838). With an
-    /// alternative service, `dial` is its address, and `tls` offers only this protocol. `None` for
-    /// a connection to the origin.
+    /// The protocol of the alternative service (RFC 7838) to which the connection is made, or
+    /// `None` for a connection to the origin. With an alternative service, `dial` is its address,
+    /// and `tls` offers only this protocol.
     pub alternative: Option<AlpnProtocol>,
-    /// The TLS options; `None` for `http`.
+    /// The TLS options of the connection; `None` for a connection to an `http` URL.
     pub tls: Option<TlsOptions>,
     /// The address families that the connection may use.
     pub family: AddressFamily,
     /// The options with which the connection is made, such as interface, local ports and Unix
-    /// socket. Time limits have their default values here, since each request has its own.
+    /// socket. The time limits have their default values, because they do not affect an open
+    /// connection.
     pub connect: ConnectOptions,
     /// True if the connection uses HTTP/2 without negotiation (prior knowledge).
     pub prior_knowledge: bool,
-    /// The choice of HTTP/3: excluded, allowed or required, and the endpoint. A connection
-    /// over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
+    /// Whether the connection may or must use HTTP/3, and at which endpoint. A connection over TCP
+    /// has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
     pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that are accepted in responses on the connection.
     pub deviations: H1Deviations,
     /// The settings of Negotiate authentication, including the user: servers may bind the user to
     /// the connection (RFC 4559 section 6). `None` for requests that send no token.
     pub negotiate: Option<NegotiateOptions>,
-    /// The route of the connection through proxies.
+    /// The route of the connection: directly or through proxies.
     pub via: ProxyRoute,
 }
 
@@ -81,7 +82,7 @@ impl Hash for ConnectionKey {
 }
 
 impl ConnectionKey {
-    /// Returns the key of the server in the session-ticket cache.
+    /// Returns the key under which the session-ticket cache stores the TLS tickets of the server.
     #[must_use]
     pub fn session_key(&self) -> SessionKey {
         SessionKey {
@@ -95,8 +96,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the key under which the session-ticket cache stores the tickets of an https proxy on
-    /// the route.
+    /// Returns the key under which the session-ticket cache stores the TLS tickets of an https
+    /// proxy on the route.
     pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.last_hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
@@ -113,7 +114,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the origin for which failures of HTTP/3 are stored.
+    /// Returns the endpoint under which the client records failures of HTTP/3: the address of the
+    /// connection or, for an alternative service, the origin.
     pub(crate) fn http3_origin(&self) -> QuicEndpoint {
         match self.alternative {
             None => QuicEndpoint::new(&self.dial.0, self.dial.1),
@@ -121,14 +123,14 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if `host` is the name of an HTTP/3 endpoint, and the connection may also use
-    /// TCP. The connection then must not wait for the lookup of that name.
+    /// Returns true if `host` is only the name of an HTTP/3 endpoint, and the connection may use
+    /// TCP to another host instead. The TCP connection then does not wait for the lookup of `host`.
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
 
-    /// Returns the choice of HTTP/3. If the endpoint is the host itself, the endpoint is left
-    /// empty, so that the keys of two hosts can be compared.
+    /// Returns the HTTP/3 choice in a form that can be compared between two hosts: if the endpoint
+    /// is the key's own host and port, it is replaced with an empty endpoint.
     fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };
@@ -174,10 +176,10 @@ impl ConnectionKey {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// The maximum time that a connection may be idle. Default 118 s, as in curl.
+    /// The time after which an idle connection is closed. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The maximum number of idle connections. If there are more, the least recently used
-    /// connection is closed. Default 4,096. With 0, each request makes a new connection.
+    /// The maximum number of idle connections. Beyond it, the least recently used connection is
+    /// closed. Default 4,096. With 0, each request makes a new connection.
     ///
     /// Idle connections also use at most half of the file descriptors that the process may open
     /// (`RLIMIT_NOFILE`), and fewer while many connections are busy.
@@ -200,20 +202,20 @@ impl Default for PoolLimits {
     }
 }
 
-/// An idle connection in the pool.
+/// An idle connection in the pool, with its key and the time since which it is idle.
 #[derive(Debug)]
 struct IdleConnection<C> {
-    /// A hash of host and port. Comparing it excludes most other connections without comparing
-    /// keys.
+    /// A hash of the key's host and port. Comparing it is faster than comparing keys, and excludes
+    /// most other connections.
     mark: u64,
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
-    /// The index of the connection that has the same `mark` and was added before this connection.
+    /// The index of the previously added connection with the same `mark`; `None` if there is none.
     previous: Option<usize>,
 }
 
-/// The idle connections of one client.
+/// The pool of a client's idle connections, from which requests take a connection to reuse.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
     idle: Mutex<PooledConnectionTable<C>>,
@@ -222,8 +224,8 @@ pub struct ConnectionPool<C> {
     limits: PoolLimits,
 }
 
-/// The connections of a pool. They are found by a hash of host and port, which is faster to compute
-/// than a hash of the whole key. Most servers have only one key.
+/// The connections of a pool. A hash of host and port finds the candidates, whose keys are then
+/// compared. Hashing the whole key would be slower, and most servers have only one key.
 #[derive(Debug)]
 struct PooledConnectionTable<C> {
     entries: Slab<IdleConnection<C>>,
@@ -239,7 +241,8 @@ impl<C> Default for PooledConnectionTable<C> {
 }
 
 impl<C> PooledConnectionTable<C> {
-    /// Returns the connections with this mark, beginning with the most recently used connection.
+    /// Returns the connections whose `mark` is this hash, with their indices, beginning with the
+    /// most recently added connection.
     fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
         let first = self.newest.get(&mark).and_then(|index| entry(*index));
@@ -281,7 +284,7 @@ impl<C> Default for ConnectionPool<C> {
 }
 
 impl<C> ConnectionPool<C> {
-    /// Makes an empty pool with these limits.
+    /// Makes an empty pool with these limits on the number and age of its connections.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
         Self { idle: Mutex::default(), len: AtomicUsize::new(0), limits }
@@ -297,8 +300,9 @@ impl<C> ConnectionPool<C> {
         self.drain_locked(self.lock())
     }
 
-    /// Removes and returns all connections, or none if another thread holds the lock. In a forked
-    /// child, a lock that was held during the fork is never released.
+    /// Removes all connections from the pool and returns them. Returns none if another thread holds
+    /// the lock, and can thus be called in a forked child, where a lock held during the fork is
+    /// never released.
     pub fn try_drain(&self) -> Vec<C> {
         self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
     }
@@ -308,8 +312,8 @@ impl<C> ConnectionPool<C> {
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
-    /// Adds an idle connection. If the pool then exceeds a limit, returns the connection that the
-    /// caller must close.
+    /// Adds an idle connection. Returns a connection that the caller must close, if the pool would
+    /// exceed a limit or its oldest connection was idle for too long.
     pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
@@ -332,7 +336,8 @@ impl<C> ConnectionPool<C> {
         surplus
     }
 
-    /// Removes and returns the least recently used connection.
+    /// Removes and returns the connection that has been in the pool for the longest time. Returns
+    /// `None` if the pool is empty.
     pub(crate) fn take_oldest(&self) -> Option<C> {
         if self.len() == 0 {
             return None;
@@ -356,14 +361,14 @@ pub trait PoolableConnection {
 }
 
 impl<C: PoolableConnection> ConnectionPool<C> {
-    /// Removes and returns the most recently used connection with this key that is open and has no
-    /// input. Closes unusable connections that it finds before.
+    /// Removes and returns the most recently added connection with this key that is reusable.
+    /// Closes connections with this key that it finds unusable.
     pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
 
-    /// Returns true if the pool has a connection to this host and port whose key satisfies `fits`.
-    /// The connection stays in the pool.
+    /// Returns true if the pool has a reusable connection to this host and port whose key satisfies
+    /// `fits`. The connection stays in the pool.
     pub(crate) fn has_where(
         &self,
         (host, port): (&str, u16),
@@ -379,8 +384,8 @@ impl<C: PoolableConnection> ConnectionPool<C> {
         candidates.into_iter().any(|index| pool.entries[index].connection.is_reusable(now))
     }
 
-    /// Removes and returns a connection to this host and port whose key satisfies `fits`, if there
-    /// is one.
+    /// Removes and returns a reusable connection to this host and port whose key satisfies `fits`,
+    /// if there is one. Closes such connections that it finds unusable.
     pub(crate) fn take_where(
         &self,
         (host, port): (&str, u16),

@@ -27,20 +27,21 @@ use crate::ignore_poison::IgnorePoison;
 /// The number of bytes of shared memory that all connections together may reserve. Each connection
 /// may use its minimum budget even if no shared memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
-/// The minimum receive budget of a connection, in bytes.
+/// The minimum receive budget of a connection, in bytes, even if the shared memory is used up.
 const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
-/// The assumed number of concurrent responses, for dividing a connection's window into stream
-/// windows.
+/// The number of concurrent responses that a connection is assumed to have. Each stream's initial
+/// window is the connection's window divided by this number.
 const ASSUMED_STREAMS: u32 = 64;
-/// The minimum and maximum initial window of a stream, in bytes.
+/// The minimum and maximum initial flow-control window of a stream, in bytes.
 const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The divisor of the rate (bytes per second) for a rate-limited response's initial window: the
-/// window holds the bytes of a sixteenth of a second, but at least [`MIN_PACED_WINDOW`].
+/// The number by which a rate limit (bytes per second) is divided to obtain the initial window of a
+/// rate-limited response. The window thus holds the bytes of a sixteenth of a second, but at least
+/// [`MIN_PACED_WINDOW`].
 const PACED_WINDOW_DIVISOR: u64 = 16;
 const MIN_PACED_WINDOW: u32 = 4 << 10;
 
-/// The receive memory that a client's HTTP/2 and HTTP/3 connections share; clones refer to the same
-/// memory.
+/// The receive memory that all HTTP/2 and HTTP/3 connections of a client share. Clones refer to the
+/// same memory.
 #[derive(Debug, Clone)]
 pub struct SharedRecvMemory {
     left: Arc<Mutex<u32>>,
@@ -53,7 +54,8 @@ impl Default for SharedRecvMemory {
 }
 
 impl SharedRecvMemory {
-    /// Reserves the budget of a connection. Dropping the budget returns the memory.
+    /// Reserves receive memory for a new connection: three quarters of the memory that is left, or
+    /// the minimum budget. Dropping the budget returns the memory.
     #[must_use]
     pub fn reserve(&self) -> ConnectionReceiveBudget {
         let mut left = self.left.lock().ignore_poison();
@@ -64,7 +66,8 @@ impl SharedRecvMemory {
     }
 }
 
-/// The receive budget of one connection, which limits the received bytes that wait for sinks.
+/// The receive budget of one connection: the number of received bytes that may wait until the
+/// program accepts them.
 #[derive(Debug)]
 pub struct ConnectionReceiveBudget {
     memory: SharedRecvMemory,

@@ -32,11 +32,12 @@ use std::{
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 
-/// The flags of a send that must not raise `SIGPIPE`: a send on a closed connection then only
-/// fails.
+/// The flags for `send(2)` that prevent the signal `SIGPIPE`: a send on a closed connection only
+/// returns an error.
 #[cfg(not(target_vendor = "apple"))]
 pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
-/// No flags: on Apple's systems, `open` and `from` set a socket option that suppresses `SIGPIPE`.
+/// The flags for `send(2)`: none. On Apple's systems, `open` and `from` set a socket option that
+/// prevents the signal `SIGPIPE`.
 #[cfg(target_vendor = "apple")]
 pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::empty();
 
@@ -44,11 +45,12 @@ pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The current receive and send timeouts of the socket, in microseconds; 0 means no timeout.
+    /// The receive timeout and the send timeout that are set on the socket, in microseconds; 0
+    /// means no timeout.
     armed: [AtomicU64; 2],
 }
 
-/// The state of an idle connection's socket, returned by [`peek_idle`].
+/// The state of an idle connection's socket, which shows whether the connection may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSocketState {
     /// The idle connection is open and has received nothing, so it may be used.
@@ -91,8 +93,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Opens a socket of Multipath TCP (RFC 8684), or like [`Socket::open`] if the system has no
-    /// Multipath TCP.
+    /// Opens a socket for Multipath TCP (RFC 8684). If the system does not support that, opens an
+    /// ordinary TCP socket ([`Socket::open`]).
     ///
     /// # Errors
     /// The errors of `socket(2)`.
@@ -119,7 +121,7 @@ impl Socket {
         Self::open(address, nonblocking)
     }
 
-    /// Opens a Unix socket (`AF_UNIX`).
+    /// Opens a stream socket of the family `AF_UNIX`, which is not connected yet.
     ///
     /// # Errors
     /// The errors of `socket(2)`.
@@ -138,8 +140,8 @@ impl Socket {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// Starts to connect. On a non-blocking socket, the result is usually "in progress"; see
-    /// [`Socket::connect_result`].
+    /// Starts to connect to `address`. On a non-blocking socket, this usually fails with
+    /// `EINPROGRESS`, and [`Socket::connect_result`] later returns the result.
     ///
     /// # Errors
     /// The errors of `connect(2)`.
@@ -162,8 +164,8 @@ impl Socket {
         }
     }
 
-    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it has not ended
-    /// yet.
+    /// Returns the result of a [`connect`](Self::connect) in progress; `None` if the connection
+    /// attempt has not ended yet.
     #[cfg(not(linux_calls))]
     pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
         match self.take_error() {
@@ -189,7 +191,7 @@ impl Socket {
         Ok(net::recv(&self.fd, buf, RecvFlags::DONTWAIT)?.1)
     }
 
-    /// Sends bytes. Returns the number of bytes that the socket accepted.
+    /// Sends as many of `bytes` as the socket accepts, and returns their number.
     ///
     /// # Errors
     /// The errors of `send(2)`.
@@ -205,7 +207,8 @@ impl Socket {
         Ok(net::send(&self.fd, bytes, WITHOUT_SIGPIPE | SendFlags::DONTWAIT)?)
     }
 
-    /// Sends several buffers in one call (a head and a small body), so that they share a segment.
+    /// Sends several buffers in one call, such as a request head and a small body, so that they
+    /// share a TCP segment. Returns the number of bytes that the socket accepted.
     ///
     /// # Errors
     /// The errors of `sendmsg(2)`.
@@ -221,7 +224,7 @@ impl Socket {
         Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
     }
 
-    /// Sets whether socket calls return immediately instead of waiting.
+    /// Makes the socket non-blocking (`true`) or blocking (`false`).
     ///
     /// # Errors
     /// The errors of `ioctl(2)`.
@@ -256,7 +259,8 @@ impl Socket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Sets the socket option `option` at the protocol level `level`.
+    /// Sets a socket option to `value`. `level` is the protocol level, and `option` the option's
+    /// number, as in `setsockopt(2)`.
     ///
     /// # Safety
     /// `T` must be the type that the option reads.
@@ -300,8 +304,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets the timeout of receives or of sends, with the socket option that every system supports.
-    /// (rustix uses a newer Linux option, which gVisor accepts but ignores.)
+    /// Sets the timeout of receives or of sends. Uses the socket option that every system supports:
+    /// rustix uses a newer Linux option, which gVisor accepts but ignores.
     fn set_timeout(&self, which: SocketTimeoutKind, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
@@ -321,8 +325,8 @@ impl Socket {
         Self { fd, armed: Default::default() }
     }
 
-    /// Turns keep-alive probes on. A failure is ignored, since some sandboxes do not support them.
-    /// On OpenBSD, the times cannot be set for one socket.
+    /// Turns keep-alive probes on. Failures are ignored, since some sandboxes do not support the
+    /// probes. On OpenBSD, only the system's own times and count apply.
     pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
         #[cfg(not(target_os = "openbsd"))]
@@ -345,10 +349,10 @@ impl Socket {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }
 
-    /// Returns the socket's pending error (`SO_ERROR`) and clears it.
+    /// Clears the socket's pending error (`SO_ERROR`).
     ///
     /// # Errors
-    /// The pending error.
+    /// The pending error, if there was one.
     pub fn take_error(&self) -> io::Result<()> {
         Ok(sockopt::socket_error(&self.fd)??)
     }
@@ -382,7 +386,7 @@ impl Socket {
     }
 }
 
-/// The calls on a socket that can time out.
+/// The direction of a socket timeout: receiving or sending.
 #[derive(Clone, Copy)]
 enum SocketTimeoutKind {
     Receive,
@@ -404,7 +408,7 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     }
 }
 
-/// Returns the timeout, but at least one microsecond, since zero would mean no timeout.
+/// Returns `timeout`, but at least one microsecond, because the system takes 0 as no timeout.
 fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
@@ -419,8 +423,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns true if a socket's current timeout `armed` is close enough to `wanted` to stay. Both are
-/// in microseconds; 0 means no timeout.
+/// Returns true if a socket's current timeout `armed` is so close to `wanted` that it need not be
+/// changed. Both are in microseconds; 0 means no timeout.
 fn is_close_enough(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

@@ -17,13 +17,15 @@ use super::http2_tunnel::{Http2Tunnel, TunnelEvent};
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
-/// The number of ciphertext bytes that one receive from an https proxy requests.
+/// The minimum size in bytes of the buffer for ciphertext from an https proxy: the size of four TLS
+/// records.
 const MAX_BUFFERED: usize = 4 * MAX_RECORD;
 
-/// The maximum capacity, in bytes, of an empty buffer that an idle connection keeps.
+/// The maximum capacity, in bytes, of an empty buffer on an idle connection. Larger buffers are
+/// freed.
 const MAX_IDLE_CAPACITY: usize = 1024;
 
-/// A layer of TLS: the connection state, and its buffered ciphertext.
+/// One layer of TLS on a byte stream: the state of the TLS connection, and buffered ciphertext.
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
@@ -39,7 +41,7 @@ impl TlsLayer {
         Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
     }
 
-    /// Returns true if encrypted bytes wait until they can be sent.
+    /// Returns true if encrypted bytes are buffered that the layer below has not accepted yet.
     pub(super) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len()
     }
@@ -53,8 +55,8 @@ impl TlsLayer {
         }
     }
 
-    /// Frees empty buffers that are larger than small requests and responses need. The handshake
-    /// leaves buffers of several KiB, and there may be thousands of idle connections.
+    /// Frees empty buffers of more than [`MAX_IDLE_CAPACITY`] bytes. The handshake leaves buffers
+    /// of several KiB, and there may be thousands of idle connections.
     pub(super) fn release_buffers(&mut self) {
         for buffer in [&mut self.partial, &mut self.outgoing] {
             if buffer.is_empty() && buffer.capacity() > MAX_IDLE_CAPACITY {
@@ -79,16 +81,16 @@ impl TlsLayer {
     }
 }
 
-/// The byte stream below the TLS layer with the origin: a socket, or a tunnel through an https
-/// proxy.
+/// The byte stream on which the TLS layer to the origin runs: a socket, or a tunnel through an
+/// https proxy.
 #[derive(Debug)]
 pub(super) struct SocketOrProxyTls {
     pub(super) socket: Socket,
-    /// The first bytes from inside the tunnel, which were received together with the proxy's
-    /// response to CONNECT, and the number of them that were already read.
+    /// The first bytes from inside the tunnel, which arrived together with the proxy's response to
+    /// CONNECT, and the number of these bytes that were already read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
-    /// True if the last receive read the socket until it was empty.
+    /// True if the last receive emptied the socket's receive buffer.
     is_drained: bool,
 }
 
@@ -96,21 +98,21 @@ pub(super) struct SocketOrProxyTls {
 #[derive(Debug)]
 struct ProxyTls {
     secured: TlsLayer,
-    /// The tunnel, if the proxy speaks HTTP/2; otherwise `None`.
+    /// The tunnel on an HTTP/2 stream of the proxy; `None` if the proxy speaks HTTP/1.1.
     tunnel: Option<Http2Tunnel>,
     wire: Box<[u8]>,
-    /// The range of received ciphertext that is not decrypted yet.
+    /// The range of `wire` that contains ciphertext which is not decrypted yet.
     sealed: Range<usize>,
-    /// The range of decrypted bytes that the tunnel has not processed yet.
+    /// The range of `wire` that contains decrypted bytes which the tunnel has not processed yet.
     opened: Range<usize>,
-    /// The range of decrypted bytes that the stream above has not read yet.
+    /// The range of `wire` that contains plaintext which the caller has not read yet.
     plain: Range<usize>,
     /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
     /// decrypted. `None` while the input continues.
     over: Option<ProxyTlsInputEnd>,
 }
 
-/// The reason why the input from an https proxy ended.
+/// The reason why no more bytes can be received from an https proxy.
 #[derive(Debug)]
 enum ProxyTlsInputEnd {
     /// The input has ended. `is_announced` is true if a `close_notify` or the end of the tunnel's
@@ -126,9 +128,9 @@ impl SocketOrProxyTls {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
-    /// Inserts the proxy's TLS layer `outer`, if there is one, between the socket and this
-    /// transport. Later input starts with the bytes `ahead`: plaintext or, with a tunnel, input for
-    /// the tunnel.
+    /// Inserts the proxy's TLS layer `outer` and the HTTP/2 tunnel, if they are given, above the
+    /// socket. `ahead` contains bytes that were already received: they are plaintext for the caller
+    /// or, with a tunnel, input for the tunnel.
     pub(super) fn add_tunnel(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -163,14 +165,14 @@ impl SocketOrProxyTls {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Returns true if the socket may contain more input although a receive did not fill its
-    /// buffer. The caller must then receive again: with edge-triggered events, a wait for that
-    /// input would never end.
+    /// Returns true if the socket may contain more input although the last receive did not fill its
+    /// buffer. The caller must then receive again. Otherwise it could wait for ever, because
+    /// edge-triggered events do not announce old input.
     pub(super) fn may_have_more(&self) -> bool {
         self.has_buffered_input() || !self.is_drained
     }
 
-    /// Returns true if the peer of the outer layer announced the end of the stream.
+    /// Returns true if the https proxy announced the end of the stream.
     pub(super) fn ended_properly(&self) -> bool {
         self.outer
             .as_ref()
@@ -224,7 +226,7 @@ impl SocketOrProxyTls {
         Ok(bytes.len())
     }
 
-    /// Sends encrypted bytes that the socket did not accept before. Returns true if all have been
+    /// Sends encrypted bytes that the socket has not accepted yet. Returns true if all have been
     /// sent.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
@@ -306,8 +308,8 @@ impl ProxyTls {
         Ok(filled)
     }
 
-    /// Sends waiting bytes, key updates, and the output of the tunnel. Returns true if all have
-    /// been sent.
+    /// Sends encrypted bytes, TLS key updates, and the output of the tunnel. Returns true if all
+    /// have been sent.
     fn send_pending(&mut self, socket: &Socket) -> io::Result<bool> {
         self.secured.tls.take_control_output(&mut self.secured.outgoing);
         loop {
@@ -322,8 +324,8 @@ impl ProxyTls {
         }
     }
 
-    /// Passes decrypted bytes to the tunnel. Returns false if the tunnel needs more bytes than are
-    /// available.
+    /// Passes the decrypted bytes to the tunnel, up to its next event. Returns false if the tunnel
+    /// needs more bytes than are available.
     fn pass_to_tunnel(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;
@@ -342,7 +344,7 @@ impl ProxyTls {
         true
     }
 
-    /// Decrypts the next record. Returns false if more input is needed.
+    /// Decrypts the next TLS record of the proxy. Returns false if it is not completely received.
     fn decrypt_next(&mut self) -> bool {
         if self.sealed.is_empty() {
             return false;

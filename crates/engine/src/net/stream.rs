@@ -25,20 +25,19 @@ pub struct ConnectionStream {
     tls: Option<Box<TlsLayer>>,
     /// The address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// The local address; `None` if the options did not ask for it.
+    /// The local address of the connection; `None` if the connect options did not request it.
     pub local: Option<SocketAddr>,
     /// The sequence number of this connection among all connections of the process, counted from 0.
     pub number: u64,
-    /// The fork generation ([`crate::fork`]) of the process that made the stream. In a forked
-    /// child, dropping the stream sends nothing.
+    /// The number of forks ([`crate::fork`]) before the process made the stream. If the current
+    /// number differs, this process is a forked child, and dropping the stream sends nothing.
     generation: u32,
 }
 
 /// The sequence number of the next connection that this process makes. The first number is 0.
 static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the sequence number for a new connection. The connections of a process are numbered from
-/// 0.
+/// Returns the sequence number for a new connection, and increments [`NEXT_CONNECTION_NUMBER`].
 pub(in crate::net) fn next_connection_number() -> u64 {
     NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
@@ -75,8 +74,8 @@ impl ConnectionStream {
     }
 
     /// Turns the stream to a proxy into the stream inside the tunnel that the proxy has opened. The
-    /// new stream has no TLS layer yet. `ahead` contains the bytes that were received after the
-    /// proxy's response.
+    /// new stream has no TLS layer yet. `ahead` contains the bytes that arrived together with the
+    /// proxy's response, and are the first bytes from the tunnel.
     pub(super) fn add_tunnel(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.add_tunnel(self.tls.take(), ahead, tunnel);
     }
@@ -87,8 +86,8 @@ impl ConnectionStream {
         &self.transport.socket
     }
 
-    /// Returns true if TLS is in use with the origin or with a proxy. The socket's bytes are then
-    /// not plain text.
+    /// Returns true if TLS is in use with the origin or with a proxy, so that the socket carries
+    /// encrypted bytes.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.tls.is_some() || self.transport.is_secure()
@@ -136,8 +135,8 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.certificate_fault()
     }
 
-    /// Returns the server's certificates, if
-    /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is set.
+    /// Returns the server's certificates in DER; `None` if
+    /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is not set.
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.tls.as_ref()?.tls.certificates()
@@ -149,8 +148,8 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.negotiated().map(NegotiatedSession::facts)
     }
 
-    /// Describes the TLS session and the server's certificate in lines of text. The cipher suite
-    /// has its standard name (RFC 8446, section B.4), not its name in rustls.
+    /// Returns lines of text that describe the TLS session and the server's certificate. The cipher
+    /// suite has its standard name (RFC 8446, section B.4), not its name in rustls.
     #[must_use]
     pub fn session_lines(&self) -> Vec<String> {
         self.tls.as_ref().and_then(|secured| secured.tls.negotiated()).map(NegotiatedSession::lines).unwrap_or_default()
@@ -194,10 +193,11 @@ impl ConnectionStream {
         }
     }
 
-    /// Receives available bytes into `buffer` with one system call.
+    /// Receives available bytes into `buffer` with one system call. With TLS, the bytes are
+    /// ciphertext.
     ///
     /// # Errors
-    /// The error of the socket.
+    /// The socket fails.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReceiveOutcome> {
         let kept = match &mut self.tls {
             Some(secured) => {
@@ -221,9 +221,10 @@ impl ConnectionStream {
         }
     }
 
-    /// Returns the next range of plaintext in `buffer[at..filled]`, and advances `at`. Returns
-    /// `None` if no complete record remains; an incomplete record is kept for the next receive. The
-    /// flag is true if the peer has announced the end of the stream.
+    /// Decrypts received bytes in place. Returns the range of `buffer` with the next plaintext, and
+    /// moves `at` to the first byte that was not processed. Returns `None` instead of a range if no
+    /// complete record is left; an incomplete record is kept for the next receive. The flag is true
+    /// if the peer has announced the end of the stream.
     ///
     /// # Errors
     /// A record is not authentic, or the peer violated TLS.
@@ -312,15 +313,15 @@ impl ConnectionStream {
 }
 
 impl ConnectionStream {
-    /// Frees memory that an idle connection does not need.
+    /// Frees buffers of the TLS layers that an idle connection does not need.
     pub(crate) fn release_buffers(&mut self) {
         if let Some(secured) = &mut self.tls {
             secured.release_buffers();
         }
     }
 
-    /// Closes the stream so that the peer receives the last output, even if there is unread input;
-    /// see [`lingering_close`].
+    /// Closes the stream gently: waits for a short time until the peer has received the last
+    /// output, even if there is unread input ([`lingering_close`]).
     pub(crate) fn drain(mut self) {
         if self.generation != fork::fork_count() {
             return;

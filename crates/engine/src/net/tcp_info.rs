@@ -38,7 +38,7 @@ pub struct TcpCounters {
     pub retransmits: u32,
     /// The smoothed round-trip time that the kernel has measured.
     pub rtt: Duration,
-    /// The smallest round-trip time so far (Linux 4.6).
+    /// The smallest round-trip time of the connection so far (Linux 4.6).
     pub min_rtt: Duration,
 }
 
@@ -84,15 +84,15 @@ pub fn read(_fd: impl AsFd) -> Option<TcpCounters> {
     None
 }
 
-/// The indices in [`TcpInfo::metrics`] of `tcpi_rtt` and `tcpi_total_retrans`.
+/// The index of `tcpi_rtt` in [`TcpInfo::metrics`].
 #[cfg(target_os = "linux")]
 const RTT: usize = 15;
 #[cfg(target_os = "linux")]
 const TOTAL_RETRANS: usize = 23;
 
-/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. It is declared here because, with
-/// some C libraries, the `libc` crate declares a shorter struct. The kernel only appends fields to
-/// it.
+/// The kernel's `struct tcp_info` up to the field `tcpi_bytes_retrans`. The struct of the `libc`
+/// crate is not used, because it is shorter with some C libraries. The kernel only appends fields,
+/// so this declaration stays valid.
 #[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Default)]

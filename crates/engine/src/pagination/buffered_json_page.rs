@@ -12,10 +12,11 @@ use serde_json::value::RawValue;
 use crate::extraction::{JsonPathQuery, ParseFailure, with_first};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum size of a page in bytes.
+/// The maximum size, in bytes, of a JSON page that is kept in memory for the search.
 pub(super) const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum memory, in bytes, for the values of a page while the page is searched.
+/// The maximum memory, in bytes, for the parsed values of a page during the search: three times the
+/// page's maximum size.
 const MAX_VALUES: usize = 3 * MAX_PAGE;
 
 /// The JSONPath query for the value that determines the URL of the next page.
@@ -30,13 +31,14 @@ impl JsonPageQuery {
     }
 }
 
-/// The content of one page that has been received so far.
+/// The received part of a JSON page, in which a JSONPath is searched when the page is complete.
 #[derive(Debug)]
 pub(super) struct ReceivedJsonPage {
     query: JsonPageQuery,
     content: Vec<u8>,
     is_too_large: bool,
-    /// The value found in the page; `None` before the page is complete.
+    /// The value that the JSONPath selects, or the reason why the page cannot be searched; `None`
+    /// before the page is complete.
     found: Option<Result<NextPageValue>>,
 }
 
@@ -45,12 +47,12 @@ impl ReceivedJsonPage {
         Self { query: query.clone(), content: Vec::new(), is_too_large: false, found: None }
     }
 
-    /// Returns the number of bytes of the page that are kept.
+    /// Returns the number of bytes of the page that are kept in memory.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.content.len()
     }
 
-    /// Adds a piece of the content. If the page is too large, drops all of it.
+    /// Adds a piece of the content. If the page becomes larger than [`MAX_PAGE`], drops all of it.
     pub(super) fn push(&mut self, piece: &[u8]) {
         if self.is_too_large {
             return;
@@ -68,7 +70,7 @@ impl ReceivedJsonPage {
         (self.content, self.is_too_large, self.found) = (Vec::new(), false, None);
     }
 
-    /// Searches the complete page, and drops its content.
+    /// Searches the complete page for the value, and then frees the memory of the page's content.
     pub(super) fn finish_content(&mut self) {
         if self.found.is_none() {
             let content = std::mem::take(&mut self.content);

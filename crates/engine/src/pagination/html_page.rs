@@ -9,7 +9,8 @@ use crate::body::utf8_conversion::Utf8ConvertingReader;
 use crate::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes of a page that the search keeps in memory.
+/// The maximum number of bytes of a page that the search keeps in memory, for example as the text
+/// of an unfinished element.
 pub(super) const MAX_KEPT: u64 = 256 << 10;
 
 /// A CSS query for the value that determines the URL of the next page.
@@ -46,7 +47,8 @@ pub(super) struct NextPageSearch {
     /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and once
     /// a value has been found.
     search: Option<(PageSearch, Utf8ConvertingReader)>,
-    /// The first value that the query selects, or the reason why the page cannot be searched.
+    /// The first value that the query selects, or the reason why the page cannot be searched;
+    /// `None` as long as there is neither.
     found: Option<Result<String>>,
 }
 
@@ -55,8 +57,8 @@ impl NextPageSearch {
         Self { query: query.clone(), search: None, found: None }
     }
 
-    /// Begins the search in a page. Does nothing if the search has begun already: an interrupted
-    /// transfer of the page then continues.
+    /// Begins the search in a page. Does nothing if the search has begun already, because an
+    /// interrupted transfer of the page continues.
     pub(super) fn begin(&mut self, page: &PageInfo<'_>) {
         if self.search.is_some() || self.found.is_some() {
             return;
@@ -69,7 +71,7 @@ impl NextPageSearch {
         self.search = Some((search, Utf8ConvertingReader::new(page.content_type)));
     }
 
-    /// Searches the next piece of the page's content.
+    /// Searches the next piece of the page's content for the value, unless it was already found.
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.search_part(|search, text, found| {
             text.push(piece, &mut |text, encoding| {
@@ -97,7 +99,8 @@ impl NextPageSearch {
         Ok(self.found.transpose()?.map_or(NextPageValue::None, NextPageValue::Text))
     }
 
-    /// Searches a part of the page, unless a value was already found.
+    /// Searches a part of the page, and stores the first value that the query selects. Does nothing
+    /// if a value was already found.
     fn search_part(
         &mut self,
         part: impl FnOnce(&mut PageSearch, &mut Utf8ConvertingReader, &mut Option<String>) -> Result<()>,

@@ -13,22 +13,25 @@ use super::html_page::NextPageSearch;
 use crate::Result;
 use crate::extraction::PageInfo;
 
-/// The properties of a page's content on which the next page depends: the value in it, whether the
-/// content is empty, and a digest that shows a repeated page.
+/// The properties of a page's content that determine the next page of the listing:
+/// * the value from which the next page's URL is made,
+/// * whether the content is empty,
+/// * a digest by which a repeated page is detected.
 #[derive(Debug, Default)]
 pub(crate) struct PageFindings {
     pub(crate) value: NextPageValue,
     pub(crate) is_empty: bool,
-    /// A digest of the content; `None` if the contents of pages are not compared.
+    /// The digest of the page's content, for comparison with the previous pages; `None` if pages
+    /// are not compared.
     pub(crate) digest: Option<u64>,
 }
 
-/// The observer of one page's content.
+/// The observer of one page's content, from which it determines the [`PageFindings`].
 #[derive(Debug)]
 pub(crate) struct PageContentObserver {
     /// The first bytes of the content other than white space. They show whether the page is empty.
     start: ContentStart,
-    /// The digest of the content so far; `None` if the contents of pages are not compared.
+    /// The digest of the content so far; `None` if pages are not compared.
     digest: Option<DefaultHasher>,
     /// True if values were extracted from the page, false if there were none. `None` if values are
     /// not extracted from pages.
@@ -36,10 +39,10 @@ pub(crate) struct PageContentObserver {
     /// The length of the content in bytes; `None` if the response does not announce it.
     #[cfg(feature = "select")]
     length: Option<u64>,
-    /// The content in which a JSONPath will search; `None` without a JSONPath.
+    /// The received content, in which a JSONPath will be searched; `None` without a JSONPath.
     #[cfg(feature = "select")]
     json: Option<ReceivedJsonPage>,
-    /// The search for a value in HTML; `None` without such a search.
+    /// The search for a value in the HTML content; `None` without such a search.
     #[cfg(feature = "select")]
     html: Option<NextPageSearch>,
 }
@@ -86,7 +89,7 @@ impl PageContentObserver {
         let _ = length;
     }
 
-    /// Returns the number of bytes of the content that are kept for a JSONPath.
+    /// Returns the number of bytes of the content that are kept in memory for a JSONPath.
     pub(crate) fn buffered_bytes(&self) -> u64 {
         #[cfg(feature = "select")]
         let held = self.json.as_ref().map_or(0, |json| json.buffered_bytes() as u64);
@@ -104,7 +107,8 @@ impl PageContentObserver {
         most
     }
 
-    /// Searches the complete content, and drops it.
+    /// Searches the complete content with the JSONPath, if there is one, and frees the memory of
+    /// the content.
     pub(crate) fn finish_content(&mut self) {
         #[cfg(feature = "select")]
         if let Some(json) = &mut self.json {
@@ -112,7 +116,7 @@ impl PageContentObserver {
         }
     }
 
-    /// Observes the next piece of the decoded content.
+    /// Processes the next piece of the decoded content.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.start.push(piece);
         if let Some(digest) = &mut self.digest {
@@ -164,7 +168,8 @@ impl PageContentObserver {
     }
 }
 
-/// The first non-white-space bytes of a page's content.
+/// The first bytes of a page's content, without white space. They show whether the content is
+/// empty.
 #[derive(Debug, Default)]
 struct ContentStart {
     bytes: [u8; ContentStart::LENGTH],
@@ -172,7 +177,8 @@ struct ContentStart {
 }
 
 impl ContentStart {
-    /// The number of bytes that are kept: one more than the longest content that counts as empty.
+    /// The number of first bytes that are kept. The longest content that counts as empty, `null`,
+    /// has four bytes; a fifth byte shows that the content is longer.
     const LENGTH: usize = 5;
 
     fn push(&mut self, piece: &[u8]) {

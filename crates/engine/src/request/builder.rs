@@ -40,8 +40,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes a request from its parts without copying them. This is for programs that prepare their
-    /// options once and send many requests with them.
+    /// Makes a request from its parts without copying them. Programs that send many requests can
+    /// thus prepare the options once.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
@@ -178,7 +178,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Adds several header fields, each like [`header`](Self::header).
+    /// Adds several header fields. Each field is added as by [`header`](Self::header).
     pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
@@ -197,13 +197,13 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets content that is read from `reader` while it is sent. If `length` is known, it is sent
-    /// as `Content-Length`, and no more bytes than that are read; otherwise the content is sent in
+    /// Sets content that is read from `reader` while it is sent. With `length`, haul sends a
+    /// `Content-Length` and reads no more bytes than that. Without it, the content is sent in
     /// chunks (RFC 9112 section 7.1). The content can be sent only once: a redirect that keeps the
     /// content, or a retry, fails.
     ///
-    /// Hazard: if the reader ends before `length` bytes, the request fails and its connection is
-    /// closed. If several requests run at the same time, a separate thread reads. A reader that
+    /// Hazards: if the reader ends before `length` bytes, the request fails and its connection is
+    /// closed. If several requests run at the same time, a separate thread reads; a reader that
     /// blocks for ever occupies that thread for ever.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
@@ -213,14 +213,14 @@ impl RequestBuilder {
         self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
-    /// Sets content that comes from a stream while it is sent. If `length` is known, it is sent as
-    /// `Content-Length`; otherwise the content is sent in chunks. If the stream has more or fewer
-    /// bytes than the length, the request fails and its connection is closed. The content can be
-    /// sent only once, as with [`body_reader`](Self::body_reader).
+    /// Sets content that comes from a stream while it is sent. With `length`, haul sends a
+    /// `Content-Length`; without it, the content is sent in chunks. If the stream has more or fewer
+    /// bytes than `length`, the request fails and its connection is closed. The content can be sent
+    /// only once, as with [`body_reader`](Self::body_reader).
     ///
     /// With [`send_async`](Self::send_async), the task that awaits the response, and then its body,
-    /// polls the stream. So the stream may use that task's runtime. It makes no progress while the
-    /// task awaits neither. With all other methods, the thread that sends the request polls the
+    /// polls the stream. The stream may use that task's runtime, and makes no progress while the
+    /// task does not await. With all other methods, the thread that sends the request polls the
     /// stream. In a batch, this thread also sends other requests, and has no runtime. The stream
     /// must not block.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
@@ -290,8 +290,8 @@ impl RequestBuilder {
     }
 
     /// Adds `Authorization` with the Basic scheme (RFC 7617) to the first request, without waiting
-    /// for a challenge. The credentials are sent only to the origin of this request. They replace
-    /// an earlier `Authorization`. To answer challenges instead, see [`RequestOptions::auth`].
+    /// for a challenge. Replaces an earlier `Authorization`. The credentials are sent only to the
+    /// origin of this request. [`RequestOptions::auth`] can answer challenges instead.
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.with_authorization(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
@@ -307,15 +307,15 @@ impl RequestBuilder {
         self.header("Authorization", value)
     }
 
-    /// Sets the time limit for each attempt, including the body. With
-    /// [`send_async`](Self::send_async), the limit includes the time in the queue before the
-    /// request starts.
+    /// Sets the time limit for each attempt to send the request and receive the response with its
+    /// body. With [`send_async`](Self::send_async), the limit includes the time in the queue before
+    /// the request starts.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
     }
 
-    /// Sets the maximum time without a byte from the server. Default: no limit.
+    /// Sets the maximum time for which the server may send no byte. Default: no limit.
     pub fn read_timeout(self, limit: Duration) -> Self {
         self.options(|options| options.read_timeout = Some(limit))
     }
@@ -330,7 +330,8 @@ impl RequestBuilder {
         self.options(|options| options.redirects = rules)
     }
 
-    /// Sets whether haul requests compressed content and decodes it.
+    /// Sets whether haul requests compressed content and delivers it decoded
+    /// ([`RequestOptions::decode`]).
     pub fn decode(self, decode: bool) -> Self {
         self.options(|options| options.decode = decode)
     }
@@ -340,8 +341,8 @@ impl RequestBuilder {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Calls `change` to modify the options of the request. The options are copied for this
-    /// request. For many requests with the same options, build a client with them.
+    /// Calls `change`, which modifies the options of this request. This copies the client's
+    /// options. For many requests with the same options, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -365,7 +366,8 @@ impl RequestBuilder {
         client.send(request?)
     }
 
-    /// Starts to send the request, and returns without waiting; see [`Client::send_async`].
+    /// Starts to send the request, and returns without waiting. The future resolves to the response
+    /// when its head has arrived ([`Client::send_async`]).
     pub fn send_async(self) -> ResponseFuture {
         let (client, request) = self.into_client_and_request();
         ResponseFuture::new(&client, request)
@@ -400,7 +402,8 @@ fn parse_target(client: &Client, url: String, options: &RequestOptions) -> Resul
 }
 
 /// Returns an error if this header field cannot be sent. This is checked before a connection is
-/// made: otherwise, a server that serves one connection at a time would wait in vain for a request.
+/// made. Otherwise, the server would wait for a request that never comes, although it may serve
+/// only one connection at a time.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",

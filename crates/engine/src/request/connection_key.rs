@@ -15,7 +15,8 @@ use crate::net::proxy::{ProxyOptions, ProxyRoute};
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 
 impl ProxyRoute {
-    /// Returns the route through proxies for a request to this target with these options.
+    /// Returns the route of a request to this target with these options: direct, or through
+    /// proxies.
     #[must_use]
     pub fn for_request(target: &Target, options: &RequestOptions) -> Self {
         let is_used = |given: &&ProxyOptions| {
@@ -29,7 +30,7 @@ impl ProxyRoute {
 }
 
 impl ConnectionKey {
-    /// Makes the pool key of a connection for a request to this target with these options.
+    /// Makes the pool key of the connection that a request to this target with these options needs.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
         let mut via = ProxyRoute::for_request(target, options);
@@ -91,8 +92,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a request to this target with these options may use the connection with this
-    /// pool key. In most cases, this needs no allocation.
+    /// Returns true if a request to this target with these options may use a connection with this
+    /// pool key. Usually needs no memory allocation.
     #[must_use]
     pub fn matches_request(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() || options.http3 == Http3Policy::Only {
@@ -130,7 +131,7 @@ impl ConnectionKey {
 
 impl<C: PoolableConnection> ConnectionPool<C> {
     /// Removes and returns a connection for a request to this target with these options. Returns
-    /// `None` if the pool has no such connection. In most cases, this needs no allocation.
+    /// `None` if the pool has no such connection. Usually needs no memory allocation.
     pub fn take_for_request(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
             return self.take_by_key(&ConnectionKey::new(target, options), now);
@@ -149,8 +150,8 @@ impl<C: PoolableConnection> ConnectionPool<C> {
     }
 }
 
-/// Returns the reason why a request cannot use HTTP/3, with the error kind for curl's exit code.
-/// Returns `None` if the request can use HTTP/3.
+/// Returns the reason why a request cannot use HTTP/3, and the error kind to report if HTTP/3 is
+/// required. Returns `None` if the request can use HTTP/3.
 fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<(ErrorKind, &'static str)> {
     if options.connect.unix_socket.is_some() {
         Some((ErrorKind::QuicConnect, "HTTP/3 cannot go through a Unix socket"))

@@ -54,14 +54,15 @@ use crate::state::hsts::HstsCache;
 use crate::state::http3::Http3Cache;
 use crate::trace::TransferObserver;
 
-/// A filter that decides from the head of a response whether its content is delivered; see
-/// [`RequestOptions::wants`].
+/// A filter that decides from the head of a response whether its content is delivered. Programs set
+/// it in [`RequestOptions::wants`].
 pub trait ResponseHeadPredicate: Send + Sync {
     /// Returns true if the content of the response with this head must be delivered.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
 
-/// An observer of the pauses before retries; see [`RequestOptions::pauses`].
+/// An observer that is notified of the pauses before retries. Programs set it in
+/// [`RequestOptions::pauses`].
 pub trait RetryObserver: Send + Sync {
     /// Reports that a pause before a retry begins.
     fn begins(&self, pause: &RetryPause<'_>);
@@ -87,7 +88,7 @@ pub struct RetryPause<'a> {
 /// values and no content.
 #[derive(Clone)]
 pub struct RequestOptions {
-    /// The method (RFC 9110 section 9). Default `GET`.
+    /// The request method (RFC 9110 section 9). Default `GET`.
     pub method: String,
     /// The header fields to send, as names and values. They replace the fields with the same names
     /// that the engine would send. Default: none.
@@ -99,16 +100,16 @@ pub struct RequestOptions {
     /// The value of `Authorization`. It is sent only to the origin of the first target, where it
     /// takes precedence over [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
-    /// The credentials and the authentication settings. Default: the user and password of the
-    /// target, sent by Basic.
+    /// The credentials and the settings for authentication to servers. Default: the user and
+    /// password in the target's URL, sent with the Basic scheme.
     pub auth: AuthOptions,
     /// Cookies to send in the `Cookie` field after the cookies of the jar, such as `a=1; b=2`. They
     /// are sent only to the origin of the first target. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// The cookie jar, in which cookies are stored and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
-    /// The cache of hosts that must be reached over TLS (RFC 6797). It also applies to redirects. A
-    /// response adds its host only if the certificate was verified. Default: none.
+    /// The cache of hosts that must be reached over TLS (RFC 6797), also after redirects. A
+    /// response adds its host only if the server's certificate was verified. Default: none.
     pub hsts: Option<HstsCache>,
     /// The cache that stores Alt-Svc fields and provides alternative services (RFC 7838). Default:
     /// none.
@@ -123,12 +124,13 @@ pub struct RequestOptions {
     pub body: Option<RequestBody>,
     /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
-    /// The `Content-Range` of the request's content, such as `50-99/100`, if the request sends only
-    /// a part of the content that the server will store (RFC 9110 section 14.5). Use this only for
-    /// servers that are known to support partial uploads. Default: none.
+    /// The `Content-Range` of the request's content, such as `50-99/100` (RFC 9110 section 14.5).
+    /// It tells the server that the content is only a part of what the server will store. Use this
+    /// only for servers that are known to support partial uploads. Default: none.
     pub content_range: Option<String>,
-    /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
-    /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
+    /// The time for which content of more than 1 MiB or of unknown length waits for the server's
+    /// 100 (Continue). The request then has the field `Expect: 100-continue`. Default 1 s; with
+    /// zero, the field is not sent and the content does not wait.
     pub expect_timeout: Duration,
     /// True to request compressed content and decode it. Default: false.
     ///
@@ -137,7 +139,8 @@ pub struct RequestOptions {
     /// ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with its
     /// `Content-Encoding`.
     pub decode: bool,
-    /// The limits for decoding, against decompression bombs. Default: [`DecodeLimits::default`].
+    /// The limits for decoding compressed content, which protect against decompression bombs.
+    /// Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
     /// True to deliver the heads of redirects, and the head of the final response, before the body.
     /// The heads of redirects are delivered up to 1 MiB in total. Default: false.
@@ -154,19 +157,19 @@ pub struct RequestOptions {
     /// True to deliver the body of a response with a status of 400 or above before the request
     /// fails. It has an effect only with [`fail`](Self::fail). Default: false.
     pub fail_with_body: bool,
-    /// The rules for following redirects. Default: none are followed.
+    /// The rules for following redirects. Default: no redirect is followed.
     pub redirects: RedirectRules,
     /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
     /// True to make a retry continue at the byte where the last attempt broke off, with a range
     /// request. False to make a retry start from the beginning. Default: true.
     pub resume: bool,
-    /// The request-target to send, such as `*` for OPTIONS (RFC 9112 section 3.2). A proxy that
-    /// forwards the request receives it unchanged. Default: `None`, so that the target's path and
-    /// query are sent.
+    /// The request-target to send instead of the target's path and query, such as `*` for OPTIONS
+    /// (RFC 9112 section 3.2). A proxy that forwards the request receives it unchanged. Default:
+    /// `None`, the path and query are sent.
     pub request_target: Option<String>,
-    /// Behaviours of curl that may surprise a program. Each can be turned on separately. Default:
-    /// none.
+    /// The behaviours of curl to use instead of the engine's own. Each can be turned on separately.
+    /// Default: none.
     pub curl_compat: CurlCompat,
     /// The permitted deviations from HTTP/1.1 in requests and responses. A connection carries only
     /// requests that permit the same deviations. Default: none.
@@ -176,10 +179,11 @@ pub struct RequestOptions {
     /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
     /// between them. A retry that would begin after this time is not made. Default: none.
     pub total_time: Option<Duration>,
-    /// The maximum time without a byte from the server, once the request is sent. If the program
-    /// reads the body itself ([`Response`](crate::Response)), the time between its reads does not
-    /// count. The time in which the source of the request's content has no bytes does not count
-    /// either. Default: none.
+    /// The maximum time for which the server may send no byte, once the request is sent. Default:
+    /// none. Two times do not count:
+    /// * the time between reads, if the program reads the body itself
+    ///   ([`Response`](crate::Response)),
+    /// * the time in which the source of the request's content has no bytes.
     pub read_timeout: Option<Duration>,
     /// The maximum time for which the server accepts no byte of the request. Default: none. If this
     /// is not set, [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) also apply to
@@ -194,13 +198,14 @@ pub struct RequestOptions {
     /// time. [`StallLimit::awaits_head`] decides whether the timeout also applies while the
     /// response head is awaited. Default: none.
     pub stall: Option<StallLimit>,
-    /// The maximum size of a body in bytes. It applies to the announced size and to the received
-    /// size. Default: no limit.
+    /// The maximum size of a response body in bytes. The transfer fails if the announced size or
+    /// the received size is larger. Default: no limit.
     pub max_size: Option<u64>,
     /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The server must
     /// support ranges. Default: all of the content.
     pub resume_from: Option<u64>,
-    /// The part of the content to deliver; `None` for all of the content. Default: `None`.
+    /// The part of the content to deliver, such as its beginning; `None` for all of the content.
+    /// Default: `None`.
     pub span: Option<WantedContentRange>,
     /// The maximum speed of a transfer, in content bytes per second. It applies to receiving, over
     /// all connections of the transfer together, and to sending. Default: no limit.
@@ -208,18 +213,20 @@ pub struct RequestOptions {
     /// The maximum number of content bytes per second in each direction, for all transfers that
     /// share this limit together. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
-    /// The minimum speed of a transfer. Default: none.
+    /// The minimum speed of a transfer; a slower transfer fails. Default: none.
     pub speed_limit: Option<SpeedLimit>,
-    /// Limits for fetching one large body over several connections. Default: one connection.
+    /// The limits for fetching one large body over several connections at the same time. Default:
+    /// one connection.
     pub split: SplitDownloadOptions,
     /// True to keep `.` and `..` segments in the paths of targets. Default: false.
     pub path_as_is: bool,
     /// The address families that connections may use. Default: all.
     pub family: AddressFamily,
-    /// The settings for making connections. Default: [`ConnectOptions::default`].
+    /// The settings for making connections, such as time limits and local addresses. Default:
+    /// [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// The rules that replace the host and port to which a connection is made. The first rule that
-    /// matches the target applies. Default: none.
+    /// The rules that replace the host and port to which a connection is made. Only the first rule
+    /// that matches the target applies. Default: none.
     pub connect_to: Vec<ConnectToRule>,
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
@@ -237,18 +244,21 @@ pub struct RequestOptions {
     /// True to send a `Referer` after a redirect. Its value is the URL of the redirecting response,
     /// and replaces [`referer`](Self::referer). Default: false.
     pub auto_referer: bool,
-    /// A filter that decides from a response's head whether its content is delivered. Other content
-    /// is not delivered, as if the server had answered 304. This is for servers that ignore
-    /// conditional requests. Default: all content is delivered.
+    /// A filter that decides from a response's head whether its content is delivered. Content that
+    /// it rejects is not delivered, as if the server had answered 304. Programs use this for
+    /// servers that ignore conditional requests. Default: all content is delivered.
     pub wants: Option<Arc<dyn ResponseHeadPredicate>>,
     /// An observer that is notified of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
-    /// An observer that is notified of all that the transfer sends and receives. Default: none.
+    /// An observer that is notified of everything that the transfer sends and receives, for verbose
+    /// output. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
-    /// The recorder of exchanges in their wire format, for an archive. Bodies then pass through the
-    /// memory of this process. Default: none.
+    /// The recorder that receives each exchange as it was sent and received, for example for an
+    /// archive. With a recorder, all bodies are copied through the memory of this process. Default:
+    /// none.
     pub recorder: Option<Arc<dyn ExchangeRecorder>>,
-    /// A callback that is called during waits and decides whether to stop waiting. Default: none.
+    /// A callback that is called during waits, and decides whether the transfer is interrupted.
+    /// Default: none.
     pub interrupt: Option<InterruptCallback>,
     /// True to keep the heads of followed redirects for
     /// [`TransferOutcome::history`](crate::transfer::TransferOutcome::history). Default: false.
@@ -286,8 +296,8 @@ impl RequestOverrides {
     }
 }
 
-/// Returns a method name as an owned or static string. The methods of RFC 9110 and RFC 5789 need no
-/// allocation.
+/// Returns a method name as a `Cow`. A method of RFC 9110 or RFC 5789 is returned as a static
+/// string, without an allocation.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -304,14 +314,14 @@ pub fn method(name: &str) -> Cow<'static, str> {
 /// not read, or while the source of the request's content has no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StallLimit {
-    /// The time without progress after which the transfer fails.
+    /// The time without a moved byte after which the transfer fails.
     pub time: Duration,
     /// True if the time also counts while the head of the response is awaited, after the end of the
     /// request.
     pub awaits_head: bool,
 }
 
-/// The minimum speed of a transfer. A transfer that is slower for some time fails (curl's
+/// The minimum speed of a transfer. A transfer that is slower for a given time fails (curl's
 /// `--speed-limit` and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
@@ -339,9 +349,9 @@ pub enum WantedContentRange {
     /// which a later request for the rest would need.
     /// [`ResponseForSink::total`](crate::sink::ResponseForSink::total) is the full length.
     Opening(u64),
-    /// A range of the content, if the caller already has the bytes before it, and knows the length
-    /// and the validator of the whole content. Any response other than a 206 with exactly this
-    /// range is an error ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
+    /// A range of the content, for a caller that already has the bytes before the range, and knows
+    /// the length and the validator of the whole content. Any response other than a 206 with
+    /// exactly this range is an error ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
         /// The offset in the content of the first byte of the range.
@@ -360,8 +370,8 @@ pub enum WantedContentRange {
 pub struct SplitDownloadOptions {
     /// The maximum number of connections; with 1, a body is never split. Default 1.
     pub connections: usize,
-    /// The maximum number of bytes in buffered parts, which wait until they can be output in order.
-    /// Parts that are written to a file are not buffered. Default 16 MiB.
+    /// The maximum number of bytes in parts that wait in memory until they can be output in order.
+    /// Parts that are written to a file need no such memory. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -466,9 +476,9 @@ impl Default for RequestOptions {
 }
 
 impl RequestOptions {
-    /// Returns a copy without credentials, for a target that the user has not named. Removes user,
-    /// token, cookies, client certificate, and the header fields that may contain credentials.
-    /// Removes the `Host` field, too, since it is meant for the user's own target.
+    /// Returns a copy without credentials, for a target that the user has not given. Removes user,
+    /// token, cookies, client certificate, and the header fields that may contain credentials. Also
+    /// removes the `Host` field, since it is meant for the target that the user has given.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut secretless = self.clone();
@@ -481,8 +491,9 @@ impl RequestOptions {
         secretless
     }
 
-    /// Returns the lower one of the two limits on the speed of the transfer, in bytes per second.
-    /// Returns `None` if neither is set.
+    /// Returns the lower one of [`limit_rate`](Self::limit_rate) and
+    /// [`limit_rate_total`](Self::limit_rate_total), in bytes per second. Returns `None` if neither
+    /// is set.
     pub(crate) fn lowest_rate(&self) -> Option<u64> {
         let total = self.limit_rate_total.as_ref().map(TotalRateLimit::bytes_per_second);
         [self.limit_rate, total].into_iter().flatten().min()

@@ -31,7 +31,8 @@ impl MultipartForm {
         Self::default()
     }
 
-    /// Adds a named value, without a file name or a content type.
+    /// Adds a part with a name and a value, like an ordinary form field. The part has no file name
+    /// and no content type.
     pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.parts.push(FormPart::field(name, value));
         self
@@ -56,8 +57,8 @@ impl MultipartForm {
         Ok(self.push_source(name, filename, piece))
     }
 
-    /// Adds a part with the whole output of a reader, as a file with this name. The form can then
-    /// be sent only once, and is sent in chunks.
+    /// Adds a part with everything that `reader` returns, as a file named `filename`. The form can
+    /// then be sent only once, and is sent in chunks.
     pub fn reader(
         self,
         name: impl AsRef<[u8]>,
@@ -67,9 +68,9 @@ impl MultipartForm {
         self.push_source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with a content type and header fields. A [`FormPartContent::Source`] in it is an
-    /// index, counted from 0, into the sources that [`bytes`](Self::bytes) and similar methods have
-    /// added.
+    /// Adds a part with a content type and header fields. If its content is a
+    /// [`FormPartContent::Source`], this is an index, counted from 0, into the sources of the
+    /// earlier parts that [`bytes`](Self::bytes) and similar methods have added.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self

@@ -54,25 +54,27 @@ enum ResponseFutureState {
     /// The request has not been submitted to the client's thread yet.
     New(Result<Request>),
     /// The request was submitted to the client's thread, but the head of its response has not
-    /// arrived.
+    /// arrived yet. The limits apply to the decoding of the body.
     Waiting(OpenExchange, DecodeLimits),
     /// The future has returned the response, or an error, to the program.
     Over,
 }
 
-/// A request that a thread of the client sends, and its response. Dropping it cancels the request.
+/// A request that a thread of the client sends, and its response. Dropping this value cancels the
+/// request.
 struct OpenExchange {
     executor: Arc<RequestExecutor>,
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
-    /// The feeders of the request's content. Each polls a stream that is a piece of this content.
+    /// The feeders of the request's content. Each feeder polls one stream, which is a piece of this
+    /// content.
     feeders: Vec<StreamFeeder>,
 }
 
 impl OpenExchange {
-    /// Polls the streams that are pieces of the request's content, so that the client's thread can
-    /// send their bytes.
+    /// Polls the streams that are pieces of the request's content. The client's thread then sends
+    /// the bytes that the streams have produced.
     fn poll_content_streams(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.poll_stream(context));
     }
@@ -149,13 +151,13 @@ pub struct AsyncResponse {
     about: ResponseInfo,
     under_way: OpenExchange,
     unpacker: ContentDecoder,
-    /// The error that ended the body; `None` if there was none. Every further read reports it
-    /// again.
+    /// The error that ended the body; `None` if there was none. Every further read of the body
+    /// reports this error again.
     broken: Option<Error>,
 }
 
 impl AsyncResponse {
-    /// Returns this response if its status is below 400.
+    /// Returns this response if its status is below 400, and an error otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -163,8 +165,8 @@ impl AsyncResponse {
         self.about.check_status().map(|()| self)
     }
 
-    /// Polls until there are bytes of the body to consume (see [`ready`](Self::ready)). Returns
-    /// false at the end of the body.
+    /// Polls until there are bytes of the body that the program can consume; [`ready`](Self::ready)
+    /// then returns them. Returns false at the end of the body.
     ///
     /// # Errors
     /// The error of the exchange or of the decoding. Every further call returns the same error. The
@@ -180,7 +182,7 @@ impl AsyncResponse {
         })
     }
 
-    /// Polls for bytes of the body like [`poll_fill`](Self::poll_fill), but does not store an error
+    /// Polls for bytes of the body. Unlike [`poll_fill`](Self::poll_fill), does not store an error
     /// for further calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.poll_content_streams(context);
@@ -257,8 +259,8 @@ impl AsyncResponse {
         Ok(all)
     }
 
-    /// Waits for the rest of the body, and returns it as text like
-    /// [`Response::text`](super::Response::text).
+    /// Waits for the rest of the body, and returns it as text. The encoding is determined as by
+    /// [`Response::text`](super::Response::text): from the byte order mark or the `Content-Type`.
     ///
     /// # Errors
     /// The errors of [`poll_fill`](Self::poll_fill).

@@ -19,15 +19,16 @@ use crate::sink::{ResponseForSink, Sink, TransferWaker};
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes in the buffer of one body. That is enough for two receive calls of
-/// the driver.
+/// The maximum number of body bytes in the buffer of one response. That is enough for two receive
+/// calls of the driver, which sends and receives for the transfer.
 pub(crate) const BUFFER_LIMIT: u64 = 256 << 10;
 
-/// The maximum announced length, in bytes, of a body for which all memory is allocated before it
-/// arrives. The memory for a longer body grows as the body arrives.
+/// The maximum announced length, in bytes, of a body for which all memory is allocated before the
+/// body arrives. The memory for a longer body grows as it arrives, so that a false length costs
+/// nothing.
 const MAX_TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// The state of a body's buffer, which the driver and the program share.
+/// The buffer between the driver, which receives the body, and the program, which reads it.
 #[derive(Default)]
 struct BodyBufferState {
     pieces: VecDeque<Chunk>,
@@ -42,13 +43,14 @@ struct BodyBufferState {
     whole: Option<Vec<u8>>,
     /// True if the program does not want the remaining body, so that the driver stops receiving.
     is_given_up: bool,
-    /// The waker and token of the driver that fills the buffer; `None` unless the driver waits for
-    /// room.
+    /// The waker of the driver, and the token of the transfer to pass to it; `None` unless the
+    /// driver waits for room in the buffer.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The waker of the program's task that reads the body; `None` unless it waits for bytes.
+    /// The waker of the program's task that reads the body; `None` unless that task waits for
+    /// bytes.
     reader: Option<Waker>,
-    /// True if the driver runs on another thread than the program. The program then gets the
-    /// response's metadata from `about`.
+    /// True if the driver runs on another thread than the program. The program then receives the
+    /// response's head and facts through `about`.
     is_remote: bool,
     about: Option<Box<ResponseInfo>>,
     end: Option<Box<TransferOutcome>>,
@@ -60,7 +62,7 @@ pub(crate) enum NextChunk {
     Piece(Chunk),
     /// The transfer has ended with this outcome, and all bytes of the body were read.
     End(Box<TransferOutcome>),
-    /// No bytes have arrived yet. The reader's waker is woken when some arrive.
+    /// No bytes have arrived yet. The stored waker is woken when some arrive.
     Later,
 }
 
@@ -166,7 +168,8 @@ impl BodyBufferReader {
     }
 
     /// Returns the response if its head has arrived, or the outcome if the transfer has failed.
-    /// Returns `None` before that, and wakes `waker` later.
+    /// Before that, returns `None`, and stores `waker`, which is woken when the program should call
+    /// this again.
     pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
@@ -182,7 +185,8 @@ impl BodyBufferReader {
     }
 
     /// Returns the next bytes of the body, or its end. If no bytes have arrived yet, returns
-    /// [`NextChunk::Later`], and wakes `waker` later.
+    /// [`NextChunk::Later`], and stores `waker`, which is woken when the program should call this
+    /// again.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take_piece() {
             return NextChunk::Piece(piece);
@@ -236,8 +240,9 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Makes the buffer collect the whole remaining body. The bytes `first`, which were removed
-    /// earlier, become its beginning.
+    /// Makes the buffer collect the whole remaining body in one allocation. `first` contains bytes
+    /// that the program's side has already removed from the buffer, and becomes the beginning of
+    /// the collected body.
     pub(crate) fn collect_rest(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;

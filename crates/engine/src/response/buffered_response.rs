@@ -55,7 +55,7 @@ impl BufferedResponse {
         self.head.status()
     }
 
-    /// Returns this response if its status is below 400.
+    /// Returns this response if its status is below 400, and an error otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -63,7 +63,8 @@ impl BufferedResponse {
         check_status(&self.head, &self.target).map(|()| self)
     }
 
-    /// Returns the body as text, like [`Response::text`](super::Response::text).
+    /// Returns the body as text. The encoding is determined as by
+    /// [`Response::text`](super::Response::text): from the byte order mark or the `Content-Type`.
     #[must_use]
     pub fn into_text(self) -> String {
         let charset = self.head.get("content-type").and_then(charset);

@@ -4,22 +4,25 @@ use crate::Result;
 use crate::body::BodyDecoder;
 use crate::buffer_pool::Chunk;
 
-/// The number of received bytes that the first decoding step decodes. The number for later steps
-/// depends on the ratio of decoded to received bytes so far.
+/// The number of received bytes that are decoded in the first step. In later steps, the number is
+/// chosen by the ratio of decoded to received bytes so far, to reach [`TARGET_STEP_OUTPUT`].
 const FIRST_STEP_INPUT: usize = 4 << 10;
 const MIN_STEP_INPUT: usize = 256;
 const MAX_STEP_INPUT: usize = 64 << 10;
-/// The desired maximum number of decoded bytes of one decoding step. They are kept in memory.
+/// The number of decoded bytes that one decoding step should not exceed. They are kept in memory
+/// until the program reads them.
 const TARGET_STEP_OUTPUT: usize = 128 << 10;
 
-/// The decoder of a response's body, and the received piece of the body that is being decoded.
+/// The decoder of a compressed body, with the received piece of the body that is being decoded.
 pub(super) struct ContentDecoder {
     decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
-    /// The number of bytes of `piece` that were already consumed or decoded.
+    /// The number of bytes at the start of `piece` that were already decoded or, without a decoder,
+    /// consumed.
     at: usize,
     plain: Vec<u8>,
-    /// The number of bytes of `plain`, the decoded bytes, that the program has consumed.
+    /// The number of bytes at the start of `plain` (the decoded bytes) that the program has
+    /// consumed.
     taken: usize,
     step: usize,
 }
@@ -29,7 +32,8 @@ impl ContentDecoder {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST_STEP_INPUT }
     }
 
-    /// Returns true if there is no decoder, so that the program gets the bytes as received.
+    /// Returns true if the body is not decoded, so that the program receives the bytes as they
+    /// arrive.
     pub(super) fn has_no_decoder(&self) -> bool {
         self.decoder.is_none()
     }
@@ -85,10 +89,10 @@ impl ContentDecoder {
         self.at = 0;
     }
 
-    /// Ends the body, and checks that the coded content is complete.
+    /// Checks at the end of the body that the compressed content is complete.
     ///
     /// # Errors
-    /// The coded content is truncated.
+    /// The compressed content is truncated.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.piece = None;
         self.at = 0;

@@ -63,19 +63,19 @@ pub struct Response {
     outlet: BodyBufferReader,
     unpacker: ContentDecoder,
     source: RemainingBodySource,
-    /// The fork count ([`fork`]) at which the response was received. In a forked child, the current
-    /// fork count differs.
+    /// The fork count ([`fork`]) of the process that received the response. In a forked child, the
+    /// current fork count differs, and reading the body fails.
     generation: u32,
 }
 
-/// The source of the remaining body.
+/// The source from which the remaining body of a response is read.
 enum RemainingBodySource {
-    /// The transfer is still in progress. The program's thread receives the body when the program
-    /// reads.
+    /// The transfer is still in progress on the program's own thread, which receives the body when
+    /// the program reads.
     Here(Box<BlockingTransfer>),
     /// The transfer has ended with this result, which has not been reported to the program yet.
     Over(Result<()>),
-    /// The body has ended, and a read has reported the end to the program.
+    /// The body has ended, and a read has returned 0 bytes to report that to the program.
     Told,
     /// The transfer failed with this error. Further reads of the body report the same error.
     Broken(Error),
@@ -133,7 +133,7 @@ fn inherited_response_error() -> Error {
 }
 
 impl Response {
-    /// Returns this response if its status is below 400.
+    /// Returns this response if its status is below 400, and an error otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] if the status is 400 or above.
@@ -141,7 +141,7 @@ impl Response {
         self.check_status().map(|()| self)
     }
 
-    /// Returns the remaining body.
+    /// Receives the remaining body to its end, and returns it.
     ///
     /// # Errors
     /// The error of the transfer or of the decoding.
@@ -221,7 +221,8 @@ impl Response {
         error
     }
 
-    /// Receives bytes like [`Response::fill`], but does not store an error for further reads.
+    /// Receives until there are bytes of the body to read. Unlike [`Response::fill`], does not
+    /// store an error for further reads.
     fn fill_once(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.decode_more()? {
@@ -253,7 +254,7 @@ impl Response {
         }
     }
 
-    /// Receives the whole remaining body into the response's body buffer.
+    /// Receives the whole remaining body into the buffer between the connection and the program.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.fail(inherited_response_error()));
@@ -271,8 +272,8 @@ impl Response {
     }
 
     /// Returns true if this process was forked after the response arrived. Only the parent process
-    /// may read the body: if both processes read, each would miss the bytes that the other one
-    /// reads.
+    /// may then read the body, because two readers of one connection would take bytes from each
+    /// other.
     fn is_inherited(&self) -> bool {
         self.generation != fork::fork_count()
     }

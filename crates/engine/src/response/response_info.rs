@@ -101,8 +101,8 @@ impl ResponseInfo {
         check_status(&self.head, &self.target)
     }
 
-    /// Stores the final facts about the transfer, such as sizes and times, when it has ended.
-    /// Returns the result of the transfer.
+    /// Stores the final facts about a transfer that has ended, such as sizes and times. Returns the
+    /// result of the transfer.
     pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

@@ -2,16 +2,18 @@
 //! written during an earlier boot may be lost. Bytes that were written during the current boot are
 //! not lost.
 
-/// Returns the identifier of the current boot. Returns an empty vector if it is unknown.
+/// Returns the identifier of the current boot, which changes when the system restarts. Returns an
+/// empty vector if it is unknown.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn read() -> Vec<u8> {
     let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim_ascii().iter().copied().take(haul_policy::range::checkpoint::MAX_BOOT).collect()
 }
 
-/// Returns the UUID of the boot session on Apple's systems, and the boot time on other systems.
-/// Returns an empty vector if the value is unknown. (If the user sets the clock, the boot time
-/// changes, and haul fetches the bytes of partial files again unnecessarily.)
+/// Returns an identifier of the current boot: the UUID of the boot session on Apple's systems, and
+/// the boot time on other systems. Returns an empty vector if it is unknown. (The boot time changes
+/// if the user sets the clock. haul then fetches the content of partial files again, although it is
+/// still valid.)
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
 pub(super) fn read() -> Vec<u8> {
     const NAME: &std::ffi::CStr =
@@ -26,8 +28,9 @@ pub(super) fn read() -> Vec<u8> {
     value
 }
 
-/// Returns the boot time of OpenBSD, where `sysctl` identifies this value by numbers, not by a
-/// name. Returns an empty vector if the boot time is unknown.
+/// Returns the boot time as the identifier of the current boot. This is the variant for OpenBSD,
+/// where `sysctl` identifies values by numbers. Returns an empty vector if the boot time is
+/// unknown.
 #[cfg(target_os = "openbsd")]
 pub(super) fn read() -> Vec<u8> {
     let name = [libc::CTL_KERN, libc::KERN_BOOTTIME];

@@ -58,7 +58,7 @@ impl HashAlgorithm {
     }
 }
 
-/// The checksum that some content must have.
+/// The checksum that content must have, with its hash algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedChecksum {
     algorithm: HashAlgorithm,
@@ -153,8 +153,8 @@ impl IncrementalFileHash {
         Self { hasher: algorithm.hasher(), at: 0 }
     }
 
-    /// Adds the next bytes of the file to the computation, about `most` at most. Returns true at
-    /// the end of the file.
+    /// Adds up to about `most` further bytes of the file to the computation. Returns true at the
+    /// end of the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -182,8 +182,8 @@ impl IncrementalFileHash {
 }
 
 /// A sink that passes a body on to another sink, and verifies the checksum of the body. It is for
-/// outputs that cannot be undone: a wrong checksum is reported only at the end, after all bytes
-/// have been output.
+/// outputs that cannot be undone, such as standard output: a wrong checksum is reported only at the
+/// end, after all bytes have been output.
 pub struct ChecksumSink<S> {
     sink: S,
     checksum: ExpectedChecksum,

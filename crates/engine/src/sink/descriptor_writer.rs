@@ -50,21 +50,22 @@ pub enum OutputReadiness {
     Full,
 }
 
-/// A write of at least this many bytes is passed to the system immediately. Shorter writes are
-/// buffered.
+/// The minimum size in bytes of a write that is passed to the system immediately. Shorter writes
+/// are collected in a buffer.
 const MAX_BUFFERED_WRITE: usize = 16 << 10;
-/// The number of buffered bytes from which on all buffered bytes are written to the descriptor.
+/// The number of buffered bytes at which the buffer is written to the descriptor.
 const FLUSH_THRESHOLD: usize = 64 << 10;
-/// The number of bytes at the beginning of an output that are searched for NUL, in order to
-/// recognize binary content, as in curl.
+/// The number of bytes at the beginning of an output that are searched for a NUL byte, as in curl.
+/// A NUL means that the content is binary.
 const BINARY_CHECK_LENGTH: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteMethod {
-    /// A direct write. A file, a device or a terminal accepts bytes without a reader.
+    /// A direct write, for a file, a device or a terminal: these accept bytes even if nobody reads
+    /// them.
     Direct,
-    /// A write with `RWF_NOWAIT`, for a pipe.
+    /// A write with the flag `RWF_NOWAIT`, which fails instead of waiting; for a pipe.
     Nowait,
     /// A call of `poll`, and then a write of a few bytes, for a pipe on an older kernel.
     Poll,
@@ -74,7 +75,8 @@ enum WriteMethod {
     Nowhere,
 }
 
-/// A writer to a descriptor. It never waits if the system supports writes without waiting.
+/// A writer to a file descriptor. It never waits, if the system supports writing to the descriptor
+/// without waiting.
 #[derive(Debug)]
 pub struct DescriptorWriter {
     file: File,
@@ -229,7 +231,7 @@ impl DescriptorWriter {
         self.backlog.len() - self.done
     }
 
-    /// Waits until the descriptor is writable, or until `deadline` if there is one.
+    /// Waits until the descriptor is writable. Without a deadline, waits without a limit.
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`] at the deadline.
@@ -246,9 +248,9 @@ impl DescriptorWriter {
         }
     }
 
-    /// Tries once to write the bytes of `parts`, without waiting. At least one of the parts must
-    /// not be empty. Returns the number of bytes written, or `None` if the descriptor accepts no
-    /// bytes now.
+    /// Tries once to write the bytes of `parts`, without waiting. At least one part must not be
+    /// empty. Returns the number of bytes written, or `None` if the descriptor accepts no bytes
+    /// now.
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -298,14 +300,15 @@ impl DescriptorWriter {
     }
 }
 
-/// Writes without waiting to a descriptor that may be blocking.
+/// Writes to a descriptor without waiting, even if the descriptor is in blocking mode. Returns the
+/// number of bytes written.
 #[cfg(linux_calls)]
 fn write_nowait(file: &File, parts: &[IoSlice<'_>]) -> io::Result<usize> {
     use rustix::io::{ReadWriteFlags, pwritev2};
     Ok(pwritev2(file, parts, u64::MAX, ReadWriteFlags::NOWAIT)?)
 }
 
-/// Always fails: only Linux can write to a file without waiting.
+/// Always fails, because only Linux can write without waiting to a descriptor in blocking mode.
 #[cfg(not(linux_calls))]
 fn write_nowait(_file: &File, _parts: &[IoSlice<'_>]) -> io::Result<usize> {
     Err(Errno::OPNOTSUPP.into())
@@ -332,8 +335,8 @@ impl AsFd for DescriptorWriter {
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The deadline of the current attempt or the deadline of the whole output, whichever is
-    /// earlier. `None` if neither is set.
+    /// The time at which waiting for the descriptor ends: the deadline of the current attempt or of
+    /// the whole output, whichever is earlier. `None` if neither is set.
     until: Option<Instant>,
     written: bool,
 }

@@ -22,7 +22,7 @@ const MAX_IDLE_CAPACITY: usize = 128 << 10;
 /// the offset of the value's end, and the number of the search expression that found the value.
 const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
-/// Extracted values in the order in which they were found.
+/// A list of values that were extracted from bodies, in the order in which they were found.
 #[derive(Debug, Default, Clone)]
 pub struct ExtractedValues {
     bytes: Vec<u8>,
@@ -30,26 +30,25 @@ pub struct ExtractedValues {
     /// For each value, the number of the search expression that found it: its index in the query,
     /// from 0.
     expressions: Vec<u16>,
-    /// The position of the list's first value in the order of the input. `None` if the values are
-    /// not sorted by the order of the input.
+    /// The position of the list's first value, by which the values of several transfers can be
+    /// sorted into input order. `None` if the values are not sorted.
     pub place: Option<ValueInputPosition>,
 }
 
-/// The position of a list of extracted values in the order of the input: the number of the transfer
-/// in each stage of the [fleet](crate::fleet) that led to the values, followed by the number of the
-/// first value in its body.
+/// The position of a list of extracted values in input order. It consists of two parts: the number
+/// of the transfer in each stage of the [fleet](crate::fleet) that led to the values, and the
+/// number of the first value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueInputPosition {
-    /// The number of the transfer in each stage of the fleet. The body of the last of these
-    /// transfers contains the values.
+    /// The number, in each stage of the fleet, of the transfer that led to the values. The body of
+    /// the last of these transfers contains the values.
     pub order: Arc<[u64]>,
-    /// The number of values found earlier in the same body than the first value of the list.
+    /// The number of values that were found in the same body before the first value of the list.
     pub before: u64,
 }
 
 impl ValueInputPosition {
-    /// Returns the position in the order of the input of the value with the index `index` in the
-    /// list.
+    /// Returns the position in input order of the value at `index` in the list.
     #[must_use]
     pub fn order_of_match(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
@@ -157,8 +156,8 @@ impl ExtractedValues {
         shown
     }
 
-    /// Writes the values, but not their `place`, to a file from the offset `at` on. Returns the
-    /// offset after them.
+    /// Writes the values to a file, beginning at the offset `at`. Returns the offset after them.
+    /// Does not write [`ExtractedValues::place`].
     ///
     /// # Errors
     /// The file cannot be written.

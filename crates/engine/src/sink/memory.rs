@@ -60,7 +60,7 @@ impl MemorySink {
         self.bytes
     }
 
-    /// Returns the number of bytes of memory that the body uses.
+    /// Returns the number of bytes of memory that are allocated for the body.
     #[must_use]
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()

@@ -44,16 +44,18 @@ use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 use extracted_value_list::ExtractedValues;
 
-/// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
+/// The handle by which a sink that has no room wakes the driver of its transfer when it accepts
+/// bytes again.
 pub trait TransferWaker: Send + Sync {
     /// Reports that the sink of the transfer with this token may accept bytes again. The driver
-    /// then asks the sink for its credit.
+    /// then calls [`Sink::credit`].
     fn wake(&self, token: usize);
 }
 
-/// A counter of body bytes that are written to a file directly, not through the sink of the body.
+/// A counter of those bytes of a body that are written to the file directly, without the body's
+/// sink.
 pub trait DirectWriteCounter: Send + Sync {
-    /// Adds `bytes` to the count.
+    /// Adds `bytes` to the number of bytes that were written directly.
     fn count(&self, bytes: u64);
 
     /// Reports the number of connections over which the body is currently fetched. By default, does
@@ -64,12 +66,12 @@ pub trait DirectWriteCounter: Send + Sync {
 /// The properties of a response that its sink receives before the body.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseForSink<'a> {
-    /// The head of the response.
+    /// The head of the response that is delivered.
     pub head: &'a ResponseHead,
     /// The target that the caller requested, before redirects. It is the same in each attempt,
-    /// while `place` may differ.
+    /// while [`place`](Self::place) may differ.
     pub target: &'a Target,
-    /// The target of this response, after redirects.
+    /// The target that sent this response, after redirects.
     pub place: &'a Target,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
@@ -79,30 +81,31 @@ pub struct ResponseForSink<'a> {
     /// The number of bytes that will be passed to the sink. `None` if it is unknown, for example
     /// because the body is decoded or searched.
     pub length: Option<u64>,
-    /// The offset in the content of the first byte that will be passed to the sink. The sink
-    /// already has the earlier bytes.
+    /// The offset in the content of the first byte that will be passed to the sink. It is above 0
+    /// if the sink already has the earlier bytes.
     pub offset: u64,
     /// The full length of the content in bytes, before decoding; `None` if it is unknown.
     pub total: Option<u64>,
-    /// The strong validator of the content, if a later request can fetch the rest of the content
-    /// with it.
+    /// The strong validator of the content, with which a later request can fetch the rest. `None`
+    /// if the content has no such validator.
     pub validator: Option<&'a Validator>,
     /// The deadline of the current attempt, if there is one.
     pub deadline: Option<Instant>,
 }
 
-/// The part of the content that the sink already has, for example from an earlier run of the
-/// program.
+/// The part of the content that the sink has before the request is sent, for example from an
+/// earlier run of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingPartialContent {
-    /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.
+    /// The first range of bytes that the sink does not have. Its end is [`u64::MAX`] if the length
+    /// of the content is unknown.
     pub gap: Range<u64>,
-    /// The length in bytes and the validator of the whole content. `None` if there is no proof that
-    /// the existing part is the beginning of the content, only the caller's claim.
+    /// The length in bytes and the validator of the whole content. `None` if only the caller claims
+    /// that the existing part is the beginning of the content.
     pub known: Option<(u64, Validator)>,
 }
 
-/// A destination for one body.
+/// A destination for the body of one response, such as a file or a buffer.
 pub trait Sink: Any + Send {
     /// Begins the body of a response that is delivered. The driver calls this once in each attempt.
     ///
@@ -119,26 +122,26 @@ pub trait Sink: Any + Send {
         false
     }
 
-    /// Returns the number of bytes that the sink accepts now. If it returns 0, the sink calls
+    /// Returns the number of body bytes that the sink accepts now. If it is 0, the sink calls
     /// [`TransferWaker::wake`] with `_token` once it accepts more. By default, there is no limit.
     fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> u64 {
         u64::MAX
     }
 
-    /// Returns true if the output of all other bodies waits for the end of this body, because only
-    /// this body may be written to the output at present. By default, returns false.
+    /// Returns true if only this body may be written to the output at present, so that all other
+    /// bodies wait for its end. By default, returns false.
     fn is_awaited(&self) -> bool {
         false
     }
 
     /// Returns true if this body is the next one in the output, so that the output cannot continue
-    /// without it. If not, the sink wakes `_waker` with `_token` when that becomes true. By
-    /// default, returns false.
+    /// without it. If not, the sink wakes `_waker` with `_token` when this body becomes the next
+    /// one. By default, returns false.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
 
-    /// Writes body bytes.
+    /// Writes the next bytes of the body.
     ///
     /// # Errors
     /// The bytes cannot be written.
@@ -154,22 +157,25 @@ pub trait Sink: Any + Send {
     }
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
-    /// one `recv(2)` without flags, and returns the result. The bytes then count as passed to the
-    /// sink. A driver calls this if it cannot let the kernel move the bytes ([`Sink::direct`]).
-    /// Returns `None`, the default, if the driver must receive the bytes and pass them to
+    /// one `recv(2)` without flags. Returns the result of that call. The bytes then count as passed
+    /// to the sink. A driver calls this if the kernel cannot move the bytes to a descriptor
+    /// ([`Sink::direct`]).
+    ///
+    /// Returns `None`, the default, if the driver must receive the bytes itself and pass them to
     /// [`Sink::bytes`].
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly, without the sink. The
-    /// descriptor is positioned at the next byte. A driver that moves bytes reports them with
-    /// [`Sink::moved`]. Returns `None`, the default, if all bytes must be passed to the sink.
+    /// Returns a descriptor to which the kernel may move body bytes directly, for example by
+    /// `splice(2)`. The descriptor is positioned at the next byte. The driver reports moved bytes
+    /// with [`Sink::moved`]. Returns `None`, the default, if all bytes must be passed to the sink.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Records that bytes were moved to the descriptor of [`Sink::direct`].
+    /// Reports that `_bytes` body bytes were moved directly to the descriptor that [`Sink::direct`]
+    /// returned.
     fn moved(&mut self, _bytes: u64) {}
 
     /// Makes the error for bytes that could not be moved to the descriptor of [`Sink::direct`].
@@ -187,8 +193,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Receives a piece of the body that is searched for values, in addition to the values. By
-    /// default, ignores the piece.
+    /// Receives a piece of a body from which values are extracted. The sink receives the values,
+    /// too, by [`Sink::records`]. By default, ignores the piece.
     ///
     /// # Errors
     /// The body cannot be written.
@@ -233,16 +239,16 @@ pub trait Sink: Any + Send {
     /// the sink has already output some of the bytes.
     fn restart(&mut self) -> bool;
 
-    /// Completes the body, when the sink has received all bytes.
+    /// Completes the output after the last byte of the body.
     ///
     /// # Errors
-    /// The body cannot be completed, for example because the file cannot be synced or renamed.
+    /// The output cannot be completed, for example because the file cannot be synced or renamed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Removes and returns the content that the sink keeps for a record. Returns `None`, the
-    /// default, if the sink keeps no content for a record.
+    /// Removes and returns the content that belongs in the transfer's record. Returns `None`, the
+    /// default, if the sink collects no content for a record.
     fn take_record(&mut self) -> Option<FinishedTransferContent> {
         None
     }

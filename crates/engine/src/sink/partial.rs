@@ -40,16 +40,17 @@ use super::ExistingPartialContent;
 use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes received, over all connections together, between two writes of the
-/// checkpoint of a partial file. At most that many bytes must be received again if the process is
+/// The number of bytes received, over all connections together, after which the checkpoint of a
+/// partial file is written again. At most that many bytes must be received again if the process is
 /// killed.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
-/// The number of bytes received between two writes of a partial file's checkpoint, if the file is
-/// synced before each write. It is larger than `CHECKPOINT_INTERVAL`, since a sync takes time.
+/// The number of bytes received after which the checkpoint of a partial file is written again, if
+/// the file is synced before each checkpoint. It is larger than `CHECKPOINT_INTERVAL`, since a sync
+/// takes time.
 const SYNCED_CHECKPOINT_INTERVAL: u64 = 64 << 20;
 
-/// A file in the target's directory that contains a part of some content, and that a later run of
-/// the program can complete.
+/// A file with a part of some content, which a later run of the program can complete. It is in the
+/// directory of the final file.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -59,7 +60,8 @@ pub struct PartialFile {
     progress: Mutex<CheckpointProgress>,
 }
 
-/// The last checkpoint of a partial file, and the bytes written since.
+/// The last checkpoint of a partial file, and the number of bytes written since. The checkpoint
+/// lists the ranges of the content that the file contains.
 #[derive(Debug)]
 struct CheckpointProgress {
     note: Checkpoint,
@@ -70,8 +72,8 @@ struct CheckpointProgress {
     is_over: bool,
 }
 
-/// Returns a hash of the URL without its fragment and without credentials. By this hash, a later
-/// run of the program recognizes the source of the content.
+/// Returns a hash of the URL without its fragment and credentials. A later run of the program
+/// compares it to check that a partial file belongs to the same URL.
 fn target_hash(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
@@ -203,13 +205,13 @@ impl PartialFile {
         &self.path
     }
 
-    /// Returns the open file, for reading.
+    /// Returns the open partial file, for reading.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns a writer that writes the bytes of the range `span` at their offset in the file.
+    /// Returns a writer for the range `span`, which writes each byte at its offset in the file.
     ///
     /// # Errors
     /// The file cannot be opened again. (Each writer needs a separate descriptor, since a
@@ -224,7 +226,7 @@ impl PartialFile {
     }
 
     /// Returns an error if the path of this file now refers to another file, whose content would be
-    /// wrong. `named` is the metadata of the file at the path.
+    /// wrong. `named` is the metadata of the file to which the path now refers.
     fn check_same_file(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -244,8 +246,8 @@ impl PartialFile {
         }
     }
 
-    /// Writes the checkpoint to the file. Errors are ignored, since they only make a later run of
-    /// the program receive more bytes than necessary.
+    /// Writes the checkpoint to the partial file. Ignores errors, because without a checkpoint a
+    /// later run of the program only receives more bytes than necessary.
     fn write_checkpoint(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && self.file.sync_data().is_ok();
@@ -254,7 +256,8 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
-    /// Completes the file: removes the checkpoints at its end, and syncs it if that was requested.
+    /// Completes the file: removes the checkpoints at its end, and syncs it if the options request
+    /// that.
     ///
     /// # Errors
     /// An error of the file system, or bytes are missing.
@@ -338,7 +341,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// A writer that fills a [`PartialFile`] sequentially from an offset on.
+/// A writer that fills a [`PartialFile`] from an offset on, byte after byte.
 #[derive(Debug)]
 pub struct PartialFileWriter {
     partial: Arc<PartialFile>,
@@ -371,8 +374,8 @@ impl PartialFileWriter {
         Ok(())
     }
 
-    /// Returns the descriptor to which the next bytes may be written directly. The caller must
-    /// report these bytes by [`PartialFileWriter::on_moved_bytes`].
+    /// Returns the descriptor to which the next bytes may be written without this writer. The
+    /// caller must report these bytes by [`PartialFileWriter::on_moved_bytes`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.reserve_ahead(&self.file);
         self.file.as_fd()

@@ -17,27 +17,28 @@ use crate::Result;
 /// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClobberMode {
-    /// Replaces an existing file if the user chose its name. If the response suggested the name,
-    /// keeps the existing file and fails.
+    /// Decides by the origin of the file name. If the user chose the name, replaces an existing
+    /// file. If the response suggested the name, keeps the existing file and fails.
     #[default]
     Own,
-    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested, if the
-    /// file was created or changed after this time, i.e. by an earlier run of the same program.
+    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested if that
+    /// file was created or changed after this time. An earlier run of the same program, which this
+    /// run continues, has then written it.
     OwnSince(SystemTime),
-    /// The new file replaces the existing file.
+    /// Replaces an existing file, even if the response suggested its name.
     Replace,
     /// Keeps the existing file, and appends a number to the name of the new file: `.1` to `.100`
     /// (curl's `--no-clobber`).
     Number,
     /// Keeps the existing file, and makes the sink fail.
     Refuse,
-    /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as
-    /// successful, and does not receive the rest of the body.
+    /// Keeps the existing file, and makes the sink fail. A fleet, which runs many transfers in
+    /// parallel, then counts the transfer as successful, and does not receive the rest of the body.
     Skip,
 }
 
 impl ClobberMode {
-    /// Returns true if an existing file may be replaced.
+    /// Returns true if this mode can replace an existing file.
     pub(super) fn replaces(self) -> bool {
         matches!(self, Self::Own | Self::OwnSince(_) | Self::Replace)
     }
@@ -88,7 +89,7 @@ pub fn directory_of(target: &Path) -> &Path {
 }
 
 /// Returns the common prefix of the names of a process's temporary files. By this prefix, other
-/// processes recognize the files of a process that was killed. The names end in
+/// processes recognize the temporary files of a process that was killed. The names end in
 /// [`TEMPORARY_SUFFIX`].
 pub fn temporary_prefix(process: u32) -> String {
     format!(".haul-{process}-")
@@ -97,8 +98,8 @@ pub fn temporary_prefix(process: u32) -> String {
 /// The suffix of the names of temporary files.
 pub const TEMPORARY_SUFFIX: &str = ".part";
 
-/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is
-/// removed when the returned value is dropped, unless it is renamed before.
+/// Creates a file in `dir` by calling `make` with a new random path. The file is removed when the
+/// returned value is dropped, unless it was renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -108,10 +109,13 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
-/// Returns true if the error means that no other file can be renamed to the target, although the
+/// Returns true if an error means that no other file can be renamed to the target, although the
 /// target itself may be writable. The error comes from the rename, or from creating the file to be
-/// renamed. Possible causes: the target is a mount point; its directory allows no new files, or is
-/// sticky and the target belongs to another user; or the target belongs to another project's quota.
+/// renamed. Possible causes:
+/// * The target is a mount point.
+/// * The target's directory allows no new files.
+/// * The directory is sticky, and the target belongs to another user.
+/// * The target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
@@ -159,8 +163,8 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns true if the error means that the system or the file system does not support a rename
-/// that fails if the new name exists. (A sandbox that does not know the call returns `PERM`.)
+/// Returns true if an error means that the system or the file system has no rename that fails if
+/// the new name exists. (A sandbox that does not know the call returns `PERM`.)
 fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
 }
@@ -178,8 +182,8 @@ fn rename_unless_taken(_from: &Path, _to: &Path) -> rustix::io::Result<()> {
 }
 
 /// Renames a file, but fails if the new name exists. Uses two calls that every system has: a link,
-/// which unlike a rename never replaces a file, and the removal of the old name. In between, the
-/// file has both names.
+/// which never replaces a file, and the removal of the old name. Between the two calls, the file
+/// has both names.
 fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     use rustix::fs::{AtFlags, linkat, unlinkat};
 
@@ -209,8 +213,8 @@ pub(super) mod unnamed {
     /// unnamed file only through this directory.
     const DESCRIPTOR_DIRECTORY: &str = "/proc/self/fd";
 
-    /// True once the system has refused to link an unnamed file. From then on, files are created
-    /// with a name.
+    /// True once the system has refused to link an unnamed file. All later files are created with a
+    /// name.
     static IS_LINKING_REFUSED: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
@@ -224,9 +228,9 @@ pub(super) mod unnamed {
         Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Gives the unnamed file a name by linking it at `target`, and returns the resulting path. A
-    /// link, unlike a rename, cannot replace a file. To replace a file, the unnamed file is linked
-    /// under a temporary name and then renamed.
+    /// Links the unnamed file at `target`, as `clobber` allows, and returns the resulting path. A
+    /// link cannot replace a file. To replace a file, the unnamed file is linked under a temporary
+    /// name and then renamed.
     ///
     /// If the system refuses all links (a sandbox, Android), the content is copied to a new file.
     pub(in crate::sink) fn link_at_target(
@@ -261,7 +265,7 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns true if the error means that the system refuses to link unnamed files at any path.
+    /// Returns true if an error means that the system never allows the linking of unnamed files.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }

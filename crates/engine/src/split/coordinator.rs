@@ -30,36 +30,38 @@ use crate::time_conversions;
 use crate::transfer::{FirstStreamEnd, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
-/// The time in which a connection should receive a part of the minimum size. Such parts are used
-/// near the end of the body, so that all connections finish at times that differ by about this
-/// duration.
+/// The time in which a connection should receive a part of the minimum size. Near the end of the
+/// body, parts of the minimum size are used, so that the connections finish within about this time
+/// of each other.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
 /// The lower and upper bound of the minimum part size, in bytes. Smaller parts would cost too many
 /// requests.
 const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(1 << 20);
-/// The minimum and maximum size, in bytes, of a part that is written to a file. Within these
-/// bounds, a part has the number of bytes that a connection receives in about a second.
+/// The minimum and maximum size, in bytes, of a part that is written to a file. Between these
+/// limits, a part is as large as the number of bytes that a connection receives in about a second.
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
-/// The minimum size, in bytes, of a part whose bytes are buffered for an ordered output.
+/// The minimum size, in bytes, of a part that waits in memory because the output is sequential,
+/// such as a pipe.
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
-/// The number of consecutive failed parts after which the split ends.
+/// The number of consecutive failed parts after which the split download ends.
 const MAX_FAILURES: u32 = 6;
-/// The time without any received byte after which the split ends. The server may delay only
-/// additional requests, so a single connection may still succeed.
+/// The time without any received byte after which the split download ends. The first transfer then
+/// continues alone, because the server may delay only additional requests.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time that is added to the expected delay of a part's response, because that response may be
-/// slower than the first response.
+/// The time that is added to the expected delay of a part's response, because responses may be
+/// slower than the first one.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
 /// Coordinates the transfers of a split download, which fetch the parts of one body.
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
-    /// The offset in the body at which the first transfer stops, because another transfer fetches
-    /// the bytes from there on.
+    /// The offset in the body at which the first transfer stops, because parts contain the bytes
+    /// from this offset on.
     first_end: Arc<FirstStreamEnd>,
     file: Option<Arc<PartialFile>>,
     counter: Option<Arc<dyn DirectWriteCounter>>,
-    /// The maximum number of bytes of parts that are buffered until they can be delivered in order.
+    /// The maximum number of bytes in parts that wait in memory until they can be delivered in
+    /// order.
     memory: u64,
     /// The time from the start of the first transfer's name lookup to the first byte of its
     /// response.
@@ -115,13 +117,12 @@ impl SplitCoordinator {
         })
     }
 
-    /// Locks the state.
+    /// Locks the state of the split download.
     fn state(&self) -> MutexGuard<'_, SplitState> {
         self.state.lock().ignore_poison()
     }
 
-    /// Records that the response to the request of part `id` has begun, and that it contains the
-    /// requested range.
+    /// Records that the response for part `id` has begun, and that it contains the requested range.
     pub(super) fn on_part_begun(&self, id: usize) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -134,7 +135,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Delivers the received bytes of part `id`, or buffers them if they are not next in order.
+    /// Delivers received bytes of part `id` to the sink of the first transfer. Buffers the bytes if
+    /// earlier bytes of the body are still missing.
     pub(super) fn on_part_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let state = &mut *state;
@@ -158,7 +160,7 @@ impl SplitCoordinator {
         Ok(())
     }
 
-    /// Records that bytes of part `id` were written to the file.
+    /// Records that `bytes` further bytes of part `id` were written to the file.
     pub(super) fn on_written(&self, id: usize, bytes: u64) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -193,8 +195,8 @@ impl SplitCoordinator {
         (first, outcome)
     }
 
-    /// Returns a transfer that fetches another part, if another connection would help; otherwise
-    /// `None`.
+    /// Returns a transfer that fetches another part. Returns `None` if another connection would not
+    /// help now.
     fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
         self.update_first_stream(state);
         if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
@@ -268,7 +270,7 @@ impl SplitCoordinator {
         self.counter.iter().for_each(|counter| counter.set_connections(connections));
     }
 
-    /// Updates the state with the offset in the body that the first transfer has reached.
+    /// Updates the state with the offset that the first transfer has reached in the body.
     fn update_first_stream(&self, state: &mut SplitState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
@@ -287,7 +289,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Makes the sink of a part. Returns `None` if the output file cannot be opened another time.
+    /// Makes the sink of a part. Returns `None` if the output file cannot be opened for another
+    /// writer.
     fn sink_for(&self, state: &mut SplitState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
@@ -302,7 +305,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Handles the end of the first transfer, or its stop at the offset where a part begins.
+    /// Handles the end of the first transfer. It also ends at the offset where the range of a part
+    /// begins.
     fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
         self.update_first_stream(state);
         state.window.release_claim(state.first.id);
@@ -317,7 +321,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Decides how the split continues after a transfer has failed.
+    /// Decides how the split download continues after a transfer for a part, or the first transfer,
+    /// has failed.
     fn on_stream_failure(&self, state: &mut SplitState, error: Error) {
         if state.outcome.is_some() {
             return;
@@ -358,7 +363,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Delivers the buffered bytes that are next in order. Ends the split if the body is complete.
+    /// Delivers the buffered bytes that come next in the body. Ends the split download if the body
+    /// is complete.
     fn output_ready_bytes(&self, state: &mut SplitState) {
         if self.file.is_none()
             && state.outcome.is_none()
@@ -462,7 +468,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// A sink that receives no bytes. The never-sent transfer [`SplitState::template`] needs a sink.
+/// A sink that receives no bytes, for the transfer [`SplitState::template`], which is never sent.
 struct UnusedSink;
 
 impl Sink for UnusedSink {

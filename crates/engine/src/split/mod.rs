@@ -31,20 +31,22 @@ use crate::time_conversions;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::SplitCoordinator;
 
-/// The monitor of a transfer's rate, which decides whether more connections would help.
+/// Measures the rate of a transfer, and decides whether its body should be fetched over more
+/// connections.
 pub(crate) enum SplitRateMonitor {
     /// The measurement has not begun, because no response head has arrived yet.
     Waiting(SplitDownloadOptions),
     /// The body is not split: only one connection is allowed, or the body cannot be fetched in
     /// parts.
     Disabled,
-    /// The rate of the transfer is being measured. The data is boxed, because few transfers are
-    /// measured, and the monitor is moved with each exchange.
+    /// The rate of the transfer is being measured. The data is boxed to keep the monitor small,
+    /// because few transfers are measured and the monitor is moved often.
     Measuring(Box<(SplitPlanner, SplittableBody)>),
 }
 
 impl SplitRateMonitor {
-    /// Makes the monitor of a transfer that may be split within these limits.
+    /// Makes the monitor of a transfer. `split` limits the connections and the memory of a split
+    /// download.
     pub(crate) fn new(split: SplitDownloadOptions) -> Self {
         if split.connections < 2 { Self::Disabled } else { Self::Waiting(split) }
     }
@@ -81,12 +83,12 @@ impl SplitRateMonitor {
 pub(crate) enum SplitOutcome {
     /// The transfer is over.
     Done(Result<()>),
-    /// The first transfer must continue without further parts.
+    /// The first transfer must receive the rest of the body alone, without further parts.
     ContinueAlone,
 }
 
-/// Splits the transfer in progress on the connection `link`. Returns the transfer with the result
-/// of the split.
+/// Splits the body of the transfer that is in progress on the connection `link`. Returns the
+/// transfer, and the result of the split download.
 ///
 /// # Errors
 /// The unchanged connection, if the system cannot provide an event loop.

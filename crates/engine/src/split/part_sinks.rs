@@ -11,7 +11,8 @@ use crate::sink::partial::PartialFileWriter;
 use crate::sink::{ResponseForSink, Sink};
 use crate::{Error, ErrorKind, Result};
 
-/// The sink of a part whose bytes the [`SplitCoordinator`] delivers in order.
+/// The sink of a part that passes its bytes to the [`SplitCoordinator`], which delivers the parts
+/// in order.
 pub(super) struct OrderedPartSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,
@@ -32,7 +33,7 @@ impl Sink for OrderedPartSink {
     }
 }
 
-/// The sink of a part that writes directly to the part's offset in the file.
+/// The sink of a part that writes its bytes directly to their offset in the file.
 pub(super) struct FilePartSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,

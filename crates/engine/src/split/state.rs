@@ -11,33 +11,34 @@ use super::SplitOutcome;
 use crate::Result;
 use crate::transfer::{SplitMinSpeedCheck, Transfer};
 
-/// The number of bytes that parts must receive after a failure before the earlier failures stop
-/// counting.
+/// The number of bytes that parts must receive after a failure so that earlier failures no longer
+/// count.
 const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
-/// The time for which no further part is requested after the first failure. It doubles with each
+/// The time after a part's failure for which no further part is requested. It doubles with each
 /// further consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state of a split download: the assignment of ranges, the transfers, the received bytes and
 /// the failures.
 pub(super) struct SplitState {
-    /// The assignment of ranges to transfers, and the ranges that are still missing.
+    /// The ranges of the body: which of them are assigned to transfers, and which are still
+    /// missing.
     pub(super) window: PartTracker,
     pub(super) splitter: SplitPlanner,
     pub(super) speed: SplitMinSpeedCheck,
     pub(super) first: FirstStream,
-    /// A transfer that is never sent. The transfers for parts are made from it.
+    /// A transfer that is never sent. Each transfer for a part is a copy of it with another range.
     pub(super) template: Box<Transfer>,
     pub(super) parts: HashMap<usize, PartInFlight>,
     /// The offsets and bytes of finished parts that cannot be delivered in order yet.
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
     pub(super) received: ReceivedTotals,
     pub(super) failures: PartFailures,
-    /// True if the response for a part has begun. This proves that the server supports range
+    /// True if the response for any part has begun, which proves that the server supports range
     /// requests.
     pub(super) is_proved: bool,
-    /// True if no further part is requested, because the parts failed. The first transfer continues
-    /// alone.
+    /// True if no further parts are requested, because parts have failed. The first transfer then
+    /// continues alone.
     pub(super) is_stopped: bool,
     /// The largest number of simultaneous connections so far.
     pub(super) max_connections: usize,
@@ -46,18 +47,18 @@ pub(super) struct SplitState {
     pub(super) outcome: Option<SplitOutcome>,
 }
 
-/// The transfer that began the download, before the split.
+/// The transfer that began the download on one connection, before the split.
 pub(super) struct FirstStream {
     /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
     /// The ID of the byte range of the first transfer in [`SplitState::window`].
     pub(super) id: usize,
-    /// The last recorded offset of the first transfer in the body.
+    /// The offset in the body that the first transfer had reached when it was last recorded.
     pub(super) position: u64,
     pub(super) connection: FirstConnectionUse,
 }
 
-/// The state of the connection on which the download began.
+/// The use of the connection on which the download began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
     /// The connection is used for parts like any other connection, once it is idle.
@@ -73,25 +74,26 @@ pub(super) enum FirstConnectionUse {
 }
 
 impl FirstConnectionUse {
-    /// Returns 1 if the connection is counted separately from the parts' connections, and 0
-    /// otherwise.
+    /// Returns the number of connections in addition to those of the parts: 1 if this connection is
+    /// not among them, otherwise 0.
     pub(super) fn extra_connections(self) -> usize {
         usize::from(matches!(self, Self::Separate { .. }))
     }
 }
 
-/// A part whose response has not been received completely.
+/// A part of a split download whose response has not been received completely.
 pub(super) struct PartInFlight {
-    /// The offset in the body of the next byte that the part will receive.
+    /// The offset in the body of the next byte that this transfer will receive.
     pub(super) at: u64,
     pub(super) end: u64,
     pub(super) has_begun: bool,
-    /// The received bytes that cannot be delivered in order yet.
+    /// The received bytes of this part that cannot be delivered in order yet, because earlier bytes
+    /// of the body are missing.
     pub(super) buffer: Vec<u8>,
 }
 
 impl PartInFlight {
-    /// Returns the offset of the first buffered byte.
+    /// Returns the offset in the body of the first byte in `buffer`.
     pub(super) fn buffered_from(&self) -> u64 {
         self.at - self.buffer.len() as u64
     }
@@ -100,8 +102,7 @@ impl PartInFlight {
 /// The number of bytes received by all connections, and the time when the last bytes were received.
 pub(super) struct ReceivedTotals {
     pub(super) total: u64,
-    /// The number of bytes received by parts. Bytes that the first transfer received are not
-    /// counted.
+    /// The number of bytes received by parts, without the bytes that the first transfer received.
     pub(super) by_parts: u64,
     pub(super) last_at: Instant,
 }
@@ -116,14 +117,14 @@ impl ReceivedTotals {
 #[derive(Default)]
 pub(super) struct PartFailures {
     pub(super) count: u32,
-    /// The number of bytes received since the last failure.
+    /// The number of bytes that parts have received since the last failure.
     received_since: u64,
     /// The time before which no further part is requested.
     pub(super) paused_until: Option<Instant>,
 }
 
 impl PartFailures {
-    /// Counts a failure, and determines the pause after it.
+    /// Counts a failure of a part, and sets the time until which no further part is requested.
     pub(super) fn record_failure(&mut self, now: Instant) {
         self.received_since = 0;
         self.paused_until = now.checked_add(FIRST_PAUSE * 2_u32.saturating_pow(self.count.min(10)));
@@ -132,8 +133,8 @@ impl PartFailures {
 }
 
 impl SplitState {
-    /// Records the offset that the first transfer has reached in the body. Returns true if the
-    /// transfer has advanced.
+    /// Records the offset that the first transfer has reached in the body. Returns true if this
+    /// offset is greater than the last recorded one.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {
             return false;
@@ -147,7 +148,7 @@ impl SplitState {
         true
     }
 
-    /// Records that `bytes` bytes of a part were received.
+    /// Records that `bytes` further bytes of the part `id` were received.
     pub(super) fn on_part_bytes(&mut self, id: usize, bytes: u64) {
         self.received.total += bytes;
         self.received.by_parts += bytes;
@@ -161,13 +162,13 @@ impl SplitState {
         }
     }
 
-    /// Returns the number of parts whose response has begun.
+    /// Returns the number of parts whose response has begun and is not complete.
     pub(super) fn delivering_parts(&self) -> usize {
         self.parts.values().filter(|part| part.has_begun).count()
     }
 
-    /// Delivers the buffered bytes that come next in order: bytes of finished parts, and of a part
-    /// that is still being received.
+    /// Delivers the buffered bytes that come next in the body. They belong to finished parts, or to
+    /// a part that is still being received.
     pub(super) fn output_contiguous_bytes(&mut self) -> Result<()> {
         let Some(first) = &mut self.first.transfer else { return Ok(()) };
         loop {

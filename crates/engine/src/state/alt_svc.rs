@@ -26,7 +26,7 @@ use haul_proto::response_head::ProtocolVersion;
 use super::file_backed_store::{SharedStore, file_store};
 use crate::time_conversions;
 
-/// A store of alternative services. Clones share its contents.
+/// A store of alternative services (RFC 7838), by origin. Clones share its contents.
 pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
 
 file_store!(policy::AltSvcStore);
@@ -45,8 +45,9 @@ impl AltSvcCache {
         self.lock().on_field(target, source, field, time_conversions::unix_now());
     }
 
-    /// Returns the alternative service to use for a request to `target`. Its protocol is one of
-    /// `alpn` (ALPN names, RFC 7301). Returns `None` if no such service is known.
+    /// Returns the alternative service to use for a request to `target`. `alpn` lists the
+    /// acceptable protocols by their ALPN names (RFC 7301). Returns `None` if no such service is
+    /// known.
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
@@ -63,7 +64,7 @@ impl AltSvcCache {
         super::http3::endpoints(&self.lock(), target).collect()
     }
 
-    /// Records that this alternative service of `target` cannot be used. It is then not tried
+    /// Records that this alternative service of `target` cannot be used, so that it is not tried
     /// again.
     pub fn mark_failed(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.lock().mark_failed(target, protocol, host, port);
@@ -82,7 +83,8 @@ impl AltSvcCache {
     }
 }
 
-/// Returns the ALPN protocol for the HTTP version of a response that contains an Alt-Svc field.
+/// Returns the ALPN protocol of an HTTP version. It is the protocol of the origin whose response
+/// contains an Alt-Svc field.
 pub(crate) fn source_protocol(version: ProtocolVersion) -> AlpnProtocol {
     match version {
         ProtocolVersion::Http2 => AlpnProtocol::H2,

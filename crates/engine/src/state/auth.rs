@@ -39,25 +39,25 @@ use crate::ignore_poison::IgnorePoison;
 /// The maximum number of protection spaces in an [`AuthCache`]. A further one replaces the oldest.
 pub const MAX_PROTECTION_SPACES: usize = 256;
 
-/// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
-/// cache of answered challenges.
+/// The credentials and authentication settings of requests. `Debug` shows no secret. Clones share
+/// the cache of answered challenges.
 #[derive(Clone)]
 pub struct AuthOptions {
     /// The user and password (`-u`), for the origin of the caller's URL. If they are set, the netrc
     /// file is not used.
     pub user: Option<Credentials>,
-    /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
+    /// A bearer token (`--oauth2-bearer`), which is sent only to the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
-    /// The authentication schemes that may be used. If only one is allowed, it is already used in
-    /// the first request (except for Digest, which needs a challenge). Default: Basic.
+    /// The authentication schemes that may be used. Default: Basic. If only one scheme is allowed,
+    /// the first request already uses it. Digest is an exception, because it needs a challenge.
     pub allowed: AllowedAuthSchemes,
-    /// The settings for signing requests with the user's password as the key (`--aws-sigv4`). If
-    /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
-    /// requests are not signed.
+    /// The settings for AWS signature version 4 (`--aws-sigv4`), with which requests are signed;
+    /// the user's password is the key. No other scheme is then used. Requests without credentials
+    /// are not signed. Default: requests are not signed.
     pub signature: Option<Arc<SigV4Parameters>>,
-    /// The settings for signing requests by RFC 9421 (`--httpsig-key` and related options).
-    /// Requests to origins that must not receive the caller's secrets are not signed. Default:
-    /// none.
+    /// The settings for signing requests with HTTP message signatures (RFC 9421, `--httpsig-key`
+    /// and related options). Requests to origins that must not receive the caller's secrets are not
+    /// signed. Default: none.
     pub message_signature: Option<Arc<MessageSigner>>,
     /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] contains it. It needs
     /// no user name: it authenticates with the Kerberos ticket of the process, to the origin of the
@@ -83,14 +83,16 @@ pub enum NetrcFileUse {
     Required(Arc<[u8]>),
 }
 
-/// A cache of answered challenges and their answers. Clones share its contents.
+/// A cache of answers to authentication challenges, which later requests send without a new
+/// challenge. Clones share its contents.
 #[derive(Clone, Default)]
 pub struct AuthCache {
     spaces: Arc<Mutex<Vec<ProtectionSpace>>>,
     basic_scope: BasicScope,
 }
 
-/// The part of an origin to which a Basic answer applies.
+/// The scope of a Basic answer: the part of an origin to which the answer may be sent without a
+/// challenge.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum BasicScope {
     /// The answer applies to paths at or below the directory of the path that was challenged (RFC
@@ -101,17 +103,18 @@ enum BasicScope {
     Origin,
 }
 
-/// A protection space (RFC 9110 section 11.5): the part of a server for which one user's answer to
-/// a challenge is valid.
+/// A protection space (RFC 9110 section 11.5), with a user's answer to a challenge. The answer is
+/// valid for this part of a server.
 struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
-    /// The target of the request that the server answered with the challenge.
+    /// The target of the request to which the server responded with the challenge.
     asked: Target,
     answer: CachedAuthAnswer,
 }
 
-/// The cached answer to a challenge, with which later requests are authenticated.
+/// The kind of a cached answer to a challenge, from which the credentials of later requests are
+/// made.
 enum CachedAuthAnswer {
     Basic,
     Digest(DigestSession),
@@ -143,7 +146,7 @@ impl AuthOptions {
         Self { user: Some(user), ..Self::default() }
     }
 
-    /// Makes settings with this bearer token (RFC 6750).
+    /// Makes settings with this bearer token (RFC 6750) as the only credentials.
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
         let allowed = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::NONE };
@@ -157,8 +160,9 @@ impl AuthOptions {
         Self { user: None, bearer: None, message_signature: None, allowed, ..self.clone() }
     }
 
-    /// Returns the credentials for the authentication of a request to `target`. They come from
-    /// `user` (the user in the URL), the options and the netrc file.
+    /// Returns the credentials for the authentication of a request to `target`. They come from the
+    /// options, the netrc file and `user`, the user in the URL. `secrets` says whether the target
+    /// may receive the caller's secrets.
     pub(crate) fn credentials_for(
         &self,
         user: Option<&Credentials>,
@@ -175,9 +179,9 @@ impl AuthOptions {
         credentials_for_target(&given, target, secrets, downgraded)
     }
 
-    /// Returns the settings for Negotiate if a request may send a Negotiate token: if no other
-    /// scheme is allowed, or once the server has chosen Negotiate. The connection of such a request
-    /// carries only requests of the same user.
+    /// Returns the settings for Negotiate if a request may send a Negotiate token, and `None`
+    /// otherwise. A token may be sent if no other scheme is allowed, or once the server has chosen
+    /// Negotiate. The connection of such a request carries only requests of the same user.
     pub(crate) fn negotiate_on_connection(&self) -> Option<&NegotiateOptions> {
         let is_used = self.allowed.negotiate && self.negotiate.is_chosen;
         (is_used || self.allowed == AllowedAuthSchemes::NEGOTIATE).then_some(&self.negotiate)
@@ -227,15 +231,15 @@ impl AuthOptions {
 }
 
 impl AuthCache {
-    /// Makes a cache in which a Basic answer applies to the whole origin, as libcurl does with the
-    /// credentials of a handle.
+    /// Makes a cache in which a Basic answer applies to the whole origin. This is how libcurl
+    /// treats the credentials of a handle.
     #[must_use]
     pub fn with_basic_for_origins() -> Self {
         Self { basic_scope: BasicScope::Origin, ..Self::default() }
     }
 
-    /// Returns the Authorization value for a request whose protection space is in the cache.
-    /// Returns `None` if it is not.
+    /// Returns the Authorization value for a request, from the cached answer for its protection
+    /// space. Returns `None` if the cache has no such answer.
     fn answer(
         &self,
         credentials: &Credentials,
@@ -268,7 +272,7 @@ impl AuthCache {
         }
     }
 
-    /// Stores `choice`, the answer to the challenge that a request to `target` has received.
+    /// Stores `choice`, the answer to a challenge in the response to a request for `target`.
     /// Further requests to the same protection space then need no challenge.
     pub(crate) fn store_choice(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
         let origin = target.origin();
@@ -299,9 +303,9 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns true if a request with credentials that has received the challenge `new` should be
-    /// repeated with a new answer. That is the case if only the nonce was stale, and the
-    /// credentials were not rejected.
+    /// Returns true if a request whose credentials were answered by the challenge `new` should be
+    /// repeated. This is the case if only the nonce was stale, and the credentials were not
+    /// rejected.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
@@ -342,8 +346,8 @@ impl ProtectionSpace {
         }
     }
 
-    /// Returns true if a request to `target` is known to belong to this protection space, so that
-    /// the stored answer can be sent without a challenge.
+    /// Returns true if a request to `target` belongs to this protection space, so that the stored
+    /// answer can be sent without a challenge. `origin` is the origin of `target`.
     fn includes_target(&self, origin: &Origin, credentials: &Credentials, target: &Target, basic: BasicScope) -> bool {
         self.belongs_to(origin, credentials)
             && match &self.answer {

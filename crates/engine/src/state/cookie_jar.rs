@@ -38,8 +38,8 @@ pub struct SharedCookieJar(Arc<JarInner>);
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,
-    /// The lock that is held while the jar is saved to a file. Without the lock, two saves at the
-    /// same time could both write the same changes.
+    /// The lock that is held while the jar is saved to a file, so that two simultaneous saves do
+    /// not write the same changes twice.
     saving: Mutex<()>,
 }
 
@@ -50,8 +50,7 @@ impl SharedCookieJar {
         Self::default()
     }
 
-    /// Makes an empty jar. The cookie files that it writes begin with a header comment in this
-    /// style.
+    /// Makes an empty jar. `style` selects the header comment with which the jar's files begin.
     #[must_use]
     pub fn with_style(style: CookieFileConventions) -> Self {
         Self(Arc::new(JarInner {
@@ -63,8 +62,9 @@ impl SharedCookieJar {
     /// Adds the cookies of a Netscape cookie file (or of a file with `Set-Cookie:` lines). Returns
     /// the number of lines that are not valid cookies. A missing file counts as empty.
     ///
-    /// Use this for the file to which [`SharedCookieJar::save`] will write: the cookies in it count
-    /// as already saved. For any other file, use [`SharedCookieJar::import`].
+    /// The cookies count as already saved, so [`SharedCookieJar::save`] does not write them again.
+    /// Use this method only for the file to which the jar is saved, and [`SharedCookieJar::import`]
+    /// for any other file.
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
@@ -83,8 +83,8 @@ impl SharedCookieJar {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
 
-    /// Adds the cookies of a file, like [`SharedCookieJar::import`]. If `host` is given, cookies
-    /// from `Set-Cookie:` lines without a domain apply only to this host.
+    /// Adds the cookies of a file like [`SharedCookieJar::import`]. With `host`, cookies from
+    /// `Set-Cookie:` lines without a domain apply only to this host.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::load`].
@@ -92,13 +92,15 @@ impl SharedCookieJar {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
 
-    /// Adds the cookies in a text with the format of a cookie file, like
-    /// [`SharedCookieJar::import`]. Returns the number of lines that are not valid cookies.
+    /// Adds the cookies in `text`, which has the format of a cookie file. The cookies do not count
+    /// as saved, as with [`SharedCookieJar::import`]. Returns the number of lines that are not
+    /// valid cookies.
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
 
-    /// Adds the cookies in a text with the format of a cookie file, like
+    /// Adds the cookies in `text`, which has the format of a cookie file. With `host`, cookies from
+    /// `Set-Cookie:` lines without a domain apply only to this host, as with
     /// [`SharedCookieJar::import_of`]. Returns the number of lines that are not valid cookies.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
         let read = netscape::read_for_host(text, time_conversions::unix_now(), host);
@@ -122,13 +124,13 @@ impl SharedCookieJar {
         self.save_by(path, None)
     }
 
-    /// Saves like [`SharedCookieJar::save`]. Waits at most until the deadline for a lock that
+    /// Saves like [`SharedCookieJar::save`], but waits at most until the deadline for a lock that
     /// another process holds on the file.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::save`], and
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the deadline. Its text names the
-    /// process that holds the lock, if the system reveals it.
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the deadline. The timeout error names
+    /// the process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));

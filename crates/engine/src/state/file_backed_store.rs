@@ -12,15 +12,14 @@ use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, time_conversions};
 
-/// A store that can be loaded from a text file and saved to it, such as the HSTS store.
+/// A store, such as the HSTS store, that can be loaded from a text file and saved to it.
 pub trait PersistentStore: Default {
-    /// Makes an empty store. The files that the store writes begin with a header comment in this
-    /// style.
+    /// Makes an empty store. `style` selects the header comment with which the store's files begin.
     fn with_style(style: CookieFileConventions) -> Self;
     /// Adds the entries in the text of the store's file. `now` is the Unix time in seconds.
     fn load(&mut self, text: &str, now: u64);
-    /// Applies the changes of this store since the last save to `file`, a store that was just
-    /// loaded from the file.
+    /// Applies the changes of this store since its last save to `file`, a store that contains the
+    /// current entries of the file.
     fn apply_changes_to(&self, file: &mut Self);
     /// Returns the entries of the store as the text of its file. `now` is the Unix time in seconds.
     fn write(&self, now: u64) -> String;
@@ -51,8 +50,7 @@ impl<T: PersistentStore> SharedStore<T> {
         Self::default()
     }
 
-    /// Makes an empty store. The files that the store writes begin with a header comment in this
-    /// style.
+    /// Makes an empty store. `style` selects the header comment with which the store's files begin.
     #[must_use]
     pub fn with_style(style: CookieFileConventions) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
@@ -78,12 +76,13 @@ impl<T: PersistentStore> SharedStore<T> {
         self.save_by(path, None)
     }
 
-    /// Saves like [`save`](Self::save). Waits at most until the deadline for a lock that another
-    /// process holds on the file.
+    /// Saves like [`save`](Self::save), but waits at most until the deadline for a lock that
+    /// another process holds on the file.
     ///
     /// # Errors
     /// The errors of [`save`](Self::save), and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at
-    /// the deadline. Its text names the process that holds the lock, if the system reveals it.
+    /// the deadline. The timeout error names the process that holds the lock, if the system reveals
+    /// it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
         // The store is locked until the file is written: if that fails, no change may be lost.
@@ -100,7 +99,8 @@ impl<T: PersistentStore> SharedStore<T> {
     }
 }
 
-/// Implements [`PersistentStore`] for a store type that has inherent methods with the same names.
+/// Implements [`PersistentStore`] for a store type, whose own methods have the names of the trait's
+/// methods.
 macro_rules! file_store {
     ($store:ty) => {
         impl super::file_backed_store::PersistentStore for $store {

@@ -24,7 +24,8 @@ pub type HstsCache = SharedStore<policy::HstsStore>;
 file_store!(policy::HstsStore);
 
 impl HstsCache {
-    /// Stores the Strict-Transport-Security field of a response from `target`.
+    /// Stores or removes the host of `target` as its response's Strict-Transport-Security field
+    /// demands.
     pub fn store_field(&self, target: &Target, field: &[u8]) {
         self.lock().on_field(target, field, time_conversions::unix_now());
     }

@@ -30,11 +30,12 @@ use super::alt_svc::AltSvcCache;
 use crate::ignore_poison::IgnorePoison;
 use crate::time_conversions;
 
-/// The maximum number of origins whose HTTPS records are kept. When it is exceeded, all records are
-/// dropped.
+/// The maximum number of origins whose HTTPS records are kept. If there are more, all records are
+/// dropped; they can be looked up again.
 const MAX_ORIGINS: usize = 4096;
 
-/// A cache of HTTP/3 endpoints. Clones share its contents.
+/// A cache of the known HTTP/3 endpoints and of failures to connect to them. Clones share its
+/// contents.
 #[derive(Clone, Default)]
 pub struct Http3Cache {
     shared: Arc<SharedHttp3State>,
@@ -48,7 +49,7 @@ struct SharedHttp3State {
     state: Mutex<Http3State>,
 }
 
-/// The known HTTP/3 endpoints, and the history of failures, under the cache's lock.
+/// The known HTTP/3 endpoints, and the history of failures. The cache's lock protects them.
 #[derive(Default)]
 struct Http3State {
     memory: Http3FailureHistory,
@@ -66,20 +67,21 @@ impl Http3Cache {
         Self::default()
     }
 
-    /// Returns true if no endpoint was ever offered and no failure is stored.
+    /// Returns true if the cache knows nothing: no endpoint was ever offered, and no failure is
+    /// stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_offers() && self.lock().memory.is_empty()
     }
 
-    /// Returns true if an endpoint was offered.
+    /// Returns true if an Alt-Svc field or HTTPS record has ever offered an HTTP/3 endpoint.
     pub(crate) fn has_offers(&self) -> bool {
         self.shared.has_offers.load(Ordering::Relaxed)
     }
 
-    /// Decides how to connect to `target`, whose own endpoint is `own`. `is_fixed` is true if only
-    /// that endpoint may be used. If `alt_svc` is given, its alternatives are used instead of those
-    /// in this cache.
+    /// Decides whether a connection to `target` may use HTTP/3, and at which endpoint. `own` is the
+    /// target's own endpoint; `is_fixed` is true if no other endpoint may be used. `alt_svc`
+    /// replaces the alternative services in this cache, if it is given.
     pub(crate) fn choose(
         &self,
         policy: Http3Policy,
@@ -104,6 +106,7 @@ impl Http3Cache {
     }
 
     /// Stores the HTTP/3 alternatives in `field`, an Alt-Svc field of a response from `target`.
+    /// `source` is the protocol of that response.
     pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
         let mut state = self.lock();
         state.alternatives.on_field(target, source, field, time_conversions::unix_now());
@@ -133,19 +136,21 @@ impl Http3Cache {
         self.shared.has_offers.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if a QUIC connection to this endpoint is tried before a TCP connection.
+    /// Returns true if a connection first tries QUIC to this endpoint alone, and TCP only later.
     #[cfg(feature = "http3")]
     pub(crate) fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         self.lock().memory.has_head_start(origin, endpoint)
     }
 
-    /// Records that a QUIC connection to the endpoint was opened.
+    /// Records that a QUIC connection to the endpoint was opened, so that later connections may
+    /// prefer HTTP/3.
     #[cfg(feature = "http3")]
     pub(crate) fn on_connected(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
         self.lock().memory.on_connected(origin, endpoint);
     }
 
-    /// Records that a QUIC connection to the endpoint failed.
+    /// Records that a QUIC connection to the endpoint failed, so that later connections avoid
+    /// HTTP/3 there for some time.
     pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
         self.lock().memory.on_failed(origin, endpoint, failure, time_conversions::to_monotonic_time(Instant::now()));
     }

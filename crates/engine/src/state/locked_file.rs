@@ -45,9 +45,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Replaces the content of the file at `path` by the result of `change`, which gets the old
-/// content. The new file is readable only for its owner. If `path` is not a regular file, calls
-/// `change` with empty content, and writes the result to it.
+/// Replaces the content of the file at `path`. `change` receives the old content, and returns the
+/// new content. The new file is readable only for its owner. If `path` is not a regular file,
+/// `change` receives empty content, and its result is written to the file.
 ///
 /// If another process has locked the file, waits for the lock until the deadline.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
@@ -85,8 +85,8 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// Returns the path of the opened file, with symbolic links resolved. A new file can be renamed to
-/// that path. Returns `None` if `path` now refers to another file.
+/// Returns the path to which a new file is renamed to replace the opened file `file`: `path` with
+/// symbolic links resolved. Returns `None` if `path` now refers to another file.
 fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
@@ -113,8 +113,8 @@ fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-/// Opens or creates the file at this path, and waits until it is locked. Closing the file releases
-/// the lock.
+/// Opens or creates the file at this path, and waits until this process has locked it. Closing the
+/// file releases the lock.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     let failed = |error| file_error(ErrorKind::Write, "write", path, error);
     loop {
@@ -174,7 +174,7 @@ fn lock_holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Returns `None`: this system does not reveal the holder of a lock.
+/// Returns `None`, because this system does not reveal which process holds a lock.
 #[cfg(not(target_os = "linux"))]
 fn lock_holder(_file: &File) -> Option<u32> {
     None

@@ -25,12 +25,11 @@ use crate::{Error, ErrorKind, Result};
 /// treated as the final response. Without a limit, a server could reject each nonce as stale.
 const MAX_ANSWERS: u8 = 3;
 
-/// The state of a transfer's authentication.
+/// The state of a transfer's authentication to the servers of its targets.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The caller's target, whose URL contains a user name or password. `None` if the URL contains
-    /// no user name and no password. User names in redirects are ignored, because the caller did
-    /// not provide them.
+    /// The caller's target, if its URL contains a user name or password; otherwise `None`. User
+    /// names in the URLs of redirects are ignored, because the caller did not provide them.
     first: Option<Box<Target>>,
     /// The credentials for the current target. `None` before they are looked up for the first
     /// request to that target.
@@ -38,15 +37,16 @@ pub(super) struct AuthState {
     pub(super) sent: SentAuthScheme,
     /// The number of challenges to which the transfer has sent credentials for the current target.
     answers: u8,
-    /// True if the current request omits its content, because its only purpose is to get a
-    /// challenge.
+    /// True if the current request is sent without its content, because its only purpose is to
+    /// receive a challenge.
     pub(super) is_probe: bool,
-    /// True if a request that was sent only to get a challenge got no challenge. The content is
-    /// then sent without waiting for a challenge.
+    /// True if a request without its content was sent to receive a challenge, and the server sent
+    /// none. The next request then has the content.
     is_unchallenged: bool,
-    /// True if a server of this transfer has requested Basic authentication.
+    /// True if any server of this transfer has requested Basic authentication.
     has_chosen_basic: bool,
-    /// The state of Negotiate authentication. `None` until a peer requests Negotiate.
+    /// The state of Negotiate authentication with the server and the proxy; `None` until one of
+    /// them requests Negotiate.
     pub(super) negotiations: Option<Box<TransferNegotiateState>>,
 }
 
@@ -73,7 +73,7 @@ impl AuthState {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }
 
-    /// Returns the user name for messages; empty if there is no user name.
+    /// Returns the user name of the current credentials, for messages; empty if there is none.
     pub(super) fn identity_user(&self) -> String {
         let credentials = self.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
         credentials.map(|credentials| String::from_utf8_lossy(credentials.user()).into_owned()).unwrap_or_default()
@@ -82,7 +82,7 @@ impl AuthState {
 
 impl Transfer {
     /// Returns the value of the next request's Authorization field. Returns `None` if the caller
-    /// sets that field (`has_own`), or if no credentials can be sent yet.
+    /// sets that field (`has_own` is true), or if no credentials can be sent yet.
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
         (self.auth.sent, self.auth.is_probe) = (SentAuthScheme::Nothing, false);
         if has_own {
@@ -142,8 +142,9 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Returns true if the server that redirected to this server requested Basic, and the options
-    /// allow sending Basic without a further challenge.
+    /// Returns true if Basic credentials are sent to the target of a redirect without a challenge.
+    /// This requires that an earlier server of the transfer has requested Basic, that the options
+    /// allow it, and that the target may receive the caller's secrets.
     fn repeats_basic_after_redirect(&self) -> bool {
         self.options.curl_compat.redirect_logins
             && self.auth.has_chosen_basic
@@ -158,15 +159,15 @@ impl Transfer {
         callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
-    /// Returns the target in the spelling that the request signature uses. Returns `None` if that
-    /// is the caller's spelling, or if the request is not signed.
+    /// Returns the target with its path and query spelled as the request signature requires.
+    /// Returns `None` if that spelling is the caller's, or if the request is not signed.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing_parameters(callers)?.0.signed_target(&self.current.target)
     }
 
     /// Returns the signature of the next request; `None` if the request is not signed. `given` are
-    /// the caller's fields in the request. The signature also covers those of the caller's fields
-    /// that proxies do not change.
+    /// the caller's fields in the request. The signature covers those of them that proxies do not
+    /// change.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,
@@ -192,9 +193,10 @@ impl Transfer {
     }
 
     /// Returns the fields that contain the message signature (RFC 9421) of the next request.
-    /// Returns no fields if the options request no message signature, if the caller's secrets must
-    /// not be sent to the target, or if the caller sets these fields. `given` are the caller's
-    /// fields in the request.
+    /// `given` are the caller's fields in the request. Returns no fields in three cases:
+    /// * The options request no message signature.
+    /// * The caller's secrets must not be sent to the target.
+    /// * The caller sets these fields.
     pub(super) fn message_signature(
         &self,
         callers: &CallerFields<'_>,
@@ -230,8 +232,9 @@ impl Transfer {
         Ok(base.signature_fields(&signed).into())
     }
 
-    /// Makes the next request omit its content, if the server must send a challenge before the
-    /// content can be sent.
+    /// Makes the next request omit its content, so that the content is sent only after the server's
+    /// challenge. Applies to content that can be sent only once and, in curl's mode, to all
+    /// content.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.has_one_shot_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
@@ -267,8 +270,8 @@ impl Transfer {
         )
     }
 
-    /// Handles a response with status 401: answers its challenge if possible. Returns `None` if the
-    /// response is final.
+    /// Handles a response with status 401. Returns the decision to send another request if its
+    /// challenge can be answered, and `None` if the response is final.
     pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
@@ -335,7 +338,7 @@ impl Transfer {
 
 impl Transfer {
     /// Selects the challenge of a 401 response to answer. If Negotiate has failed, selects one of
-    /// the other schemes. Returns `None` if no other scheme is left.
+    /// the other schemes. Returns `None` if no usable scheme is left.
     fn choose_scheme(
         &mut self,
         head: &ResponseHead,

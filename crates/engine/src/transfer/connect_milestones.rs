@@ -49,8 +49,8 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Records that the transfer enters the phase `phase`. Returns the time since the current
-    /// attempt of the transfer began.
+    /// Records that the transfer enters `phase`. Returns the time since the current attempt of the
+    /// transfer began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter_phase(phase, now);
@@ -59,7 +59,7 @@ impl Transfer {
 }
 
 /// Reports the milestones of a new connection to the transfer that waits for it. `None` means that
-/// no transfer waits for the connection any more; the reports are then ignored.
+/// no transfer waits any more; the milestones are then ignored.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn on_resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.on_resolved());

@@ -6,9 +6,9 @@ use super::Transfer;
 use crate::body::{is_decodable, meaningful_codings};
 
 impl Transfer {
-    /// Returns true if the request asks for compressed content. Returns false if only a part of the
-    /// content is requested, since a part of compressed content cannot be decoded or appended to
-    /// uncompressed bytes.
+    /// Returns true if the request asks for compressed content. Returns false if it asks for only a
+    /// part of the content, because a part of compressed content cannot be decoded, or be appended
+    /// to uncompressed bytes.
     pub(super) fn requests_content_coding(&self) -> bool {
         let options = &self.options;
         options.decode
@@ -22,9 +22,9 @@ impl Transfer {
         self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
     }
 
-    /// Returns the codings of the content of the response with this head. Names without a meaning,
-    /// such as `aws-chunked`, are an error of the body if the user asked for compression, and are
-    /// left out otherwise.
+    /// Returns the content codings of the response with this head, as a list for the decoder.
+    /// Leaves out names that are no codings, such as `aws-chunked`. If `curl_compat.decodes_all` is
+    /// set, these names remain in the list, and the body fails.
     pub(super) fn content_codings(&self, head: &ResponseHead) -> Vec<u8> {
         let written = head.get_all("content-encoding").collect::<Vec<_>>().join(&b", "[..]);
         if self.options.curl_compat.decodes_all { written } else { meaningful_codings(&written) }

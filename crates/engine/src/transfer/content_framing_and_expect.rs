@@ -10,23 +10,23 @@ use crate::body::upload::rate_limited::RateLimitedUpload;
 use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
-/// The size of content, in bytes, above which a request waits for a 100 (Continue), as in curl (RFC
-/// 9110 section 10.1.1).
+/// The size of content, in bytes, above which a request asks for a 100 (Continue) and waits for it,
+/// as in curl (RFC 9110 section 10.1.1).
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
 /// The maximum size of content, in bytes, that a server is assumed to read completely even if it
 /// refuses the request.
 const MAX_CONTENT_READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
-/// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
+/// The use of `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpectContinueState {
     /// The current request has no `Expect` field.
     None,
     /// The current request has an `Expect` field, so its content waits for a 100 (Continue).
     Sent,
-    /// The target has rejected a request with `Expect` by a 417. Further requests to that target
-    /// have no `Expect` field.
+    /// The target has responded with 417 to a request with `Expect`. Further requests to that
+    /// target have no `Expect` field.
     Rejected,
 }
 
@@ -42,7 +42,7 @@ impl Transfer {
         self.content().is_some()
     }
 
-    /// Makes the upload that provides the content to the connection. Returns `None` if the next
+    /// Makes the source from which the connection reads the content. Returns `None` if the next
     /// request has no content.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
@@ -71,8 +71,8 @@ impl Transfer {
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
-    /// Returns the framing of the next request's content. The framing depends on the caller's
-    /// fields and the content's length.
+    /// Returns how the length of the next request's content is transmitted: by Content-Length or by
+    /// chunks. This depends on the caller's fields and on whether the length is known.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
             let says_so =
@@ -92,10 +92,11 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Decides whether the next request has an `Expect` field. The request has it if the caller
-    /// sets that field, or if the content is large and `worth` is true, which means that large
-    /// content should wait for the server's `100 Continue`. The request has no `Expect` field if
-    /// the target has rejected such a request before.
+    /// Decides whether the next request has an `Expect` field:
+    /// * If the target has rejected a request with `Expect`, the request has no such field.
+    /// * If the caller sets the field, the request has it.
+    /// * Otherwise, the request has it only if the content is large and `worth` is true. `worth`
+    ///   means that large content should wait for the server's `100 Continue`.
     pub(super) fn expectation(
         &self,
         framing: BodyLength,
@@ -109,7 +110,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the next request should wait for a 100 (Continue).
+    /// Returns true if the next request should wait for a 100 (Continue) before it sends the
+    /// content with this `framing`. `worth` is the parameter of [`Transfer::expectation`].
     fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
@@ -135,7 +137,8 @@ impl Transfer {
     }
 
     /// Handles a response with status 417 (RFC 9110 section 15.5.18). If the request had an
-    /// `Expect` field, the request is repeated without that field. Otherwise, returns `None`.
+    /// `Expect` field, decides to repeat the request without that field. Otherwise, returns `None`,
+    /// and the response is handled by its status.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if head.status() != 417 || self.expectation != ExpectContinueState::Sent {
             return None;
@@ -147,7 +150,7 @@ impl Transfer {
     /// Returns true if the server may not have read all of the content, because it refused a
     /// request with large content. The connection must then not be reused: Squid, for example,
     /// reads no further bytes from it. Returns false if the caller authenticates the connection
-    /// itself, since the next request then needs the same connection.
+    /// itself (NTLM or Negotiate), since the next request then needs the same connection.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.
@@ -161,9 +164,9 @@ impl Transfer {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Returns the error that prevents sending the content in another request; `None` if it can be
-    /// sent. Reasons: the content can be read only once, or the server does not support chunks (RFC
-    /// 9112 section 6.1).
+    /// Returns the error that prevents sending the content again in another request; `None` if it
+    /// can be sent. There are two reasons for an error: the content can be read only once, or the
+    /// server does not support chunks (RFC 9112 section 6.1).
     pub(super) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";

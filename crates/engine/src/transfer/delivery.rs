@@ -26,8 +26,8 @@ const MAX_DRAINED: u64 = 64 << 10;
 const MAX_RECORDED: u64 = 16 << 20;
 
 impl Transfer {
-    /// Returns the number of body bytes that may be received now. If the sink accepts no bytes,
-    /// `waker` is woken with `token` when it accepts bytes again.
+    /// Returns the number of body bytes that may be received now. If the sink accepts no bytes, it
+    /// later wakes `waker` with `token`, and the driver then calls this function again.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {
         match self.response.disposition {
             BodyDisposition::Deliver => {}
@@ -46,9 +46,9 @@ impl Transfer {
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
 
-    /// Returns true if the sink could accept the first bytes of the response. Call this before the
-    /// response begins, when its head is not known. If the value is false, `waker` is woken with
-    /// `token` when the sink accepts bytes.
+    /// Returns true if the sink could accept the first bytes of the response. The driver calls this
+    /// before the response begins. If the result is false, the sink later wakes `waker` with
+    /// `token`, when it accepts bytes.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
             BodyDisposition::Unknown | BodyDisposition::Deliver => self.body.credit(waker, token) > 0,
@@ -56,8 +56,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer has reached the offset at which another part of a split
-    /// download begins. The rest of the response is then not needed.
+    /// Returns true if the transfer is the first one of a split download, and has reached the
+    /// offset at which another part begins. The rest of the response is then not needed.
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
@@ -87,10 +87,11 @@ impl Transfer {
             }
     }
 
-    /// Delivers received bytes of the response's body to the sink.
+    /// Delivers received bytes of the body to the sink. Decodes them and extracts values if the
+    /// options request it.
     ///
     /// # Errors
-    /// The error of the decoder, the extractor or the sink. The transfer must end.
+    /// The decoder, the extractor or the sink fails. The transfer must end.
     pub fn on_body(&mut self, lease: BufferLease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
         self.report_content(lease.bytes())?;
@@ -116,8 +117,8 @@ impl Transfer {
         self.deliver_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
     }
 
-    /// Delivers bytes by calling `push`. The time that the call takes is not counted in the minimum
-    /// speed, nor as silence of the server.
+    /// Delivers bytes by calling `push`. The time of this call does not count in the measurement of
+    /// the server's speed and silence.
     fn deliver_with(&mut self, now: Instant, push: impl FnOnce(&mut BodyDelivery) -> Result<()>) -> Result<()> {
         if !self.speed.is_measured() {
             return push(&mut self.body);
@@ -128,8 +129,8 @@ impl Transfer {
         pushed
     }
 
-    /// Delivers the bytes of the body up to the size limit. Returns an error if there are bytes
-    /// beyond the limit.
+    /// Delivers `bytes` of the body, but only the first ones up to the size limit `limit`. Returns
+    /// an error if there are more bytes.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
         let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
         let end = self.resume.range.at + allowed;
@@ -140,8 +141,8 @@ impl Transfer {
     }
 
     /// Returns the part of the next `bytes` received bytes that must be delivered, as a range of
-    /// indices. The range excludes bytes that an earlier response delivered, and bytes after the
-    /// end of the transfer's range.
+    /// indices. Excludes bytes that an earlier response delivered, and bytes after the end of the
+    /// transfer's range.
     fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
@@ -159,7 +160,8 @@ impl Transfer {
         Ok(start..start + (end - at))
     }
 
-    /// Sets the offset in the content of the next byte to deliver.
+    /// Sets the offset in the content of the next byte to deliver, also for the coordinator of a
+    /// split download.
     fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
         if let Some(end) = self.split.end_offset() {
@@ -167,7 +169,8 @@ impl Transfer {
         }
     }
 
-    /// Delivers received body bytes that lie in several buffers.
+    /// Delivers received body bytes that are in several buffers, such as the records of a TLS
+    /// stream.
     ///
     /// # Errors
     /// The errors of [`Transfer::on_body`].
@@ -186,8 +189,8 @@ impl Transfer {
         self.deliver_with(now, |body| body.push_pieces(pieces))
     }
 
-    /// Reports content to the trace, if the trace observes content. Also adds the content to the
-    /// record of the exchange.
+    /// Reports received content to the trace, if the trace observes content. Adds it to the record
+    /// of the exchange, if there is a recorder.
     fn report_content(&mut self, content: &[u8]) -> Result<()> {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Received(content));
@@ -210,8 +213,9 @@ impl Transfer {
         }
     }
 
-    /// Receives at most `most` body bytes from the socket into memory of the sink; see
-    /// [`Sink::receive`](crate::sink::Sink::receive). The caller must report the number of received
+    /// Receives at most `most` body bytes from the socket into the sink's own memory
+    /// ([`Sink::receive`](crate::sink::Sink::receive)). Returns `None` if the sink does not support
+    /// this, or if the bytes must be processed first. The caller must report the number of received
     /// bytes to [`Transfer::on_moved`].
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {

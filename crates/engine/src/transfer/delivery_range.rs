@@ -38,30 +38,30 @@ pub(super) struct DeliveryRange {
     /// The content coding of the bytes delivered so far, empty for no coding. `None` before the
     /// first response.
     coding: Option<Vec<u8>>,
-    /// True if the range is the first bytes of content of unknown length
-    /// ([`WantedContentRange::Opening`]). The content may then be shorter than the range.
+    /// True if the range is the beginning of content whose length is unknown
+    /// ([`WantedContentRange::Opening`]). The content may be shorter than the range.
     is_opening: bool,
-    /// True if the request begins one byte early, at the last byte that exists already, so that the
-    /// response states the total length.
+    /// True if the request asks for one byte more than is missing: the last byte that the sink
+    /// already has. The response then states the total length even if nothing is missing.
     requests_last_byte: bool,
 }
 
-/// The relation of a response to the requested range.
+/// The relation between a response and the range that was requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
-    /// The response is not related to a requested range, so the transfer handles it according to
-    /// its status.
+    /// The response has nothing to do with a requested range. The transfer handles it by its
+    /// status.
     Ordinary,
     /// The response contains exactly the requested bytes. The delivery continues with them.
     Continues,
-    /// The response contains the same representation from its beginning. The field is the number of
-    /// bytes to skip, since they were delivered before.
+    /// The response contains the same representation from its beginning. The number is that of the
+    /// bytes to skip, because they were delivered before.
     Repeats(u64),
-    /// All bytes of the requested range are already present.
+    /// The sink already has all bytes of the requested range.
     Complete,
     /// The representation has changed on the server since the earlier bytes were received.
     Changed,
-    /// The server supports ranges incorrectly or not at all. The text is the reason.
+    /// The server supports ranges incorrectly or not at all, for this reason.
     Refused(&'static str),
 }
 
@@ -71,8 +71,8 @@ impl DeliveryRange {
         Self { at: first, ..Self::default() }
     }
 
-    /// Makes the range that the request's options select: the whole representation, or a part of
-    /// it.
+    /// Makes the range that the options of the request select: the whole representation, or a part
+    /// of it.
     pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::starting_at(options.resume_from.unwrap_or(0)),
@@ -101,8 +101,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Sets the range to the first bytes that are missing in content of which the sink already has
-    /// a part.
+    /// Changes the range to the missing bytes of content of which the sink already has a part
+    /// (`partial`).
     pub(super) fn resume_partial(&mut self, partial: ExistingPartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::for_part(partial.gap, total, validator),
@@ -117,14 +117,14 @@ impl DeliveryRange {
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Returns true if the missing bytes must be requested without content coding, because the
-    /// delivered bytes have no coding.
+    /// Returns true if the missing bytes must be requested without content coding, because bytes
+    /// without a coding were already delivered.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Returns true if, after the response breaks off, a further request can fetch the rest of the
-    /// range.
+    /// Returns true if a further request can fetch the rest of the range after the response breaks
+    /// off.
     pub(super) fn is_resumable(&self) -> bool {
         self.validator.is_some()
     }
@@ -134,7 +134,8 @@ impl DeliveryRange {
         self.coding.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// Returns true if the request needs a Range field.
+    /// Returns true if the request needs a Range field, because only a part of the content is
+    /// wanted.
     pub(super) fn is_ranged(&self) -> bool {
         self.at > 0 || self.end.is_some()
     }
@@ -147,14 +148,15 @@ impl DeliveryRange {
         })
     }
 
-    /// Returns the offset of the first byte that the request asks for.
+    /// Returns the offset of the first byte that the Range field of the request asks for.
     fn first_requested(&self) -> u64 {
         self.at - u64::from(self.requests_last_byte)
     }
 
-    /// Returns true if the request should be repeated from the last existing byte on. This happens
-    /// at most once. Apache and lighttpd send a 416 without the total length, despite RFC 9110
-    /// section 15.5.17. The response to the repeated request contains the length.
+    /// Returns true if the request should be repeated with one byte more, the last byte that the
+    /// sink already has. The response to the repeated request then contains the total length. This
+    /// is necessary once for servers, such as Apache and lighttpd, that send a 416 without that
+    /// length, despite RFC 9110 section 15.5.17.
     pub(super) fn should_request_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
@@ -195,7 +197,8 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the range is a [`WantedContentRange::Opening`] of which no byte has arrived.
+    /// Returns true if the range is a [`WantedContentRange::Opening`] and none of its bytes has
+    /// arrived.
     pub(super) fn is_unstarted_opening(&self) -> bool {
         self.is_opening
     }
@@ -209,7 +212,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Determines the relation of a response to the requested range.
+    /// Compares a response with the requested range, and decides how the transfer can use the
+    /// response.
     pub(super) fn verdict(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.verdict_on_206(head, framing),
@@ -219,7 +223,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Determines the relation of a response with status 206 to the requested range.
+    /// Compares a response with status 206 with the requested range, and decides how the transfer
+    /// can use the response.
     fn verdict_on_206(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
@@ -253,7 +258,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Determines the relation of a response with status 200 to the requested range.
+    /// Compares a response with status 200 with the requested range, and decides how the transfer
+    /// can use the response.
     fn verdict_on_200(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
@@ -272,7 +278,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Determines the relation of a response with status 416 to the requested range.
+    /// Compares a response with status 416 with the requested range, and decides how the transfer
+    /// can use the response.
     fn verdict_on_416(&self, head: &ResponseHead) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
@@ -286,7 +293,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Compares the known validator of the representation with the validators of a response.
+    /// Compares the known validator of the representation with the validators of a response. The
+    /// result tells whether the representation is the same.
     fn compare_validator(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
@@ -294,9 +302,8 @@ impl DeliveryRange {
     }
 }
 
-/// Returns the strong validator of a response, or `None`. The function is called for every response
-/// whose body is delivered. Most responses have a strong entity-tag, which is sufficient, so the
-/// other fields are looked up only without it.
+/// Returns the strong validator of a response, or `None`. Looks for a strong entity-tag first,
+/// because most responses have one, and this function is called for every response with a body.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let etag = head.get("etag");
     Validator::strong(etag, None, None)

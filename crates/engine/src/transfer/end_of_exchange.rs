@@ -23,30 +23,32 @@ use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes that a resumable transfer must receive after a failure before its number of
-/// retries is reset to zero.
+/// The number of bytes that a resumable transfer must receive after a failure so that its earlier
+/// retries no longer count.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
-/// The maximum number of failed attempts whose causes a transfer stores.
+/// The maximum number of failed attempts of a transfer whose causes are stored.
 const MAX_FAILED_ATTEMPTS: usize = 32;
 
-/// The next step of a transfer after the end of an exchange.
+/// The next step of a transfer after an exchange (one request and its response) has ended.
 #[derive(Debug)]
 pub enum TransferStep {
-    /// The transfer is finished, with this result.
+    /// The transfer is finished, successfully or with an error.
     Done(Result<()>),
     /// The transfer needs another exchange, after this delay.
     Again(Duration),
 }
 
-/// The stage at which an exchange failed. The retry rules depend on it.
+/// The point at which an exchange failed. It determines whether the retry rules allow a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeFailurePoint {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
-    /// A reused connection failed before the first byte of the response. Most likely, the server
-    /// closed the connection while no request was using it. Or a response without a head (HTTP/0.9)
-    /// arrived, and only a new connection can show whether the server really sends such responses.
+    /// A reused connection failed before the first byte of the response. The usual cause is that
+    /// the server closed the connection while it was idle.
+    ///
+    /// There is another cause: a response without a head (HTTP/0.9) arrived. Only a new connection
+    /// can show whether the server really sends such responses.
     WhileStale,
     /// The connection failed after the request was sent, and before the first byte of the response.
     BeforeResponse,
@@ -58,8 +60,8 @@ pub enum ExchangeFailurePoint {
 
 impl Transfer {
     /// Handles the end of a response, and decides the next step of the transfer. The driver also
-    /// calls this method if it does not receive the rest of the response
-    /// ([`Transfer::skips_rest`]).
+    /// calls this if it does not receive the rest of the response, because [`Transfer::skips_rest`]
+    /// is true.
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
         if let Err(error) = self.end_record(None) {
             return self.finish_with(Err(error), now);
@@ -119,7 +121,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a response whose body was delivered completely.
+    /// Handles the end of a response whose body was delivered completely, and decides the next step
+    /// of the transfer.
     fn on_delivered(&mut self, now: Instant) -> TransferStep {
         if self.split.end_offset().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.finish_with(Ok(()), now);
@@ -148,8 +151,9 @@ impl Transfer {
         self.finish_with(result, now)
     }
 
-    /// Handles a response that the transfer cannot use. If the options allow retries after every
-    /// error, the transfer starts from the beginning, since another response may be usable.
+    /// Handles a response that the transfer cannot use, for the reason `error`. If the options
+    /// allow retries after every error, the transfer starts from the beginning, since another
+    /// response may be usable.
     fn on_refused(&mut self, error: Error, now: Instant) -> TransferStep {
         self.response.retry_after_body = None;
         // An error about changed content is final.
@@ -182,22 +186,22 @@ impl Transfer {
         Some(after)
     }
 
-    /// Removes the heads of a response without a body from the output file, and returns them. If
-    /// curl's behaviour is wanted, the removed heads are written again before the heads of the next
-    /// attempt. Returns no bytes if the heads cannot be removed from the output.
+    /// Discards the heads of a response without a body that the sink already has, and returns them.
+    /// In curl's mode, the next attempt writes them again before its own heads. Returns no bytes in
+    /// any other mode, or if the sink cannot discard the heads.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
     }
 
-    /// Returns true if the heads of failed attempts are written to the output file again, as in
-    /// curl.
+    /// Returns true if the heads of failed attempts are written to the output file again in the
+    /// next attempt, as in curl.
     pub(super) fn repeats_heads(&self) -> bool {
         self.options.curl_compat.retries_whole && self.options.include_head
     }
 
-    /// Returns an error if the status of the response is a failure, although its body was
-    /// delivered.
+    /// Returns an error if the status of the response makes the transfer fail, although the body
+    /// was delivered.
     fn status_error(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
@@ -206,7 +210,7 @@ impl Transfer {
         }
     }
 
-    /// Handles a failed exchange, and decides the next step of the transfer. `broke` is the stage
+    /// Handles a failed exchange, and decides the next step of the transfer. `broke` is the point
     /// at which the exchange failed.
     pub fn on_failure(&mut self, error: Error, broke: ExchangeFailurePoint, now: Instant) -> TransferStep {
         // Once the head has decided, a failure in an unwanted body does not matter.
@@ -282,8 +286,8 @@ impl Transfer {
     }
 
     /// Returns true if a retry may append to the user's file, as in curl, instead of starting from
-    /// the beginning. This requires that the failed response was being delivered, and that the
-    /// server supports ranges.
+    /// the beginning. This requires two things: the body of the failed response was being
+    /// delivered, and the server supports ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
@@ -298,8 +302,9 @@ impl Transfer {
             && self.body.keep_delivered_part()
     }
 
-    /// Returns the delay before a retry. `retry_after` is the pause that the server has requested,
-    /// if any. Returns `None` if the retry rules or the time limit allow no retry.
+    /// Returns the delay before a retry because of `trouble`. `retry_after` is the pause that the
+    /// server has requested, if any. Returns `None` if the retry rules or the time limit allow no
+    /// retry.
     pub(super) fn retry_delay(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
@@ -312,9 +317,9 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Shortens the deadline of the attempt for the target of a redirect, such as a mirror: the
-    /// target must respond within a quarter of the remaining time. Otherwise, a silent mirror would
-    /// leave no time for a retry at another mirror.
+    /// Limits the time that the target of a redirect, such as a mirror, has for its response: to a
+    /// quarter of the time that remains for the transfer. A silent mirror then leaves time for a
+    /// retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.total_deadline().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.has_original_method() && !self.has_content();
@@ -323,15 +328,15 @@ impl Transfer {
         }
     }
 
-    /// Sets the deadline of this attempt, which `limit_mirror_time` may have shortened, to the
-    /// deadline of all attempts, because the server has responded.
+    /// Sets the deadline of this attempt to the deadline of all attempts, because the server has
+    /// responded. `limit_mirror_time` may have shortened it.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();
         }
     }
 
-    /// Schedules another attempt of the transfer after a delay.
+    /// Schedules another attempt of the transfer after a delay, and reports the pause.
     fn schedule_retry(
         &mut self,
         trouble: Trouble,
@@ -369,7 +374,8 @@ impl Transfer {
 
     /// Returns true if the transfer may release its host slot (the permit for one transfer to the
     /// host) while it waits for its retry. Returns false if the transfer keeps a decoder for the
-    /// remaining body: transfers that hold a slot may wait for the decoder's memory.
+    /// remaining body: transfers with a slot may be waiting for the decoder's memory, which would
+    /// be a deadlock.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
             self.body.release_decoder();
@@ -383,9 +389,9 @@ impl Transfer {
         (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
     }
 
-    /// Continues a transfer that released its host slot during the pause before a retry, and gives
-    /// it the host slot `slot`. If `restarts_clock` is true, the time limit of the attempt begins
-    /// now, not at the end of the pause.
+    /// Continues a transfer after it released its host slot (the permit for one transfer to the
+    /// host) for the pause before a retry. `slot` is its new host slot. If `restarts_clock` is
+    /// true, the time limit of the attempt begins now, not at the end of the pause.
     pub(crate) fn resume_with_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
         self.scheduling.host_slot = Some(slot);
         if restarts_clock {
@@ -407,8 +413,8 @@ impl Transfer {
         });
     }
 
-    /// Delivers the stored heads at the end of a transfer without a body, if the options ask for
-    /// heads.
+    /// Delivers the stored response heads at the end of a transfer without a body, if
+    /// [`RequestOptions::include_head`](crate::RequestOptions::include_head) is set.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
@@ -431,7 +437,7 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    /// Finishes the transfer with this result, and completes its facts.
+    /// Finishes the transfer with this result: completes its facts, such as sizes and times.
     pub(crate) fn finish_with(&mut self, result: Result<()>, now: Instant) -> TransferStep {
         if !self.resume.has_begun && !self.is_part() {
             // The received bytes were discarded.
@@ -492,7 +498,7 @@ impl Transfer {
     }
 }
 
-/// Classifies an error for the retry rules. `broke` is the stage at which the exchange failed.
+/// Classifies an error for the retry rules. `broke` is the point at which the exchange failed.
 fn trouble_of(error: &Error, broke: ExchangeFailurePoint) -> Trouble {
     match (error.kind(), broke) {
         (_, ExchangeFailurePoint::ByProtocol) => Trouble::Permanent,
@@ -527,8 +533,8 @@ fn trouble_of(error: &Error, broke: ExchangeFailurePoint) -> Trouble {
     }
 }
 
-/// Returns a random number. It varies the pauses, so that the retries of several programs are
-/// spread over time.
+/// Returns a random number, by which the pauses before retries vary, so that several programs do
+/// not retry at the same time.
 fn entropy() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));

@@ -13,18 +13,18 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of retries of a transfer after its host refused it because of load. These
-/// retries do not count as attempts; later refusals count as failed attempts.
+/// retries do not count in the retry rules. A further refusal is handled like any other failure.
 const MAX_LOAD_RETRIES: u8 = 5;
 
-/// The maximum number of retries because of load at a host whose connection limit has not grown.
-/// Such a host may be down.
+/// The maximum number of retries because of load at a host whose limit on parallel transfers has
+/// never grown. Such a host may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
 /// The delay before the first retry because of load. It doubles with each further retry. During the
 /// delay, other requests to the host may end.
 const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
-/// The refusal of a request by a host that may be overloaded.
+/// The way in which a host that may be overloaded has refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverloadRefusal {
     /// Status 503, or a connection that was refused or reset before a response. A retry may succeed
@@ -57,7 +57,8 @@ impl OverloadRefusal {
 }
 
 impl Transfer {
-    /// Returns the [`JobEnd`] of a request that its host has refused; `None` if it was not refused.
+    /// Returns the [`JobEnd`] of a request that its host has refused, by which the host's limit on
+    /// parallel transfers is adjusted; `None` if the request was not refused.
     pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
@@ -65,8 +66,8 @@ impl Transfer {
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
-    /// Returns the [`JobEnd`] of a finished transfer that its host has served; `None` if it was not
-    /// served.
+    /// Returns the [`JobEnd`] of a finished transfer that its host has served, by which the host's
+    /// limit on parallel transfers is adjusted; `None` if the host has not served it.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);
@@ -84,9 +85,9 @@ impl Transfer {
         })
     }
 
-    /// Prepares a transfer that was refused because of load for another attempt, as soon as the
-    /// limit of its host allows. The attempt does not count as a retry. Returns the delay before
-    /// the attempt; `None` if there is no further attempt and the transfer fails.
+    /// Prepares another attempt of a transfer that its host refused because of load. The attempt
+    /// does not count as a retry. Returns the delay after which the attempt may begin, as soon as
+    /// the host's limit allows; `None` if there is no further attempt.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even

@@ -8,8 +8,8 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
-    /// Returns true if the final head of the current response has not arrived, and no content has
-    /// been delivered before.
+    /// Returns true if the final head of the current response has not arrived, and no content of an
+    /// earlier response has been delivered.
     pub(crate) fn awaits_head(&self) -> bool {
         matches!(self.response.disposition, BodyDisposition::Unknown) && !self.resume.has_begun
     }

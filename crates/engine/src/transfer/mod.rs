@@ -91,16 +91,18 @@ pub(crate) use split_download_first_part_end::FirstStreamEnd;
 pub(crate) use split_part::{SplitMinSpeedCheck, SplittableBody};
 
 /// The maximum number of times that a transfer starts from the beginning because the content
-/// changed, or because the server does not support ranges correctly.
+/// changed or ranges failed. Without a limit, content that changes all the time would never be
+/// complete.
 const MAX_RESTARTS: u32 = 2;
 
 /// The maximum total size in bytes of response heads that are stored for delivery. Without a limit,
 /// redirects from a hostile server would use much memory.
 const MAX_KEPT_HEAD_BYTES: usize = 1 << 20;
 
-/// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
-/// boxed, so that a transfer has at most 1,032 bytes: glibc's malloc keeps freed blocks of up to
-/// this size for each thread, and is much slower for larger blocks.
+/// A transfer in progress: one request of the caller, with all redirects and retries. Rarely used
+/// fields are boxed, and so are fields that are moved to another owner. A transfer thus has at most
+/// 1,032 bytes: glibc's malloc keeps freed blocks of up to this size for each thread, and is much
+/// slower for larger blocks.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
@@ -116,19 +118,20 @@ pub struct Transfer {
     split: SplitRole,
     body: BodyDelivery,
     /// The head of the first response whose body is delivered. Later responses only continue that
-    /// body.
+    /// body, and do not replace this head.
     head: Option<ResponseHead>,
-    /// The trailer fields of the response, or `None`. Boxed, since few responses have trailer
-    /// fields.
+    /// The trailer fields of the response; `None` if there are none. Boxed, since few responses
+    /// have trailer fields.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ForwardProxyAuthState,
     history: EarlierResponses,
-    /// The record of the exchange in progress; `None` without a recorder.
+    /// The record of the exchange in progress, for [`RequestOptions::recorder`]; `None` without a
+    /// recorder.
     record: Option<Box<ExchangeWireRecord>>,
     /// The sizes, times and addresses of the transfer so far.
     pub facts: Box<TransferFacts>,
-    /// The data with which the caller's queue identifies the transfer and orders it among others.
+    /// The caller's ID of the transfer, and its priority among other transfers.
     pub scheduling: SchedulingKey,
     pub(crate) reuse: ExchangeConnectionState,
 }
@@ -141,7 +144,7 @@ impl Transfer {
         Self::with_overrides(target, options, RequestOverrides::default(), body, now, tag)
     }
 
-    /// Makes a transfer with settings that apply only to this request (`particulars`).
+    /// Makes a transfer with `particulars`, settings that apply to this request only.
     #[must_use]
     pub fn with_overrides(
         target: Target,
@@ -209,7 +212,7 @@ impl Transfer {
         may
     }
 
-    /// Discards the transfer's progress, so that the next request fetches the content from the
+    /// Discards the progress of the transfer, so that the next request fetches the content from the
     /// beginning.
     fn start_over(&mut self) {
         self.resume = ResumeState::without_progress(&self.options, self.ranges.start);
@@ -223,9 +226,9 @@ impl Transfer {
         self.forget_redirects();
     }
 
-    /// Makes the next request for the missing bytes go to the caller's target instead of a
-    /// redirect's target. The redirect's target may have failed, or its URL may be valid for only
-    /// one request. Does nothing if the content can be sent only once, or if a redirect changed the
+    /// Makes the next request, which fetches the missing bytes, go to the caller's target instead
+    /// of a redirect's target. The redirect's target may have failed, or its URL may have expired.
+    /// Does nothing in two cases: the content can be sent only once, or a redirect changed the
     /// method (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
@@ -246,8 +249,8 @@ impl Transfer {
         self.history = EarlierResponses::default();
     }
 
-    /// Returns true if the request may be sent on a connection before the response to the request
-    /// of `earlier` has arrived (pipelining, RFC 9112 section 9.3.2).
+    /// Returns true if this request may be sent before the response to `earlier` has arrived on the
+    /// same connection (pipelining, RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| {
@@ -257,15 +260,15 @@ impl Transfer {
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
-    /// Returns true if the request may be sent again when a reused connection turns out to be
+    /// Returns true if the request may be sent again after a reused connection has turned out to be
     /// closed.
     #[must_use]
     pub(crate) fn may_resend(&self) -> bool {
         self.options.retry.may_repeat(&self.current.method) && !self.has_one_shot_content()
     }
 
-    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 (the first), if the output of all other
-    /// transfers must wait for this transfer's body.
+    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 (the first), if all other output waits
+    /// for this transfer's body.
     pub fn take_precedence_if_awaited(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;
@@ -297,7 +300,8 @@ impl Transfer {
         self.attempt.deadline
     }
 
-    /// Begins an attempt at the time `at`, and sets the deadline of the attempt.
+    /// Begins an attempt at the time `at`, and computes its deadline from the time limit of
+    /// attempts.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = [of_attempt, self.total_deadline()].into_iter().flatten().min();
@@ -332,7 +336,7 @@ impl Transfer {
         &self.history.redirects
     }
 
-    /// Returns true if the transfer has a rate limit.
+    /// Returns true if the maximum speed of the transfer is limited.
     #[must_use]
     pub fn has_rate_limit(&self) -> bool {
         self.speed.is_limited()
@@ -344,7 +348,8 @@ impl Transfer {
         self.speed.on_activity(Instant::now());
     }
 
-    /// Records whether bytes of the request wait because the server accepts no more at the moment.
+    /// Records whether the sending is blocked: bytes of the request wait because the server accepts
+    /// no more.
     pub fn set_sending(&mut self, is_sending: bool) {
         if self.speed.has_silence_limit() {
             self.speed.set_sending(is_sending, Instant::now());
@@ -359,14 +364,14 @@ impl Transfer {
         }
     }
 
-    /// Records that the earlier responses on this connection have ended. The measurement of the
-    /// server's silence begins now.
+    /// Records that the connection now serves this request, because the earlier responses on it
+    /// have ended. The measurement of the server's silence begins at `now`.
     pub(crate) fn on_slot_granted(&mut self, now: Instant) {
         self.speed.on_activity(now);
     }
 
-    /// Adds the limits of the fleet or batch to which the transfer belongs. Limits in the options
-    /// of the request take precedence.
+    /// Adds the limits of the fleet or batch (a group of parallel transfers) to which this transfer
+    /// belongs. Limits in the options of the request take precedence.
     pub(crate) fn add_run_limits(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.speed.add(total, stall);
     }
@@ -383,8 +388,8 @@ impl Transfer {
         self.speed.has_silence_limit()
     }
 
-    /// Returns the time at which the server will have been silent for too long. Returns `None` if
-    /// silence is not limited.
+    /// Returns the time at which the server's silence exceeds the limit. Returns `None` if silence
+    /// is not limited.
     #[must_use]
     pub fn silence_deadline(&self) -> Option<Instant> {
         self.speed.silence_deadline()
@@ -397,14 +402,14 @@ impl Transfer {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer was too slow, or the server was silent, for longer than the
-    /// limit.
+    /// Returns an error if the transfer was slower than the minimum speed, or the server silent,
+    /// for too long.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
     }
 
-    /// Pauses the limits on low speed and silence if `paused` is true, and resumes them otherwise.
-    /// The limits are paused while the transfer waits for its sink and not for the server.
+    /// Pauses the limits on low speed and silence (`paused` is true), or resumes them. They are
+    /// paused while the transfer waits for its sink and not for the server.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.speed.set_paused(paused, now);
     }

@@ -14,26 +14,25 @@ use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_to
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, RequestOptions, Result};
 
-/// The state of Negotiate with the current target, and with the proxy that forwards the request. It
-/// is boxed, because few transfers use Negotiate.
+/// The state of Negotiate authentication with the current target and with the proxy that forwards
+/// the request. It is boxed, because few transfers use Negotiate.
 #[derive(Default)]
 pub(super) struct TransferNegotiateState {
-    /// The state with the current target. `None` if neither the options nor the server have
-    /// requested Negotiate.
+    /// The state with the current target; `None` before Negotiate is used with it.
     server: Option<PeerNegotiateState>,
     proxy: PeerNegotiateState,
-    /// True if the proxy has requested a token.
+    /// True if the proxy has requested a Negotiate token.
     is_asked_by_proxy: bool,
-    /// True if the last request contained a token for the proxy.
+    /// True if the last request contained a Negotiate token for the proxy.
     has_proxy_token: bool,
 }
 
-/// The state of Negotiate with a server or a proxy.
+/// The state of Negotiate authentication with one server or proxy.
 #[derive(Default)]
 struct PeerNegotiateState {
     negotiation: Negotiation,
-    /// The sequence number of the connection on which the last token was sent. `None` before the
-    /// first token.
+    /// The sequence number of the connection on which the last token was sent, since a security
+    /// context belongs to one connection. `None` before the first token.
     connection: Option<u64>,
 }
 
@@ -44,17 +43,17 @@ impl std::fmt::Debug for TransferNegotiateState {
 }
 
 impl Transfer {
-    /// Returns the schemes by which the transfer may authenticate to the current target. The
-    /// schemes do not include Negotiate if no token can be made, or if the server has rejected a
-    /// token.
+    /// Returns the schemes by which the transfer may authenticate to the current target. Excludes
+    /// Negotiate if no token can be made, or if the server has rejected a token.
     pub(super) fn allowed_schemes(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let allowed = self.options.auth.allowed_for(identity);
         let is_over = self.server_negotiation().is_some_and(|server| server.negotiation.sends_no_more_tokens());
         AllowedAuthSchemes { negotiate: allowed.negotiate && !is_over, ..allowed }
     }
 
-    /// Returns the Authorization value with a Negotiate token. Returns `None` if the server has not
-    /// requested a token and may prefer another scheme, or, as in curl, if there is no ticket.
+    /// Returns the Authorization value with a Negotiate token. Returns `None` in two cases:
+    /// * The server has not requested a token and may prefer another scheme.
+    /// * No token can be made, and the request may be sent without one.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
@@ -83,9 +82,9 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Handles the failure to make a token. Returns the error only if Negotiate is the only allowed
-    /// scheme (`is_only`). If the options ask for curl's behaviour and a Kerberos library exists,
-    /// the request continues without a token even then.
+    /// Handles the failure to make a token. Returns `error` if Negotiate is the only allowed scheme
+    /// (`is_only`). There is one exception: in curl's mode with a Kerberos library, the request is
+    /// sent without a token.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.trusts_end && has_library) {
@@ -112,7 +111,7 @@ impl Transfer {
         answers
     }
 
-    /// Checks the token by which the server proves its identity, in a response other than a 401.
+    /// Checks the token with which the server proves its identity in a response other than a 401.
     /// Returns `None` if the response may be used.
     pub(super) fn on_server_proof(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if self.auth.sent != SentAuthScheme::Negotiate || head.status() == 401 {
@@ -183,9 +182,9 @@ impl Transfer {
         negotiations.proxy.negotiation.on_challenge(&token, negotiations.has_proxy_token).unwrap_or(false)
     }
 
-    /// Returns true if the connection itself is authenticated: the caller sets a field of NTLM or
-    /// Negotiate, or the next request continues a Negotiate exchange. All requests of these schemes
-    /// must use the same connection.
+    /// Returns true if authentication applies to the connection instead of a request: the caller
+    /// sets an NTLM or Negotiate field, or the next request continues a Negotiate exchange. All
+    /// requests of such an exchange must use the same connection.
     pub(super) fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
@@ -194,7 +193,7 @@ impl Transfer {
             || self.continues_negotiation()
     }
 
-    /// Reports a message to the trace.
+    /// Reports an informational message to the trace.
     fn trace_info(&self, text: String) {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Info(text.into()));

@@ -10,7 +10,7 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
-/// The target of a transfer's next exchange, with the state of the redirects that led to it.
+/// The target of a transfer's next exchange, and the state of the redirects that led to it.
 #[derive(Clone)]
 pub(super) struct TargetState {
     pub(super) target: Target,
@@ -24,10 +24,11 @@ pub(super) struct TargetState {
     /// True if a redirect led from https to http.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
-    /// True if the current target's origin has responded with HTTP/1.0.
+    /// True if the current target's server has responded with HTTP/1.0, so that it may not support
+    /// chunked content.
     pub(super) is_http10: bool,
-    /// True if requests after a failure go directly to the target of the last redirect, and not to
-    /// the caller's target.
+    /// True if a request after a failure goes directly to the target of the last redirect.
+    /// Otherwise, it goes to the caller's target, and follows the redirects again.
     pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
     pub(super) hops: u32,
@@ -44,7 +45,7 @@ struct FollowedRedirects {
     first_target: Target,
     /// The caller's method.
     first_method: Cow<'static, str>,
-    /// The last few targets before the current target, in order.
+    /// The last few targets before the current target, in the order of the redirects.
     last_targets: VecDeque<Target>,
 }
 
@@ -52,7 +53,8 @@ struct FollowedRedirects {
 const MAX_SHOWN_TARGETS: usize = 3;
 
 impl TargetState {
-    /// Makes the state of a transfer that has followed no redirect.
+    /// Makes the state of a transfer to the caller's `target`, before any redirect. `with_body` is
+    /// true if the request has content.
     pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
             first_origin: target.origin(),
@@ -70,8 +72,8 @@ impl TargetState {
         }
     }
 
-    /// Returns a copy of this state for a part of a split download. The part is requested directly
-    /// from the current target, without following the redirects again.
+    /// Returns a copy of this state for a part of a split download, which goes directly to the
+    /// current target and does not follow the redirects again.
     pub(super) fn for_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, redirects: None, ..self.clone() }
     }
@@ -81,8 +83,8 @@ impl TargetState {
         self.redirects.as_deref().map_or(&self.target, |redirects| &redirects.first_target)
     }
 
-    /// Makes the target of the redirect `hop` the current target. If `send_referer` is true, the
-    /// URL that redirected becomes the next request's Referer.
+    /// Changes the current target to the target of the redirect `hop`. If `send_referer` is true,
+    /// the redirecting URL becomes the next request's Referer.
     pub(super) fn follow_redirect(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {
@@ -105,7 +107,8 @@ impl TargetState {
         self.is_downgraded = hop.downgraded;
     }
 
-    /// Returns the last redirects as a text, such as `http://a/ -> http://b/`, without credentials.
+    /// Returns the last few URLs of the redirects as text for an error message, such as `http://a/
+    /// -> http://b/`, without credentials.
     pub(super) fn redirect_chain(&self) -> String {
         let last = self.redirects.iter().flat_map(|redirects| &redirects.last_targets);
         let urls: Vec<String> = last.chain([&self.target]).map(Target::to_url).collect();
@@ -124,6 +127,7 @@ impl TargetState {
     }
 
     /// Makes the caller's target the current target again, and drops the state of the redirects.
+    /// `with_body` and `referer` are the caller's settings for the first request.
     pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.redirects.take() {
             Some(redirects) => (redirects.first_target, redirects.first_method),

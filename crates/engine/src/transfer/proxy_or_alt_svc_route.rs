@@ -25,21 +25,23 @@ pub(super) struct AltService {
     port: u16,
 }
 
-/// The route of the connection for the current exchange: to an alternative service or the origin,
-/// and through a proxy or directly.
+/// The route of the connection for the current exchange: whether it goes to an alternative service
+/// or the origin, and whether through a proxy.
 #[derive(Default)]
 pub(super) struct ConnectionRoute {
     /// The alternative service (RFC 7838) to which the connection is made; `None` if the connection
     /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
-    /// The route of an HTTP/3 connection; `None` if the connection does not use HTTP/3.
+    /// The origin and endpoint of an HTTP/3 connection; `None` if the connection does not use
+    /// HTTP/3.
     http3: Option<Box<Http3OriginAndEndpoint>>,
     /// The first proxy on the route, for traces; `None` without a proxy or without a trace.
     pub(super) proxy: Option<Box<TracedProxy>>,
 }
 
-/// The route of an HTTP/3 connection. The connection may have been made for another host of the
-/// same server (RFC 9114 section 3.3), so its origin is not always the origin of the request.
+/// The origin and the endpoint of an HTTP/3 connection. The connection may have been made for
+/// another host of the same server (RFC 9114 section 3.3), so the origin can differ from that of
+/// the request.
 struct Http3OriginAndEndpoint {
     /// The origin for which the HTTP/3 connection was made.
     origin: QuicEndpoint,
@@ -47,7 +49,7 @@ struct Http3OriginAndEndpoint {
     endpoint: QuicEndpoint,
 }
 
-/// The first proxy on a route, for traces. It is boxed, because few transfers use a proxy.
+/// The first proxy on a route, as text for traces. It is boxed, because few transfers use a proxy.
 pub(super) struct TracedProxy {
     pub(super) host: Box<str>,
 }
@@ -75,8 +77,8 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Records that the exchange begins on an open connection with this key. The key shows whether
-    /// QUIC or TCP has won the race between them.
+    /// Records the route of the open connection on which the exchange begins. Its pool key shows
+    /// whether QUIC or TCP was faster when the connection was made.
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
         let endpoint = key.http3.endpoint().cloned();
@@ -84,7 +86,7 @@ impl Transfer {
             endpoint.map(|endpoint| Box::new(Http3OriginAndEndpoint { origin: key.http3_origin(), endpoint }));
     }
 
-    /// Returns true if Alt-Svc fields of responses are stored, to decide whether later requests use
+    /// Returns true if the Alt-Svc fields of responses are stored, because later requests may use
     /// HTTP/3.
     pub(super) fn stores_http3_offers(&self) -> bool {
         cfg!(feature = "http3")
@@ -134,9 +136,9 @@ impl Transfer {
         may_leave && self.stop_http3(false)
     }
 
-    /// Makes the next exchange of this transfer use TCP. If `is_broken` is true, other transfers
-    /// avoid the QUIC endpoint for some time, too. Returns false if the last exchange did not use
-    /// HTTP/3.
+    /// Makes the next exchange of this transfer use TCP instead of HTTP/3. If `is_broken` is true,
+    /// also records a failure of the HTTP/3 endpoint, so that other transfers avoid it for some
+    /// time. Returns false if the last exchange did not use HTTP/3.
     fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(route) = self.route.http3.take() else { return false };
         if is_broken {
@@ -178,7 +180,8 @@ impl Transfer {
         is_of_service && self.drop_alternative()
     }
 
-    /// Stops using the alternative service. Returns false if no alternative service was in use.
+    /// Stops using the alternative service, so that the next exchange goes to the origin. Returns
+    /// false if no alternative service was in use.
     pub(super) fn drop_alternative(&mut self) -> bool {
         let (Some(service), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
         known.mark_failed(&self.current.target, service.protocol, &service.host, service.port);

@@ -27,7 +27,8 @@ use crate::{Error, ErrorKind};
 #[derive(Clone)]
 pub struct TotalRateLimit(Arc<TotalBuckets>);
 
-/// The token buckets of a [`TotalRateLimit`].
+/// The token buckets of a [`TotalRateLimit`], which measure the transferred bytes in each
+/// direction.
 struct TotalBuckets {
     rate: u64,
     received: Mutex<SharedBucket>,
@@ -43,15 +44,15 @@ impl TotalRateLimit {
         Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
     }
 
-    /// Returns the limit in bytes per second.
+    /// Returns the maximum number of content bytes per second.
     #[must_use]
     pub fn bytes_per_second(&self) -> u64 {
         self.0.rate
     }
 
-    /// Returns the time before which no transfer should start, because small bodies that arrived
-    /// together with their heads have exceeded the limit. Returns `None` if a transfer may start
-    /// now.
+    /// Returns the time before which no transfer should start. Small bodies arrive together with
+    /// their heads, and can exceed the limit, which new transfers must then make up for. Returns
+    /// `None` if a transfer may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock_receive_bucket()
@@ -80,24 +81,27 @@ impl fmt::Debug for TotalRateLimit {
 pub(super) struct RateSpeedAndStallLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
     total: Option<TotalRateLimit>,
-    /// The maximum time without progress of the transfer, in milliseconds; 0 for no limit.
+    /// The maximum time for which no byte may move in either direction, in milliseconds; 0 for no
+    /// limit.
     stall_ms: u32,
-    /// True if the limit on the time without progress also applies while the head is awaited.
+    /// True if the limit `stall_ms` also applies while the head of the response is awaited.
     stall_awaits_head: bool,
-    /// True if the request has a write timeout.
+    /// True if the request has a write timeout, which then limits the time for which the server
+    /// accepts no byte.
     has_write_timeout: bool,
     min_speed: Option<Box<MinSpeed>>,
     silence: Option<SilenceLimit>,
 }
 
-/// The limits on the server's silence, and the time when the connection was last active.
+/// The limits on the time for which the server may be silent, and the time of the last activity on
+/// the connection.
 struct SilenceLimit {
-    /// The limit while a body is being received, in milliseconds; 0 for no limit.
+    /// The maximum time of silence while a body is being received, in milliseconds; 0 for no limit.
     body_ms: u32,
-    /// The limit while the head is awaited, in milliseconds; 0 for no limit.
+    /// The maximum time of silence while the head is awaited, in milliseconds; 0 for no limit.
     head_ms: u32,
-    /// The limit while bytes of the request wait until the server accepts them, in milliseconds; 0
-    /// for no limit.
+    /// The maximum time of silence while bytes of the request wait until the server accepts them,
+    /// in milliseconds; 0 for no limit.
     send_ms: u32,
     since: Instant,
     is_paused: bool,
@@ -108,13 +112,13 @@ struct SilenceLimit {
     is_starved: bool,
 }
 
-/// Converts a time limit to milliseconds. The result is at least one.
+/// Converts a time limit to milliseconds. Returns at least 1, because 0 means no limit.
 fn milliseconds(limit: Duration) -> u32 {
     u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1)
 }
 
 impl SilenceLimit {
-    /// Returns the limits for an exchange that begins now; `None` if silence is not limited.
+    /// Makes the limits for an exchange that begins now; `None` if silence is not limited.
     fn for_exchange(options: &RequestOptions, limits: &RateSpeedAndStallLimits, now: Instant) -> Option<Self> {
         let read = options.read_timeout.map(milliseconds);
         let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
@@ -137,7 +141,7 @@ impl SilenceLimit {
     }
 }
 
-/// The minimum speed of a transfer, and the current period over which the speed is measured.
+/// The minimum speed of a transfer, and the period over which the speed is currently measured.
 struct MinSpeed {
     watch: SpeedWatch,
     next_check: Instant,
@@ -160,7 +164,7 @@ impl MinSpeed {
     }
 }
 
-/// The number of body bytes that a driver may receive now.
+/// The answer to the question of how many body bytes a driver may receive now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
     /// At most this number of bytes may be received. The number is at least one.
@@ -181,7 +185,7 @@ impl RateSpeedAndStallLimits {
         limits
     }
 
-    /// Makes the speed limits for a further part of the same split download. All parts share one
+    /// Makes the limits for a further part of the same split download. All parts together have one
     /// maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
         let Self { rate, total, stall_ms, stall_awaits_head, .. } = self;
@@ -197,8 +201,8 @@ impl RateSpeedAndStallLimits {
         self.silence = SilenceLimit::for_exchange(options, self, now);
     }
 
-    /// Adds the limits of the fleet or batch to which the transfer belongs. Limits in the options
-    /// of the request take precedence.
+    /// Adds the limits of the fleet or batch (a group of parallel transfers) to which the transfer
+    /// belongs. Limits in the options of the request take precedence.
     pub(super) fn add(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.total = self.total.take().or_else(|| total.cloned());
         if let Some(stall) = stall.filter(|_| self.stall_ms == 0) {
@@ -206,12 +210,13 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Returns the maximum rate that all transfers share; `None` if there is no such rate.
+    /// Returns the maximum rate that this transfer shares with other transfers; `None` if there is
+    /// none.
     pub(super) fn total(&self) -> Option<&TotalRateLimit> {
         self.total.as_ref()
     }
 
-    /// Records that the head has arrived.
+    /// Records that the head has arrived, so that the limits for the body apply from `now` on.
     pub(super) fn on_head(&mut self, now: Instant) {
         self.on_received(0, now);
         if let Some(silence) = &mut self.silence {
@@ -219,7 +224,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Records whether bytes of the request wait because the server accepts no more at the moment.
+    /// Records whether the sending is blocked: bytes of the request wait because the server accepts
+    /// no more.
     pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
             silence.is_sending = is_sending;
@@ -227,7 +233,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Records whether the source of the request's content has no bytes now.
+    /// Records whether the source of the request's content has no bytes now. The server's silence
+    /// does not count then.
     pub(super) fn set_starved(&mut self, is_starved: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_starved != is_starved) {
             silence.is_starved = is_starved;
@@ -235,12 +242,12 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Replaces the minimum speed with `limit`, and restarts the measurement.
+    /// Replaces the minimum speed with `limit`, and restarts the measurement of the speed.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
 
-    /// Returns true if the transfer has a maximum rate.
+    /// Returns true if a maximum rate applies to the transfer.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some() || self.total.is_some()
     }
@@ -274,9 +281,8 @@ impl RateSpeedAndStallLimits {
     }
 
     /// Returns the number of bytes that may be received together with a response head: at least
-    /// one, and at most `credit`. These bytes need not wait for the transfer's own rate limit. They
-    /// wait for the rate limit of all transfers, which would otherwise have no effect on small
-    /// bodies.
+    /// one, and at most `credit`. The transfer's own maximum rate does not delay these bytes. The
+    /// rate limit of all transfers does, because it would otherwise have no effect on small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
         let time = || time_conversions::to_monotonic_time(now);
         if let Some(total) = &self.total {
@@ -307,7 +313,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Records in all limits that `bytes` bytes were received.
+    /// Counts `bytes` received bytes in the maximum rate, the minimum speed and the limit on
+    /// silence.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {
@@ -334,13 +341,14 @@ impl RateSpeedAndStallLimits {
         )
     }
 
-    /// Returns the time at which the server will have been silent for too long. Returns `None` if
-    /// silence is not limited.
+    /// Returns the time at which the server's silence exceeds the limit. Returns `None` if silence
+    /// is not limited.
     pub(super) fn silence_deadline(&self) -> Option<Instant> {
         self.silence.as_ref()?.since.checked_add(self.silence_limit()?)
     }
 
-    /// Returns the time for which the server may be silent now; `None` if there is no limit.
+    /// Returns the maximum time for which the server may be silent in the current state of the
+    /// exchange; `None` if there is no limit.
     fn silence_limit(&self) -> Option<Duration> {
         let silence = self.silence.as_ref()?;
         let ms = match silence.is_sending {
@@ -354,7 +362,8 @@ impl RateSpeedAndStallLimits {
         (ms > 0 && !silence.is_paused).then(|| Duration::from_millis(ms.into()))
     }
 
-    /// Returns true if the server's speed or silence is measured.
+    /// Returns true if there is a minimum speed or a limit on silence, so that the server's speed
+    /// must be measured.
     pub(super) fn is_measured(&self) -> bool {
         self.min_speed.is_some() || self.silence.is_some()
     }

@@ -23,17 +23,17 @@ use crate::Result;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 
-/// A header field that the caller has set: its name and value.
+/// A header field that the caller has set, as its name and value.
 pub(super) type OwnedField = (String, Vec<u8>);
 
 /// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The field lines of a request. Most requests have few, which need no allocation.
+/// The field lines of a request. Up to 16 of them, as in most requests, need no allocation.
 pub(super) type FieldLines<'a> = SmallVec<[FieldLine<'a>; 16]>;
 
-/// The header fields that the caller has set and that may be sent to the request's target. They
-/// also decide which fields haul adds.
+/// The header fields that the caller has set and that may be sent to the request's target. For the
+/// names that they contain, the engine adds no fields of its own.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -41,7 +41,7 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// True if the caller has set no fields, as in most requests. No search is then needed.
+    /// True if there are no such fields, as in most requests. No search is then needed.
     is_empty: bool,
 }
 
@@ -71,20 +71,21 @@ impl<'a> CallerFields<'a> {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if the engine sets the field with this name. The engine sets Host for another
-    /// origin even if the caller removed that field, since the caller cannot know the origin.
+    /// Returns true if the engine sets the field with this name, because the caller has neither set
+    /// nor removed it. The engine also sets Host for another origin if the caller removed that
+    /// field, since the caller cannot know the origin.
     pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
     }
 }
 
-/// The request-target and the header fields for a proxy that forwards the request. Both are empty
-/// if there is no such proxy.
+/// The request-target and the header fields for a proxy that forwards the request. Empty if no
+/// proxy forwards it.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
-    /// The request-target in absolute form (RFC 9112 section 3.2.2). `None` if no proxy forwards
-    /// the request.
+    /// The URL that is sent as the request-target (absolute form, RFC 9112 section 3.2.2). `None`
+    /// if no proxy forwards the request.
     pub(super) uri: Option<String>,
     fields: ProxyFields,
 }
@@ -97,8 +98,8 @@ impl ForwardedRequest {
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// Returns the header fields for the proxy that have no fixed position among the engine's
-    /// fields.
+    /// Returns those header fields for the proxy that have no fixed position in the order of the
+    /// request's fields.
     fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
@@ -106,12 +107,12 @@ impl ForwardedRequest {
     }
 }
 
-/// The values of the header fields that the engine adds to the caller's fields. They are allocated
-/// before the request is written.
+/// The values of the header fields that the engine adds to the caller's fields. They are made
+/// before the request is written, because the request only borrows them.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
-    /// The value of Authorization. `None` if no credentials are sent, or if the caller sets the
-    /// field.
+    /// The value of the Authorization field; `None` if no credentials are sent, or if the caller
+    /// sets the field.
     authorization: Option<Vec<u8>>,
     /// The header fields that a request signature adds, such as the date; empty if the request is
     /// not signed.
@@ -122,16 +123,16 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     pub(super) is_chunked: bool,
-    /// The new value of the caller's first Connection field, to which the engine has added a field
-    /// name. `None` if the engine adds no name.
+    /// The value of Connection to send instead of the caller's first Connection field: the caller's
+    /// value with a name that the engine has added. `None` if the engine adds no name.
     connection: Option<Vec<u8>>,
 }
 
 impl Transfer {
-    /// Returns the request-target and the header fields for the proxy that forwards the request.
-    /// The settings in the connection's pool key decide whether a proxy forwards the request, so
-    /// data for the proxy cannot reach another server. `spelled`, if given, replaces the target: it
-    /// is the same target in another spelling.
+    /// Returns the request-target and the header fields for the proxy that forwards the request;
+    /// empty if no proxy does. Takes the proxy from the connection's pool key, so that data for the
+    /// proxy cannot reach another server. `spelled`, if given, is the target in another spelling,
+    /// which is used instead.
     pub(super) fn forwarded_request(
         &mut self,
         options: &RequestOptions,
@@ -155,8 +156,8 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's header fields to send. If `chunked` is false (the content cannot be
-    /// sent in chunks), Transfer-Encoding is omitted, and the engine sends Content-Length.
+    /// Returns the caller's header fields to send. If `chunked` is false, the content cannot be
+    /// sent in chunks: Transfer-Encoding is then omitted, and the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers
@@ -175,8 +176,8 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Makes the values of the header fields that the engine adds. Called before the fields are
-    /// ordered.
+    /// Makes the values of the header fields that the engine adds, before the fields are brought
+    /// into their order.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,
@@ -220,8 +221,8 @@ impl Transfer {
         }
     }
 
-    /// Appends all header fields of the request to `fields`, which is empty, in curl's order, on
-    /// which some servers and tests depend.
+    /// Appends all header fields of the request to the empty list `fields`. The order is curl's,
+    /// because some servers and tests depend on it.
     pub(super) fn ordered_fields<'a>(
         &'a self,
         callers: &CallerFields<'a>,
@@ -255,8 +256,8 @@ impl Transfer {
         }
     }
 
-    /// Appends the engine's header fields about the request, in the order of sending. Omits fields
-    /// without a value, and fields that the caller has set or removed.
+    /// Appends the engine's header fields about the request, such as Host and Cookie, in the order
+    /// of sending. Omits fields without a value, and fields that the caller has set or removed.
     fn push_request_values<'a>(
         &'a self,
         fields: &mut FieldLines<'a>,
@@ -305,8 +306,8 @@ impl Transfer {
         }
     }
 
-    /// Appends the engine's header fields about the content, in the order of sending. Only the
-    /// Connection field is sent after them.
+    /// Appends the engine's header fields about the content, such as Content-Length, in the order
+    /// of sending. Only the Connection field is sent after them.
     fn push_content_values<'a>(
         &'a self,
         fields: &mut FieldLines<'a>,
@@ -351,8 +352,8 @@ impl Transfer {
     }
 }
 
-/// Appends a header field, if it has a value. `extend` with an `Option` would take 40 instructions
-/// for each field, of which most have no value.
+/// Appends a header field, if it has a value. This is faster than `extend` with an `Option`, which
+/// would take 40 instructions for each field, even for the many fields without a value.
 fn push_value<'a>(fields: &mut FieldLines<'a>, name: &'static str, value: Option<&'a [u8]>) {
     if let Some(value) = value {
         fields.push((name, value));

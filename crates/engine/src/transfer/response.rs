@@ -74,13 +74,13 @@ impl Transfer {
         }
     }
 
-    /// Returns true if a response without a head (HTTP/0.9) is accepted.
+    /// Returns true if the options permit a response without a head (HTTP/0.9).
     pub fn accepts_headless_response(&self) -> bool {
         self.options.deviations.http09
     }
 
-    /// Returns true if the complete lines of an invalid or truncated head are delivered, as in
-    /// curl.
+    /// Returns true if the sink receives the complete lines of an invalid or truncated response
+    /// head, as in curl.
     pub fn wants_partial_heads(&self) -> bool {
         self.options.curl_compat.partial_heads && !self.resume.has_begun
     }
@@ -90,7 +90,8 @@ impl Transfer {
         self.options.max_size.is_some()
     }
 
-    /// Delivers the complete lines of an invalid or truncated head. The transfer fails afterwards.
+    /// Delivers the complete lines of an invalid or truncated response head to the sink. The
+    /// transfer fails afterwards.
     pub fn on_partial_head(&mut self, head: ResponseHead) {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
@@ -104,8 +105,8 @@ impl Transfer {
         self.head = Some(head);
     }
 
-    /// Decides what happens to the body of the response with this head. The checks run in the order
-    /// of the code, and the first check that returns a decision counts.
+    /// Decides what happens to the body of the response with this head. Several checks run one
+    /// after the other; the first check that returns a decision determines the result.
     fn decide_body_disposition(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)
@@ -122,9 +123,9 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// Handles a 407 response (a proxy requires authentication) and a 421 response (the server
-    /// refuses this host on this connection). Repeats the request if another attempt may succeed,
-    /// and returns `None` otherwise.
+    /// Handles the statuses 407 (a proxy requires authentication) and 421 (the server refuses this
+    /// host on this connection). Returns the decision to repeat the request if another attempt may
+    /// succeed, and `None` otherwise.
     fn on_proxy_challenge_or_misdirection(
         &mut self,
         head: &ResponseHead,
@@ -156,8 +157,8 @@ impl Transfer {
         (self.drop_alternative() || self.retry_misdirected_without_http3()).then_some(BodyDisposition::Again)
     }
 
-    /// Handles a redirect: follows it, or fails if that is impossible. Returns `None` if the
-    /// response is not a redirect that should be followed.
+    /// Handles a redirect: decides to follow it, or to fail if that is impossible. Returns `None`
+    /// if the response is not a redirect that should be followed.
     fn on_location(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let location = match location(head) {
             Ok(location) => location,
@@ -183,8 +184,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a response to a request for a range. Returns `None` if the range does not decide
-    /// what happens to the response's body.
+    /// Handles a response to a request for a range. Returns `None` if the response must be handled
+    /// by its status like any other response.
     fn on_range(
         &mut self,
         head: &ResponseHead,
@@ -220,9 +221,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if curl would accept the response as the remaining content, although the
-    /// response does not match the range request. Its Content-Range begins at the requested offset,
-    /// but the field has no end or the status is 200.
+    /// Returns true if the response is accepted as the rest of existing content, as in curl,
+    /// although it does not match the range request. Its Content-Range begins at the requested
+    /// offset. There is one defect: the field has no end, or the status is 200.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
@@ -237,16 +238,17 @@ impl Transfer {
             && offset() == Some(self.resume.range.at)
     }
 
-    /// Handles an error status of a redirect's target that responded successfully before. The URL
-    /// of that target may have been valid for one request or a few minutes only, so the next
-    /// request goes to the caller's target.
+    /// Handles an error status of a URL to which a redirect led and which has worked before. The
+    /// URL may have expired, so the next request goes to the caller's target. Returns `None` in any
+    /// other case.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::Anew)
     }
 
-    /// Fails the transfer if the response does not contain the requested range, since other content
-    /// must not be appended to the existing bytes.
+    /// Fails the transfer if the response does not contain the requested range, because other
+    /// content must not be appended to the existing bytes. Returns `None` if the response is
+    /// usable.
     fn on_missing_range(
         &mut self,
         head: &ResponseHead,
@@ -269,8 +271,12 @@ impl Transfer {
         Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// Handles a body that is too large, or that the caller does not want
-    /// ([`RequestOptions::head_only`], [`RequestOptions::wants`]).
+    /// Handles a body that the caller does not want. Returns `None` for any other body.
+    ///
+    /// * If [`RequestOptions::wants`] rejects the response, the transfer ends as if the server had
+    ///   answered 304.
+    /// * With [`RequestOptions::head_only`], the transfer fails if the announced body is larger
+    ///   than allowed.
     fn on_unwanted(
         &mut self,
         head: &ResponseHead,
@@ -289,8 +295,8 @@ impl Transfer {
         Some(BodyDisposition::Complete)
     }
 
-    /// Begins to deliver the body of the response to the sink. If only the head is wanted, delivers
-    /// the head and ends the transfer.
+    /// Begins to deliver the response to the sink. If only the head is wanted, delivers the head
+    /// and decides to end the transfer.
     fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> BodyDisposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
@@ -303,8 +309,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a status of 400 or above that makes the transfer fail or is a reason for a retry.
-    /// Returns `None` if the body is delivered nevertheless.
+    /// Handles a status of 400 or above if it makes the transfer fail or causes a retry. Returns
+    /// `None` if the body is delivered.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
         let retry_after =
@@ -329,8 +335,7 @@ impl Transfer {
         Some(wait.map_or_else(|| BodyDisposition::Fail(bad_status(head)), BodyDisposition::Retry))
     }
 
-    /// Returns true if the response indicates that the existing bytes already are the complete
-    /// content.
+    /// Returns true if the response shows that the existing bytes are already the complete content.
     fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
@@ -339,8 +344,8 @@ impl Transfer {
         }
     }
 
-    /// Decides what happens to the body of a response. `verdict` is the relation of the response to
-    /// the requested range.
+    /// Decides what happens to the body of a response, by the `verdict` on its relation to the
+    /// requested range.
     fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
@@ -462,8 +467,8 @@ impl Transfer {
     }
 }
 
-/// Fails the transfer if a line of the head is longer than curl accepts, and the options ask for
-/// curl's limits.
+/// Returns the failure of the transfer if a line of the head is longer than curl accepts, and the
+/// options request curl's limits.
 fn oversized_line(head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
     if !options.curl_compat.head_limits || head.raw().len() <= MAX_LINE {
         return None;
@@ -480,8 +485,8 @@ pub(crate) fn bad_status(head: &ResponseHead) -> Error {
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Returns the value of the Location field; `None` if there is no such field. Repeated fields with
-/// different values are an error, since no rule selects one of them.
+/// Returns the value of the Location field; `None` if there is no such field. Several fields with
+/// different values are an error, since no rule says which of them applies.
 fn location(head: &ResponseHead) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

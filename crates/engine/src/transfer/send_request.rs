@@ -15,8 +15,8 @@ use crate::time_conversions;
 use crate::trace::{self, Milestone};
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the error to report if a protocol machine rejects a request. The machine reports the
-/// index of a field in `fields`; the message contains the field's name.
+/// Returns the error to report if a protocol machine rejects a request. The machine identifies a
+/// bad field by its index in `fields`; the error message contains the field's name.
 fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
@@ -28,7 +28,7 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// The maximum size in bytes of a request head that curl sends.
+/// The maximum size in bytes of a request head that curl sends; applied in curl's mode.
 const MAX_CURL_HEAD: u64 = 1 << 20;
 
 /// Returns the size in bytes of the head of this request in HTTP/1.1 syntax.
@@ -38,7 +38,8 @@ fn head_size(request: &RequestHead<'_>) -> u64 {
 }
 
 impl Transfer {
-    /// Passes the next request to the connection's protocol machine.
+    /// Passes the next request to the protocol machine of the connection, which encodes it. Returns
+    /// the machine's ID of the request.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the
@@ -119,7 +120,8 @@ impl Transfer {
         taken
     }
 
-    /// Returns the maximum time to wait for a 100 (Continue), if the request has an Expect field.
+    /// Returns the maximum time to wait for a 100 (Continue); `None` if the request has no Expect
+    /// field.
     #[must_use]
     pub fn expect_timeout(&self) -> Option<Duration> {
         (self.expectation == ExpectContinueState::Sent).then_some(self.options.expect_timeout)

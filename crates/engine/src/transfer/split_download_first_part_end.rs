@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The offset at which the first stream of a split download stops, and the current offset of that
-/// stream. The coordinator of the split and the stream share both.
+/// The offset at which the first stream of a split download stops, and the stream's current offset.
+/// The first stream is the response that was in progress before the split. The coordinator and the
+/// stream share this value.
 #[derive(Default)]
 pub(crate) struct FirstStreamEnd {
     end: AtomicU64,
@@ -28,7 +29,7 @@ impl FirstStreamEnd {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })
     }
 
-    /// Sets the offset at which the first stream stops; [`u64::MAX`] removes the limit.
+    /// Sets the offset at which the first stream stops; [`u64::MAX`] means that it does not stop.
     pub(crate) fn set(&self, end: u64) {
         self.end.store(end, Ordering::SeqCst);
         self.wake();
@@ -50,15 +51,16 @@ impl FirstStreamEnd {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// Makes the end offset final. A stream that reaches a final end offset is finished, and does
-    /// not wait.
+    /// Makes the end offset final. The first stream is finished when it reaches a final end offset;
+    /// at any other end offset, it waits.
     pub(crate) fn make_final(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();
     }
 
     /// Returns the number of bytes that the first stream, now at the offset `at`, may deliver. If
-    /// the number is 0, `waker` is woken with `token` when the end offset changes or becomes final.
+    /// the number is 0, stores `waker`, which is called with `token` when the end offset changes or
+    /// becomes final.
     pub(super) fn bytes_until_end(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
@@ -68,15 +70,15 @@ impl FirstStreamEnd {
     }
 
     /// Returns the offset up to which received bytes are delivered. The bytes from `at` to
-    /// `received_to` have been received. While the end offset may still change, bytes after it
-    /// (such as the rest of a TLS record) are delivered, too, since they would be missing if the
-    /// end offset were removed.
+    /// `received_to` have been received.
+    ///
+    /// If the end offset is final, bytes after it are dropped. Otherwise, they are delivered, too
+    /// (for example the rest of a TLS record), since the end offset may still be removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }
 
-    /// Returns true if a stream at the offset `at` has reached the end offset, and the end offset
-    /// is final.
+    /// Returns true if the end offset is final and `at` has reached it.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.end()
     }

@@ -23,11 +23,11 @@ use crate::sink::DirectWriteCounter;
 use crate::sink::partial::PartialFile;
 use crate::transfer_facts::TransferFacts;
 
-/// The speed below which a part of a split download counts as stalled. The bytes that this part has
-/// not delivered are then requested again.
+/// The minimum speed of a part of a split download. A slower part counts as stalled, and its
+/// missing bytes are requested again.
 const STALLED_PART_SPEED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
-/// The properties of a body that can be fetched in parts.
+/// The properties of a body that a split download needs to fetch it in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct SplittableBody {
     /// The length of the whole body (the representation) in bytes.
@@ -36,27 +36,27 @@ pub(crate) struct SplittableBody {
     pub(crate) validator: Validator,
 }
 
-/// The role of a transfer in a split download. If a transfer has a role, the coordinator of the
-/// split decides about its retries.
+/// The role of a transfer in a split download. For a transfer with a role, the coordinator of the
+/// split download decides about retries.
 pub(super) enum SplitRole {
     /// The transfer does not belong to a split download.
     None,
-    /// The first stream of the split download, which writes to the sink. It stops at the offset
-    /// where another part begins.
+    /// The transfer that began the download, which writes to the sink. It stops at the offset where
+    /// another part begins.
     First(Arc<FirstStreamEnd>),
     /// A transfer that fetches a further part of the body.
     Part {
-        /// The ID of the part's byte range in the split download.
+        /// The ID by which the coordinator identifies the part's byte range.
         id: usize,
-        /// The sequence number of the part's request among all requests of the split download for
-        /// parts.
+        /// The sequence number of the request for this part, among all requests for parts of the
+        /// split download.
         ordinal: usize,
     },
 }
 
 impl SplitRole {
-    /// Returns the offset at which the first stream stops. Returns `None` if the transfer is not
-    /// the first stream of a split download.
+    /// Returns the end offset of the first stream of a split download; `None` if this transfer is
+    /// not that stream.
     pub(super) fn end_offset(&self) -> Option<&Arc<FirstStreamEnd>> {
         match self {
             Self::First(end) => Some(end),
@@ -66,9 +66,10 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns `Some(Some(..))` with the properties of the response's body if the body can be
-    /// fetched in parts, and `Some(None)` if it cannot. Returns `None` before the head of the
-    /// response has arrived.
+    /// Determines whether the response's body can be fetched in parts. There are three results:
+    /// * `Some(Some(..))` with the properties of the body if it can.
+    /// * `Some(None)` if it cannot.
+    /// * `None` before the head of the response has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;
@@ -93,13 +94,14 @@ impl Transfer {
         )
     }
 
-    /// Returns the offset in the content of the next byte to deliver.
+    /// Returns the offset in the content of the next byte that the transfer delivers.
     pub(crate) fn position(&self) -> u64 {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first stream of a split download. The transfer then stops at the
-    /// offset `end`. Returns the speed check for all transfers of the split download together.
+    /// Makes the transfer the first stream of a split download, which stops at the offset in `end`.
+    /// Returns a check of the minimum speed that applies to all transfers of the split download
+    /// together.
     pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitMinSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -131,9 +133,9 @@ impl Transfer {
         self.body.counter()
     }
 
-    /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
-    /// host to which the part connects first. The part has the TLS options of this transfer, so
-    /// that the part may use the same connection.
+    /// Makes a transfer for the part `id` of this transfer's body: the range `span`. `ordinal`
+    /// selects the address of the host to which the part connects first. The part has the TLS
+    /// options of this transfer, so that it may use the same connection.
     pub(crate) fn new_part(
         &self,
         body: &SplittableBody,
@@ -167,14 +169,14 @@ impl Transfer {
         part
     }
 
-    /// Returns true if the TLS handshake offers HTTP/2. Parts on one HTTP/2 connection would share
-    /// its speed.
+    /// Returns true if the TLS handshake offers HTTP/2. Parts then must not use it, since all parts
+    /// on one HTTP/2 connection would share its speed.
     pub(crate) fn offers_http2(&self) -> bool {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// Removes HTTP/2 from the protocols that the TLS handshake offers. The transfer then does not
-    /// share its connection with other parts.
+    /// Removes HTTP/2 from the protocols that the TLS handshake offers, so that each part has its
+    /// own connection.
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -183,8 +185,8 @@ impl Transfer {
         self
     }
 
-    /// Makes the transfer use HTTP/1.1, because the server requires it (RFC 9113 section 7,
-    /// HTTP_1_1_REQUIRED). Returns false if the request cannot be sent again.
+    /// Makes the transfer use HTTP/1.1 for the next request, because the server has refused HTTP/2
+    /// (RFC 9113 section 7, HTTP_1_1_REQUIRED). Returns false if the request cannot be sent again.
     pub(crate) fn fall_back_to_http1(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
         let is_unanswered = matches!(self.response.disposition, BodyDisposition::Unknown);
@@ -217,14 +219,13 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer belongs to a split download, in which other transfers fetch
-    /// parts of the same body.
+    /// Returns true if the transfer has a role in a split download.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }
 
-    /// Adds `other`, the facts of another part of the same body, to this transfer's facts. `bytes`
-    /// is the number of bytes that the part has written to the sink's file directly.
+    /// Adds the facts `other` about a further part of the same body to this transfer's facts.
+    /// `bytes` is the number of bytes that the part has written directly to the sink's file.
     pub(crate) fn add_part(&mut self, other: &TransferFacts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
@@ -232,8 +233,7 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers `bytes`, the next bytes of the body, which another part of the split download has
-    /// received.
+    /// Delivers the next bytes of the body, which the transfer of another part has received.
     ///
     /// # Errors
     /// The errors of [`Transfer::on_body`].
@@ -246,24 +246,24 @@ impl Transfer {
     /// Ends the body after all parts of the split download have arrived.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.body.finish()
     }
 }
 
-/// The speed check for all transfers of a split download together.
+/// The check of the minimum speed for all transfers of a split download together.
 pub(crate) struct SplitMinSpeedCheck(RateSpeedAndStallLimits);
 
 impl SplitMinSpeedCheck {
-    /// Returns the time at which [`SplitMinSpeedCheck::check`] must be called next. Returns
+    /// Returns the time at which the caller must call [`SplitMinSpeedCheck::check`] next. Returns
     /// `None` if there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()
     }
 
-    /// Returns an error if all transfers of the split download together are too slow. `bytes` is
-    /// the number of bytes that they have received so far.
+    /// Returns an error if all transfers of the split download together are slower than the minimum
+    /// speed. `bytes` is the number of bytes that they have received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.check(bytes, now)
     }

@@ -11,7 +11,8 @@ use super::Transfer;
 use crate::state::alt_svc::source_protocol;
 
 impl Transfer {
-    /// Stores the response's cookies, and its HSTS and Alt-Svc fields.
+    /// Stores what a response sets for later requests: its cookies, and its HSTS and Alt-Svc
+    /// fields.
     pub(super) fn store_response_state(&self, head: &ResponseHead) {
         let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
@@ -49,8 +50,8 @@ impl Transfer {
         named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
     }
 
-    /// Returns the request to which the response redirects. If HSTS requires TLS for the redirect's
-    /// target, the target counts as https, so the redirect is not a downgrade.
+    /// Returns the request that follows the redirect in this response. If HSTS requires TLS for the
+    /// target, the target counts as https, so that the redirect is no downgrade.
     pub(super) fn redirect_hop(
         &self,
         status: u16,

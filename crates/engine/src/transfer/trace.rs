@@ -15,11 +15,12 @@ use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
-/// The maximum number of bytes of a non-HTTP line that are reported to the trace.
+/// The maximum number of bytes that a trace shows of a line that is not HTTP.
 const MAX_SHOWN_LINE: usize = 1024;
 
 impl Transfer {
-    /// Records the connection that the exchange uses. `again` is true if the connection is reused.
+    /// Records the connection that the exchange uses, and reports it to the trace. `again` is true
+    /// if the connection is reused.
     pub fn on_connection(&mut self, connection: &dyn ConnectionInfo, again: bool) {
         self.facts.connection = Some(connection.number());
         self.facts.local = connection.local().or(self.facts.local);
@@ -49,8 +50,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the host to which the connection is made: the proxy, or the server if no proxy is
-    /// used.
+    /// Returns the host to which the connection is made, for messages: the proxy or, without a
+    /// proxy, the server.
     fn peer_host(&self) -> &str {
         self.route.proxy.as_ref().map_or_else(|| self.current.target.host_text(), |proxy| &proxy.host)
     }
@@ -103,7 +104,7 @@ impl Transfer {
         self.trace_milestone(Milestone::Retry(wait), error);
     }
 
-    /// Reports a milestone to the trace.
+    /// Reports a milestone of the transfer, such as a redirect or a retry, to the trace.
     pub(super) fn trace_milestone(&self, milestone: Milestone, error: Option<&Error>) {
         if let Some(trace) = self.options.trace.as_ref().filter(|_| !self.is_part()) {
             let at = self.attempt.first_started.elapsed();
@@ -123,7 +124,7 @@ impl Transfer {
         self.facts.request_bytes += n;
     }
 
-    /// Reports to the trace that `content`, content of the request, was sent.
+    /// Reports to the trace that bytes of the request's content were sent.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;
         self.facts.request_bytes += content.len() as u64;
@@ -153,7 +154,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the text of a response head to deliver. If
+    /// Returns the bytes of a response head as they are delivered. If
     /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head) is set, control
     /// characters are replaced.
     pub(super) fn escape_for_trace<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
@@ -163,7 +164,7 @@ impl Transfer {
     /// Handles the end of the current response, and its trailer fields if the response has any.
     ///
     /// # Errors
-    /// The sink's error, if trailers are delivered like heads; or the trace's error.
+    /// The sink fails when trailers are delivered like heads, or the trace fails.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
         self.mark_record_complete();
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {

@@ -12,24 +12,24 @@ use crate::{Error, ErrorKind, Result};
 /// contains the messages in their wire format.
 pub(super) struct ExchangeWireRecord {
     record: Box<dyn ExchangeRecord>,
-    /// True for HTTP/1: the connection adds the sent and received bytes of the messages to the
-    /// record. False for HTTP/2 and HTTP/3: the transfer adds their content.
+    /// True for HTTP/1: the connection adds the messages as they are sent and received. False for
+    /// HTTP/2 and HTTP/3: the transfer adds their heads and content.
     is_text: bool,
     has_head: bool,
     is_complete: bool,
 }
 
 impl Transfer {
-    /// Ends the record of an earlier exchange of the transfer, whose connection was lost. Returns
-    /// the recorder's error if it cannot record any more.
+    /// Ends the record of an earlier exchange whose connection was lost. Returns the recorder's
+    /// error if it cannot record any more.
     pub(super) fn check_recorder(&mut self) -> Result<()> {
         let Some(recorder) = self.options.recorder.clone() else { return Ok(()) };
         self.end_record(None)?;
         recorder.failure().map_or(Ok(()), Err)
     }
 
-    /// Begins the record of the exchange whose request was passed to the protocol machine. `text`
-    /// is the request head in HTTP/1; `None` for HTTP/2 and HTTP/3.
+    /// Begins the record of an exchange. `text` is the head of the request as it is sent in HTTP/1;
+    /// `None` for HTTP/2 and HTTP/3.
     pub(super) fn begin_record(
         &self,
         request: &RequestHead<'_>,
@@ -52,7 +52,8 @@ impl Transfer {
         Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
-    /// Adds content of the request, with its HTTP/1 framing, to the record.
+    /// Adds bytes of the request's content to the record, with the framing (such as chunks) with
+    /// which they were sent over HTTP/1.
     pub(crate) fn record_request_content(&mut self, bytes: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| own.is_text && !bytes.is_empty()) {
             own.record.request_content(bytes);
@@ -89,15 +90,16 @@ impl Transfer {
     /// and trailer fields.
     ///
     /// # Errors
-    /// The record cannot be kept.
+    /// The recorder cannot keep the bytes.
     pub(crate) fn record_framing(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.is_empty() { Ok(()) } else { self.record_body(bytes) }
     }
 
-    /// Adds bytes of the response to the record, if its head has been recorded.
+    /// Adds content of the response to the record. Does nothing before the response's head is
+    /// recorded.
     ///
     /// # Errors
-    /// The record cannot be kept.
+    /// The recorder cannot keep the bytes.
     pub(super) fn record_body(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.record {
             Some(own) if own.has_head => own.record.response_body(bytes),
@@ -105,15 +107,15 @@ impl Transfer {
         }
     }
 
-    /// Records that the response was received completely.
+    /// Marks the response in the record as completely received.
     pub(crate) fn mark_record_complete(&mut self) {
         if let Some(own) = &mut self.record {
             own.is_complete = true;
         }
     }
 
-    /// Ends the record of the exchange; `error` is set if the exchange failed. The record of an
-    /// exchange without a response is dropped.
+    /// Ends the record of the exchange. `error` is the reason if the exchange failed. The record of
+    /// an exchange without a response is dropped.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -128,7 +130,7 @@ impl Transfer {
     }
 }
 
-/// Returns the truncation reason to record for a response that an error ended.
+/// Returns the reason with which the record marks a response as truncated because of `error`.
 fn truncation_by(error: &Error) -> TruncationReason {
     match error.kind() {
         ErrorKind::Timeout => TruncationReason::Time,

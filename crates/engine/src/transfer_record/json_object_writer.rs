@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use haul_policy::terminal_text::escape_json;
 
-/// A writer with the JSON text that it has written so far.
+/// A writer of JSON text, with the text that it has written so far.
 #[derive(Debug)]
 pub(super) struct JsonObjectWriter {
     text: Vec<u8>,
-    /// True if the next member or element is the first in its object or array.
+    /// True if the object or array that is being written has no member or element yet.
     is_first: bool,
 }
 

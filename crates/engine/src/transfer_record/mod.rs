@@ -24,12 +24,12 @@ use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use json_object_writer::JsonObjectWriter;
 
-/// The data about a finished transfer that its record contains. The URLs must not contain a user
-/// name or password.
+/// The data from which the record of a finished transfer (a JSON object) is made. The URLs must not
+/// contain a user name or password.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct TransferRecord<'a> {
-    /// The URL that the program was given.
+    /// The URL that the program requested, before redirects.
     pub url: &'a str,
     /// The URL of the last request, after redirects; `None` if no request was sent.
     pub effective_url: Option<&'a str>,
@@ -37,26 +37,27 @@ pub struct TransferRecord<'a> {
     pub method: &'a str,
     /// The sizes, times and addresses of the transfer.
     pub facts: &'a TransferFacts,
-    /// The head of the last response; `None` if there was none.
+    /// The head of the last response; `None` if no response arrived.
     pub head: Option<&'a ResponseHead>,
     /// The redirects that were followed.
     pub history: &'a [FollowedRedirect],
     /// The error of the transfer; `None` if it succeeded.
     pub error: Option<&'a Error>,
-    /// A function that returns the hint for an error, such as an option that helps; `None` if no
-    /// hint is known.
+    /// A function that returns a hint for the user about an error, such as an option that helps; it
+    /// returns `None` if it knows no hint.
     pub remedy: fn(&Error) -> Option<&'static str>,
 }
 
 impl<'a> TransferRecord<'a> {
-    /// Makes the record of a transfer that has sent no request and has no error.
+    /// Makes the data for a transfer that has sent no request and has no error. The caller sets
+    /// further fields.
     #[must_use]
     pub fn new(url: &'a str, method: &'a str, facts: &'a TransferFacts) -> Self {
         Self { url, effective_url: None, method, facts, head: None, history: &[], error: None, remedy: |_| None }
     }
 
-    /// Appends the record's members to `into`, the text of a JSON object without its closing brace.
-    /// `is_first` is true if the object has no member yet.
+    /// Appends the record as members of a JSON object to `into`, the text of that object without
+    /// its closing brace. `is_first` is true if the object has no member yet.
     pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
         let facts = self.facts;
         let mut json = JsonObjectWriter::members(std::mem::take(into), is_first);
@@ -119,8 +120,8 @@ impl<'a> TransferRecord<'a> {
     }
 }
 
-/// Returns the number of attempts of a transfer. It is zero if the settings of the request were
-/// invalid.
+/// Returns the number of attempts of a transfer. It is zero if no attempt was made, because the
+/// settings of the request were invalid.
 #[must_use]
 pub fn attempt_count(facts: &TransferFacts, error: Option<&Error>) -> u64 {
     let was_made = error.is_none_or(|error| !error.is_setup());
@@ -136,8 +137,8 @@ pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
     fields
 }
 
-/// Writes the header fields of a response as an object. The value of each name is a list of field
-/// values.
+/// Writes the header fields of a response as a JSON object. Each member has a list with all values
+/// of the field.
 fn fields(head: &ResponseHead, json: &mut JsonObjectWriter) {
     for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
         json.array_member(&of_name[0].0, |json| {
@@ -158,7 +159,8 @@ pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Writes the times of a transfer. Each time has the name of its `-w` variable without `time_`.
+/// Writes the times of a transfer as members, in seconds. Each time has the name of its `-w`
+/// variable without `time_`.
 fn times(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     for (name, time) in [
         ("namelookup", facts.resolved),
@@ -182,7 +184,7 @@ fn addresses(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     json.display_member("proxy_used", facts.proxy_used);
 }
 
-/// Writes the parameters of the TLS session.
+/// Writes the parameters of the TLS session as members.
 fn tls(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     let Some(tls) = &facts.tls else { return json.text_member("tls", None::<&str>) };
     json.object_member("tls", |json| {

@@ -156,8 +156,8 @@ struct OrderedWindowState {
 }
 
 impl OrderedWindow {
-    /// Makes a window that keeps at most `budget` bytes. Even with a budget of 0, a transfer may
-    /// start while the window is empty.
+    /// Makes a window that keeps at most `budget` bytes of bodies in memory. Even with a budget of
+    /// 0, a transfer may start while the window is empty.
     #[must_use]
     pub(super) fn new(order: DeliveryOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
         Self {
@@ -188,14 +188,15 @@ impl OrderedWindow {
         }
     }
 
-    /// Subtracts the memory of the decoders from the budget. Each of the `windows` windows that
-    /// share the decoders subtracts an equal part.
+    /// Counts the memory of the body decoders against the window's budget. If `windows` windows
+    /// share the decoders, each of them counts an equal part.
     pub(super) fn with_decoder_memory(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
     }
 
-    /// Makes the window keep values beyond the budget in files in the directory `dir`.
+    /// Makes the window write extracted values that exceed its memory budget to files in the
+    /// directory `dir`.
     pub(super) fn with_overflow_directory(mut self, dir: &Path) -> Self {
         self.overflow_dir = Some(dir.to_owned());
         self
@@ -209,8 +210,8 @@ impl OrderedWindow {
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
-    /// Returns the memory use of the window, from which the [progress rule](super::progress_rule)
-    /// decides.
+    /// Returns the window's memory use and budget, by which the [progress
+    /// rule](super::progress_rule) decides whether a transfer may continue.
     fn memory_use(&self, state: &OrderedWindowState) -> OrderedWindowMemory {
         OrderedWindowMemory {
             held: state.held,
@@ -225,15 +226,16 @@ impl OrderedWindow {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of the slot whose content is output next. Returns `None` if the order is
-    /// not [`DeliveryOrder::Input`].
+    /// Returns the number of the slot whose content is output next, in input order. Returns `None`
+    /// if another order than [`DeliveryOrder::Input`] applies.
     #[must_use]
     pub(super) fn head_slot(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
-    /// Returns the slot for which all other slots wait: the [head](Self::head), or the slot with
-    /// exclusive use of the sink. Returns `None` if no slot is awaited.
+    /// Returns the slot whose content must be output before that of all other slots: the
+    /// [head](Self::head), or the slot with exclusive use of the sink. Returns `None` if there is
+    /// no such slot.
     #[must_use]
     pub(super) fn awaited_slot(&self) -> Option<u64> {
         let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);
@@ -248,24 +250,25 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
     }
 
-    /// Returns true if the memory budget is not used up: another transfer may start before the first
-    /// unfinished body is complete. Takes no lock, because it is called before every transfer.
+    /// Returns true if the kept bodies do not use up the memory budget, so that another transfer
+    /// may start. Takes no lock, because it is called before every transfer.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.byte_budget()
     }
 
-    /// Returns true if [`OrderedWindow::flush`] has something to do.
+    /// Returns true if the caller should call [`OrderedWindow::flush`].
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage, whose slots receive no more content ([`StageSink::finish`]). If the program
-    /// was interrupted, first completes the record that was output in part.
+    /// Ends the stage, whose slots receive no more content, and returns the values that the sink
+    /// has not output ([`StageSink::finish`]). If the program was interrupted during the output of
+    /// a record, first outputs the rest of that record.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn finish_stage(&self) -> Result<Option<StageEndValues>> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -282,8 +285,8 @@ impl OrderedWindow {
         Ok(tail)
     }
 
-    /// Returns the number of bytes that the window accepts now for the body of a slot. If the
-    /// number is 0, `waker` is woken with `token` when the caller should call this function again.
+    /// Returns the number of body bytes that the window accepts now for a slot. If the number is 0,
+    /// the window later calls `waker` with `token`, and the caller then calls this function again.
     /// Without a waker, the call never gives the slot exclusive use of the sink.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
@@ -308,13 +311,14 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if only the body of this slot may use the sink. All other bodies then wait.
+    /// Returns true if this slot has exclusive use of the sink, so that the bodies of all other
+    /// slots wait.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
     }
 
-    /// Returns true if the content of this slot is output next. If not, `waker` is woken with
-    /// `token` when the caller should call this again.
+    /// Returns true if the content of this slot is output next. Otherwise, the window later calls
+    /// `waker` with `token`, and the caller then calls this function again.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != DeliveryOrder::Free && self.is_streaming(&state, slot) {
@@ -336,10 +340,11 @@ impl OrderedWindow {
         }
     }
 
-    /// Adds bytes of a body to the body's slot.
+    /// Adds received bytes of a body to its slot, or passes them directly to the sink if the slot
+    /// streams.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn add_bytes(&self, slot: u64, lease: BufferLease<'_>) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -355,10 +360,10 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Appends values to the content of a slot, and empties `records`.
+    /// Appends extracted values to the content of a slot, and empties `records`.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn add_records(&self, slot: u64, records: &mut ExtractedValues) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -379,10 +384,10 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Appends the text of a record to the content of a slot.
+    /// Appends the output text of a finished transfer to the content of its slot.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn set_record(&self, slot: u64, text: WholeOrPiecewiseText) -> Result<()> {
         match text {
             WholeOrPiecewiseText::Whole(bytes) if bytes.is_empty() => Ok(()),
@@ -398,8 +403,9 @@ impl OrderedWindow {
         }
     }
 
-    /// Records that the body of a slot uses `now` instead of `before` bytes of memory outside of the
-    /// window. These bytes count against the window's budget until the slot is finished.
+    /// Updates the memory that a slot's body uses outside of the window while its record is being
+    /// built: `before` bytes until now, `now` bytes from now on. These bytes count against the
+    /// window's budget until the slot is finished.
     pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
         let mut state = self.lock();
         state.held = state.held + now - before;
@@ -447,14 +453,14 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Returns true if all pages of a listing share one slot. No other body is then output between
-    /// them. Otherwise, each page has its own slot.
+    /// Returns true if all pages of a listing share one slot, so that no other body is output
+    /// between them. Otherwise, each page has its own slot.
     pub(super) fn pages_share_slot(&self) -> bool {
         self.order == DeliveryOrder::Input
     }
 
-    /// Marks the content that a slot has so far as a complete page. The next page of the listing
-    /// follows in the same slot.
+    /// Marks the content that a slot has so far as complete pages of a listing. The next page of
+    /// the listing follows in the same slot.
     pub(super) fn end_page(&self, slot: u64) {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
@@ -463,8 +469,9 @@ impl OrderedWindow {
         state.held -= outside;
     }
 
-    /// Removes the content of a slot, because its transfer is repeated. Complete pages in the slot
-    /// are kept. Returns false if part of the content has already been passed to the sink.
+    /// Removes the content of a slot, because its transfer is repeated. Keeps the complete pages in
+    /// the slot. Returns false and removes nothing if the sink has already received part of the
+    /// current page.
     pub(super) fn restart_slot(&self, slot: u64) -> bool {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
@@ -487,7 +494,7 @@ impl OrderedWindow {
     /// Marks a slot as finished: its body receives no more content.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn finish_slot(&self, slot: u64) -> Result<()> {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
@@ -500,11 +507,11 @@ impl OrderedWindow {
         self.output_ready_content(&mut state)
     }
 
-    /// Flushes the sink, and passes on all content for which the sink has room. Returns
-    /// [`OutputReadiness::Full`] if the sink has no room for more content.
+    /// Flushes the sink, and passes it all content for which it has room. Returns
+    /// [`OutputReadiness::Full`] if the sink then has no room for more content.
     ///
     /// # Errors
-    /// The error of the sink.
+    /// The sink fails.
     pub(super) fn flush(&self) -> Result<OutputReadiness> {
         let mut state = self.lock();
         if state.dirty || state.room == OutputReadiness::Full {
@@ -515,8 +522,8 @@ impl OrderedWindow {
         Ok(state.room)
     }
 
-    /// Passes all content that may be output now to the sink, and wakes the transfers that may
-    /// continue.
+    /// Passes all content to the sink that may be output now. Then removes finished slots, and
+    /// wakes the transfers that may continue.
     fn output_ready_content(&self, state: &mut OrderedWindowState) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front_slot(self.order) {
@@ -536,7 +543,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was just removed.
+    /// Wakes the waiting transfers for which there is room now. `moved` is true if a slot was just
+    /// removed from the window.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
@@ -561,7 +569,7 @@ impl OrderedWindow {
 }
 
 impl OrderedWindowState {
-    /// Returns the slot with this number. Creates it if it does not exist yet.
+    /// Returns the slot with the number `slot`. Creates it if it does not exist yet.
     fn slot_mut(&mut self, order: DeliveryOrder, slot: u64) -> &mut OrderedBodySlot {
         if order != DeliveryOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {
@@ -577,7 +585,8 @@ impl OrderedWindowState {
         &mut self.slots[entry]
     }
 
-    /// Returns the slot whose content is passed to the sink next.
+    /// Returns the number of the slot whose content is passed to the sink next; `None` if no slot's
+    /// content may be output.
     fn front_slot(&self, order: DeliveryOrder) -> Option<u64> {
         match order {
             DeliveryOrder::Input => (!self.slots.is_empty()).then_some(self.head),

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes by which the values in memory may exceed the budget of a window before they
-/// go to a file.
+/// The number of bytes by which values in memory may exceed the window's budget. Further values are
+/// written to a file.
 pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
 /// The temporary file for the extracted values of one slot of a window. The file has no name, so
@@ -25,19 +25,20 @@ pub(super) struct OverflowFile {
     end: u64,
 }
 
-/// A block of extracted values in the temporary file of their slot.
+/// The position of a block of extracted values in the temporary file of their slot.
 #[derive(Debug)]
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
-    /// The number of bytes that the stored values take from the window's memory budget: the same
-    /// number as in memory. Storing values in a file thus does not allow more bytes to be received.
+    /// The number of bytes that the stored values take from the window's memory budget. It equals
+    /// their size in memory, so that storing values in a file does not allow more bytes to be
+    /// received.
     cost: usize,
 }
 
 impl OverflowFile {
-    /// Makes a file in the directory `dir`.
+    /// Makes an unnamed temporary file in the directory `dir`.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -62,7 +63,7 @@ impl StoredValues {
         self.cost
     }
 
-    /// Reads the values back.
+    /// Reads the values back into memory.
     ///
     /// # Errors
     /// The file cannot be read.

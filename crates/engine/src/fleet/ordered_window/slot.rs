@@ -13,13 +13,14 @@ use crate::sink::extracted_value_list::ExtractedValues;
 pub(super) enum OrderedSlotContent {
     Bytes(Chunk),
     Records(ExtractedValues),
-    /// Values that are stored in a temporary file.
+    /// Extracted values that were written to a temporary file because the window's memory budget
+    /// was used up.
     Stored(StoredValues),
     Pieces(RecordTextIterator),
 }
 
 impl OrderedSlotContent {
-    /// Returns the number of bytes that the content takes from the budget.
+    /// Returns the number of bytes that the content takes from the window's memory budget.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Bytes(chunk) => chunk.memory_size(),
@@ -37,16 +38,17 @@ pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotContent>,
     /// True if the slot's body is complete, so that the slot receives no more content.
     pub(super) done: bool,
-    /// True if a part of the content of the current page has been passed to the sink.
+    /// True if a part of the content of the current page has been passed to the sink. The page's
+    /// transfer can then not be repeated.
     pub(super) has_left: bool,
     /// The number of pieces at the beginning of `content` that belong to complete earlier pages of
     /// a listing.
     pub(super) complete: usize,
-    /// The number of bytes that the slot's body uses outside of the window, and that are taken from
-    /// the budget.
+    /// The number of bytes outside of the window that the slot's body uses. They count against the
+    /// window's memory budget.
     pub(super) outside: usize,
-    /// The number of the transfer to which the content belongs; `None` if the output has no
-    /// observer.
+    /// The number of the transfer to which the content belongs. `None` if no observer is informed
+    /// of the output.
     pub(super) transfer: Option<u64>,
     /// The file for values that exceed the window's memory budget; `None` if there were no such
     /// values.
@@ -54,8 +56,9 @@ pub(super) struct OrderedBodySlot {
 }
 
 impl OrderedBodySlot {
-    /// Stores values in a file in the directory `dir`, and returns them as content. If the file
-    /// cannot be written, the values stay in memory: the budget is exceeded, but nothing is lost.
+    /// Writes values to a file in the directory `dir`, and returns a reference to them as the
+    /// slot's content. If the file cannot be written, returns the values themselves: they exceed
+    /// the memory budget, but none is lost.
     pub(super) fn store(&mut self, values: ExtractedValues, dir: &Path) -> OrderedSlotContent {
         if self.overflow.is_none() {
             self.overflow = OverflowFile::create(dir).ok();

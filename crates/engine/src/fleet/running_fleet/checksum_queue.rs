@@ -14,14 +14,16 @@ use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::checksum::{HashAlgorithm, IncrementalFileHash};
 
-/// The number of bytes that are hashed in one step.
+/// The number of bytes of a file that are hashed in one step, so that a worker soon returns to its
+/// transfers.
 const HASH_PIECE: u64 = 1 << 20;
 
-/// The maximum number of jobs that wait for the checksums of their files. If there are more, a
-/// worker hashes a whole file before it continues.
+/// The maximum number of queued jobs. If more jobs are queued, a worker hashes a whole file before
+/// it continues with transfers.
 const MAX_WAITING: usize = 64;
 
-/// The jobs that wait for the checksums of their files.
+/// The queue of finished jobs that are not reported yet, because the checksums of their files are
+/// still being computed.
 #[derive(Default)]
 pub(super) struct ChecksumQueue {
     waiting: Mutex<VecDeque<Box<UnhashedJob>>>,
@@ -38,7 +40,7 @@ impl ChecksumQueue {
     }
 }
 
-/// A job that waits for the checksum of its file.
+/// A finished job that is reported after the checksum of its file is computed.
 struct UnhashedJob {
     finished: FinishedJob,
     file: File,
@@ -46,8 +48,8 @@ struct UnhashedJob {
 }
 
 impl UnhashedJob {
-    /// Hashes at most `most` further bytes. Returns the finished job if all of the file is hashed,
-    /// or if the file cannot be read.
+    /// Hashes up to `most` further bytes of the file. Returns the finished job if the whole file is
+    /// hashed or cannot be read; otherwise returns `self` as the error.
     fn hash_next(mut self: Box<Self>, most: u64) -> Result<FinishedJob, Box<Self>> {
         match self.hash.hash_next(&self.file, most) {
             Ok(false) => Err(self),
@@ -84,7 +86,8 @@ impl FleetRun {
         }
     }
 
-    /// Hashes a piece of the file whose job has waited longest. Returns false if no job waits.
+    /// Hashes the next piece of the file of the job that has waited longest. Returns false if no
+    /// job waits.
     pub(super) fn hash_piece(&self) -> bool {
         self.checksums.count.load(Ordering::Relaxed) > 0
             && !self.over.load(Ordering::SeqCst)
@@ -101,9 +104,8 @@ impl FleetRun {
         true
     }
 
-    /// Returns `Ok` with the job if its record needs no checksum of a file. Otherwise, opens the
-    /// file and returns `Err` with the job, whose file must be hashed first. `algorithm` is the
-    /// algorithm of the checksum.
+    /// Decides whether the file of a finished job must be hashed with `algorithm`. If not, returns
+    /// `Ok` with the job. If so, opens the file and returns `Err` with the job.
     fn split_off_unhashed(finished: FinishedJob, algorithm: HashAlgorithm) -> Result<FinishedJob, Box<UnhashedJob>> {
         let BodyDestination::File { path, .. } = &finished.dispatched.job.destination else { return Ok(finished) };
         let (None, Ok(())) = (&finished.content.file_checksum, &finished.outcome.result) else {

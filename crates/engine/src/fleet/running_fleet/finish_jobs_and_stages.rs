@@ -35,7 +35,8 @@ pub(super) struct FinishedJob {
 }
 
 impl FleetRun {
-    /// Finishes the output after all workers have ended, and returns the summary.
+    /// Finishes the output of the last stage after all workers have ended, and returns the summary.
+    /// Returns the error that ended the whole fleet, if there was one.
     pub(in crate::fleet) fn finish(&self) -> Result<FleetSummary> {
         let fatal = self.lock_tally().fatal.take();
         if let Some(error) = fatal {
@@ -57,8 +58,9 @@ impl FleetRun {
         })
     }
 
-    /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
-    /// stage's output window if no other page of its listing follows in that slot.
+    /// Counts a finished job, and outputs `text`, the report of the job, after the job's body. Then
+    /// finishes the job's slot in the output window, unless the next page of the same listing uses
+    /// that slot.
     pub(super) fn finish_job(
         &self,
         job: &FleetJob,
@@ -95,14 +97,16 @@ impl FleetRun {
         }
     }
 
-    /// Reports a finished job to the program, and then counts it and outputs its report.
+    /// Reports a finished job to the program, counts the job, and outputs the text that the program
+    /// returned for it.
     pub(super) fn report_and_finish(&self, finished: FinishedJob) {
         let FinishedJob { dispatched, mut outcome, content, end } = finished;
         let text = self.report_finished(&dispatched.job, &mut outcome, content);
         self.finish_job(&dispatched.job, &outcome, text, end);
     }
 
-    /// Reports a finished job. Returns the text that follows its body, or its record.
+    /// Reports a finished job to the program. Returns the text to output: the job's record if the
+    /// stage outputs records, otherwise the text that follows the body.
     pub(super) fn report_finished(
         &self,
         job: &FleetJob,
@@ -127,7 +131,8 @@ impl FleetRun {
         any
     }
 
-    /// Ends the stages that have no unfinished transfers. After the last stage, stops the fleet.
+    /// Ends the stages in which no transfer remains. When the last stage has ended, stops the
+    /// fleet.
     pub(super) fn finish_stages(&self) {
         loop {
             let stage = self.lock_tally().ended;

@@ -20,7 +20,8 @@ use crate::sink::file::FileSink;
 use crate::transfer::Transfer;
 
 impl FleetRun {
-    /// Makes the transfer for a job that is about to start.
+    /// Makes the transfer of a job that is about to start, with the options and the body sink that
+    /// its stage requires. Targets that are not trusted receive no credentials.
     pub(super) fn new_transfer(&self, started: TransferInputs, host: HostId, now: Instant) -> Box<Transfer> {
         let TransferInputs { key, stage: number, slot, order, destination, target, value, request, listing } = started;
         let stage = &self.stages[number];
@@ -76,7 +77,8 @@ impl FleetRun {
         if makes_links { search.with_link_resolution(Arc::clone(&self.skipped_values)) } else { search }
     }
 
-    /// Returns the unused searches of a stage, which finished bodies have returned.
+    /// Returns the searches of a stage that finished transfers have returned. New transfers of the
+    /// stage reuse them.
     pub(super) fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
         self.searches[stage].lock().ignore_poison()
     }

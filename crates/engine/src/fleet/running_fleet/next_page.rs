@@ -9,21 +9,21 @@ use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::pagination::{PageContentObserver, PageFindings, PageStep};
 use crate::transfer::TransferOutcome;
 
-/// The consequence of a finished transfer for its listing.
+/// Whether another page of a listing follows a finished transfer.
 pub(super) enum ListingContinuation {
-    /// No page follows: the transfer belongs to no listing, or the listing has ended with it.
+    /// No page follows: the transfer belongs to no listing, or was its last page.
     Last,
-    /// The listing had already ended before this page, which does not exist. The transfer is
-    /// neither counted nor reported.
+    /// The requested page does not exist, because the listing ended with the previous page. The
+    /// transfer is neither counted nor reported.
     Beyond,
-    /// The page that follows, or the error because of which it cannot be requested.
+    /// The target of the page that follows, or the error that prevents its request.
     Next(Result<Target>),
 }
 
 impl FleetRun {
-    /// Returns true if this target may receive the credentials of its stage, because the user has
-    /// given its origin: in the stage's template or as the first URL. The origins of other URLs
-    /// come from values or links in pages.
+    /// Returns true if a request to `target` may contain the credentials of its stage. This
+    /// requires that the user has given the target's origin, in the stage's template or as the
+    /// first URL. Other origins come from values or links in pages, and are not trusted.
     pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&FleetListing>) -> bool {
         let origin = target.origin();
         let Some(template) = &self.stages[stage].template else {
@@ -33,8 +33,8 @@ impl FleetRun {
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
-    /// Decides which page follows a finished transfer in its listing, if any. If the page does not
-    /// exist because the listing has ended, changes the outcome to a success.
+    /// Decides which page of its listing follows a finished transfer, if any. An error status can
+    /// mean that the listing ended before this page; the outcome is then changed to a success.
     pub(super) fn end_of_page(
         &self,
         job: &FleetJob,
@@ -65,8 +65,8 @@ impl FleetRun {
         }
     }
 
-    /// Adds the next page of a listing after a finished page. With input order, both pages use the
-    /// same slot of the window, which therefore stays open.
+    /// Adds a job for the next page of a listing after a finished page. If output is in input
+    /// order, the next page uses the finished page's slot of the output window, which stays open.
     pub(super) fn begin_next_page(&self, job: &FleetJob, next: Result<Target>) {
         let window = &self.windows[job.stage];
         let slot = if window.pages_share_slot() {

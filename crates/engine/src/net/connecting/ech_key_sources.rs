@@ -15,13 +15,14 @@ use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 impl Connecting {
-    /// Returns the TLS options of the connection to the origin; `None` without TLS.
+    /// Returns the TLS options for the connection to the origin, including keys for Encrypted
+    /// Client Hello once they are known; `None` without TLS.
     pub(super) fn tls(&self) -> Option<&TlsOptions> {
         self.ech_tls.as_ref().or(self.key.tls.as_ref())
     }
 
-    /// Finds the keys for encrypting the server's name, if the options ask for Encrypted Client
-    /// Hello. Returns false while the keys are being looked up.
+    /// Finds the server's keys for Encrypted Client Hello, if the options ask for it. Returns false
+    /// while the keys are being looked up.
     ///
     /// # Errors
     /// The time limit has passed.
@@ -43,9 +44,10 @@ impl Connecting {
         Ok(true)
     }
 
-    /// Restarts the connection with the keys that the server sent, if `error` is the server's
-    /// rejection of the keys that were used. The sent keys are used only once, and only if the
-    /// server's certificate is valid for its public name. Returns true if the connection restarts.
+    /// Decides whether to connect again after `error`, because the server rejected the keys for
+    /// Encrypted Client Hello and sent current ones. If so, restarts the connection with these keys
+    /// and returns true. The sent keys are used only once, and only if the server's certificate is
+    /// valid for its public name.
     pub(super) fn takes_sent_keys(&mut self, error: &Error) -> bool {
         if error.kind() != ErrorKind::EchRequired {
             return false;
@@ -80,14 +82,15 @@ impl Connecting {
     }
 }
 
-/// Returns the keys of the first endpoint (in order of preference) at this port whose record
-/// contains keys.
+/// Returns the keys for Encrypted Client Hello from HTTPS records: those of the most preferred
+/// endpoint that has this port and such keys.
 fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
     let mut at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
     at_port.find_map(|record| record.ech.clone())
 }
 
-/// Returns the trace lines that describe the keys before a handshake.
+/// Returns the trace lines that describe the keys for Encrypted Client Hello before a handshake.
+/// `wanted` are the user's options, and `found` the options with the keys in use.
 fn lines(wanted: &EchOptions, found: &EchOptions) -> Vec<String> {
     let from_options = wanted.config_list.is_some();
     match (wanted.policy, &found.config_list) {

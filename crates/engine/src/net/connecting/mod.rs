@@ -53,27 +53,28 @@ use crate::state::http3::Http3Cache;
 use crate::trace::{TraceEvent, TransferObserver};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of times that the connection is opened again because a proxy closed it after
-/// sending a challenge. Without a limit, a proxy could reject each nonce as stale.
+/// The maximum number of times that a connection is opened again because a proxy closed it after a
+/// challenge. Without a limit, a proxy could reject each nonce as stale, and the attempts would
+/// never end.
 const MAX_REOPENED: u32 = 3;
 
-/// The state machine that opens one connection, from the name lookup to the last TLS handshake.
+/// The state machine that opens one connection, from the name lookup to the last handshake.
 pub(crate) struct Connecting {
     key: Arc<ConnectionKey>,
     options: ConnectOptions,
-    /// The observer to which each connection attempt is reported.
+    /// The observer to which each connection attempt is reported; `None` if nothing is reported.
     trace: Option<Arc<dyn TransferObserver>>,
     /// The index, among the host's addresses, of the address to try first.
     first_address: usize,
     deadline: Instant,
     reopened: u32,
     phase: ConnectPhase,
-    /// The TLS options of the connection key, together with the server's keys for Encrypted Client
-    /// Hello. `None` before these keys are known, or if no keys are wanted. The options of the
+    /// The TLS options of the connection key, completed with the server's keys for Encrypted Client
+    /// Hello. `None` before these keys are known, or if no keys are wanted: the options of the
     /// connection key then apply.
     ech_tls: Option<TlsOptions>,
-    /// True once the server has rejected the keys that were used for Encrypted Client Hello, and
-    /// has sent its current keys.
+    /// True if the server has rejected the keys that were used for Encrypted Client Hello, and has
+    /// sent its current keys instead.
     has_sent_keys: bool,
     /// The cache of working and failed HTTP/3 endpoints.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
@@ -81,16 +82,16 @@ pub(crate) struct Connecting {
     /// The QUIC handshakes in progress.
     #[cfg(feature = "http3")]
     quic: Option<Box<QuicAddressRace>>,
-    /// True if TCP must not be used, although the connection key permits it.
+    /// True if only QUIC may be used for this connection, although its key permits TCP.
     #[cfg(feature = "http3")]
     is_quic_alone: bool,
 }
 
-/// The phase of making a connection.
+/// The current phase of opening a connection.
 enum ConnectPhase {
     /// The names on the route are being looked up.
     Resolving,
-    /// Connections to the addresses of the first host on the route are being attempted.
+    /// The addresses of the first host on the route (a proxy or the origin) are being connected to.
     Racing { race: Box<ConnectRace>, stages: RemainingStages },
     /// The TCP connection is open. The remaining exchanges (proxy, TLS) run one after the other.
     Staging { wire: Box<ConnectStageIo>, stages: RemainingStages },
@@ -98,7 +99,7 @@ enum ConnectPhase {
     /// TCP starts at the time `tcp_starts`, or never if `tcp_starts` is `None`.
     #[cfg(feature = "http3")]
     QuicFirst { route: Box<ResolvedRoute>, tcp_starts: Option<Instant> },
-    /// TCP has failed with this error, and QUIC is still in progress.
+    /// TCP has failed with this error, and QUIC handshakes are still in progress.
     #[cfg(feature = "http3")]
     TcpFailed(Error),
     /// The connection is open, or making it has failed.
@@ -110,14 +111,14 @@ type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: the progress of making the connection.
 pub(crate) enum ConnectProgress {
-    /// The connection waits for an event, for a notification of the resolver, or for
-    /// [`Connecting::next_timeout`].
+    /// Nothing can be done now. The caller must call `step` again after an event of a socket, after
+    /// a notification of the resolver, or at [`Connecting::next_timeout`].
     Waits,
     /// The addresses are known and no connection was attempted yet. The caller must call `step`
     /// again to continue.
     Resolved,
-    /// A phase has ended, and the next phase has begun. The caller must call `step` again to
-    /// continue.
+    /// One part of connecting is complete, and the next part has begun. The caller must call `step`
+    /// again to continue.
     Advanced,
     /// The connection is open and can carry requests. Its socket is non-blocking.
     Open(OpenedConnection),
@@ -139,50 +140,54 @@ type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<
 /// pending.
 type HttpsRecordsFunction<'a> = dyn FnMut(&str, u16) -> Result<Option<Arc<[HttpsRecord]>>> + 'a;
 
-/// The values and callbacks of the driver that [`Connecting::step`] uses.
+/// The values and callbacks that the caller passes to [`Connecting::step`].
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
     pub(crate) now: Instant,
-    /// The TLS contexts of the client.
+    /// The client's cache of TLS configurations, from which handshakes take theirs.
     pub(crate) tls: &'a TlsContexts,
-    /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
+    /// The buffer for received bytes. It may be empty if [`Connecting::needs_buffer`] returns
+    /// false.
     pub(crate) buffer: &'a mut [u8],
     /// The client's receive buffers and shared receive memory, for a QUIC connection.
     #[cfg(feature = "http3")]
     pub(crate) quic: QuicReceiveMemory<'a>,
-    /// Looks up a name. Returns `None` while the lookup is pending.
+    /// The callback that looks up a name. It returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
-    /// Looks up the HTTPS records of an origin. Returns `None` while the lookup is pending.
+    /// The callback that looks up the HTTPS records of an origin. It returns `None` while the
+    /// lookup is pending.
     pub(crate) https_records: &'a mut HttpsRecordsFunction<'a>,
-    /// Registers a new socket with the event loop.
+    /// The callback that registers a new socket with the event loop.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
-    /// The observer to which the milestones of the connection are reported.
+    /// The observer to which the milestones of opening the connection are reported.
     pub(crate) observer: &'a mut dyn ConnectObserver,
 }
 
 /// The head of a CONNECT request, or of a proxy's response to it.
 pub(crate) enum ConnectRequestOrReplyHead {
-    /// The trace event for a sent CONNECT request. It does not contain the values of secret fields.
+    /// The trace event for a sent CONNECT request. The event does not contain the values of secret
+    /// fields, such as credentials.
     Request(TraceEvent<'static>),
     /// The head of the proxy's response, as received.
     Response(ResponseHead),
 }
 
-/// An observer of the milestones while a connection is opened.
+/// An observer that is notified of the milestones of opening a connection.
 pub(crate) trait ConnectObserver {
-    /// Reports that the addresses of the host are known.
+    /// Reports that the names on the route are resolved to addresses.
     fn on_resolved(&mut self);
     /// Reports that an address accepted the connection. `local` is the local address of the socket.
     fn on_connected(&mut self, local: Option<SocketAddr>);
-    /// Reports the status of the last response to a CONNECT (0 before a response), and the heads
-    /// sent and received since the last report.
+    /// Reports the progress of CONNECT. `status` is the status of the proxy's last response; 0
+    /// before a response. `heads` are the heads sent and received since the previous report.
     fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]);
     /// Reports that the TLS handshake with the origin is complete.
     fn on_tls_established(&mut self);
 }
 
 impl Connecting {
-    /// Makes the state machine for a connection with this key, which must be open by `deadline`.
+    /// Makes the state machine for a connection with this key. The connection attempt fails if the
+    /// connection is not open at `deadline`.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
         options: &RequestOptions,
@@ -207,7 +212,7 @@ impl Connecting {
         }
     }
 
-    /// Returns the key of the connection. If TCP has won the race against QUIC, the key excludes
+    /// Returns the pool key of the connection. If TCP was faster than QUIC, this key excludes
     /// HTTP/3.
     pub(crate) fn key(&self) -> &Arc<ConnectionKey> {
         &self.key
@@ -244,7 +249,8 @@ impl Connecting {
         progress
     }
 
-    /// Returns the time of the next timeout: call [`Connecting::step`] then, even without an event.
+    /// Returns the time at which the caller must call [`Connecting::step`] even without an event:
+    /// the start of the next attempt, or the time limit of the whole connection attempt.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Instant {
         let of_phase = match &self.phase {
@@ -258,8 +264,8 @@ impl Connecting {
         of_phase.map_or(self.deadline, |at| at.min(self.deadline))
     }
 
-    /// Ends the attempts, and returns the error for the expired time limit. Its message names the
-    /// current phase.
+    /// Returns the error that reports the expired time limit. Its message names the phase in which
+    /// the time expired.
     #[must_use]
     pub(crate) fn timed_out(&mut self) -> Error {
         match &mut self.phase {
@@ -281,7 +287,8 @@ impl Connecting {
         }
     }
 
-    /// Returns true if the sockets of several attempts may be registered with the event loop.
+    /// Returns true if several sockets may be registered with the event loop, because several
+    /// connection attempts run in parallel.
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
         #[cfg(feature = "http3")]
@@ -291,13 +298,15 @@ impl Connecting {
         !self.needs_buffer()
     }
 
-    /// Returns true if the next step may receive, and therefore needs a buffer.
+    /// Returns true if the next step may receive bytes, so that [`ConnectContext::buffer`] must not
+    /// be empty.
     #[must_use]
     pub(crate) fn needs_buffer(&self) -> bool {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
-    /// Returns true if the host name is not resolved, or no address has accepted the connection.
+    /// Returns true as long as no address has answered: the host name is being resolved, or
+    /// connections to its addresses are being attempted.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
         #[cfg(feature = "http3")]
@@ -443,8 +452,9 @@ impl Connecting {
         Err(Error::new(ErrorKind::Setup, "this build of haul has no HTTP/3"))
     }
 
-    /// Returns the open stream. If the connection goes to an alternative service, first checks that
-    /// the service uses the protocol with which it was advertised (RFC 7838 section 2.4).
+    /// Returns the progress for an open stream. If the connection goes to an alternative service,
+    /// first checks that the service uses the protocol with which it was advertised (RFC 7838
+    /// section 2.4).
     fn finish_opening(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
         if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));

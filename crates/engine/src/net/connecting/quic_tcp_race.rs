@@ -24,8 +24,8 @@ use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 impl Connecting {
-    /// Makes the attempt use only QUIC, without reporting anything to the trace, because no request
-    /// waits for the connection.
+    /// Makes the attempt use only QUIC, and report nothing to the trace. Such an attempt tests an
+    /// HTTP/3 endpoint while no request waits for the connection.
     #[must_use]
     pub(crate) fn with_quic_only(self) -> Self {
         Self { is_quic_alone: true, trace: None, ..self }
@@ -75,7 +75,7 @@ impl Connecting {
         Ok(ConnectProgress::Resolved)
     }
 
-    /// Returns the addresses of the endpoint; `None` if its name is being looked up.
+    /// Returns the addresses of the HTTP/3 endpoint; `None` while its name is being looked up.
     fn addresses(
         &self,
         route: &ResolvedRoute,
@@ -94,7 +94,8 @@ impl Connecting {
         Ok(addresses.map(|addresses| with_port(&addresses, endpoint.port)))
     }
 
-    /// Continues the QUIC handshakes. Returns the connection if one of them is complete.
+    /// Continues the QUIC handshakes. Returns the connection if one of the handshakes is complete,
+    /// otherwise `None`.
     ///
     /// # Errors
     /// The handshakes have failed, and only HTTP/3 may be used.
@@ -161,15 +162,16 @@ impl Connecting {
         }
     }
 
-    /// Records that the HTTP/3 endpoint was too slow, if only QUIC was tried.
+    /// Records in the HTTP/3 cache that the endpoint was too slow, if the time limit passed while
+    /// only QUIC was tried.
     pub(super) fn remember_late_quic(&mut self) {
         if self.is_quic_alone {
             self.end_lost_quic();
         }
     }
 
-    /// Ends the QUIC handshakes, and records that the endpoint was too slow. Returns false if no
-    /// handshake was in progress.
+    /// Ends the QUIC handshakes, because TCP was faster, and records in the HTTP/3 cache that the
+    /// endpoint was too slow. Returns false if no handshake was in progress.
     fn end_lost_quic(&mut self) -> bool {
         let (Some(quic), Some(endpoint)) = (self.quic.take(), self.key.http3.endpoint()) else { return false };
         let failure = if quic.was_answered() { Http3Failure::Broken } else { Http3Failure::Silent };
@@ -177,8 +179,8 @@ impl Connecting {
         true
     }
 
-    /// Records that the HTTP/3 endpoint failed. Does nothing if the cause is local, such as a lack
-    /// of descriptors.
+    /// Records in the HTTP/3 cache that the endpoint failed. Does nothing if the cause is local,
+    /// such as a lack of descriptors.
     fn on_quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
         let is_own = error.lacks_descriptors() || matches!(error.kind(), ErrorKind::Setup | ErrorKind::Interface);
         if !is_own {

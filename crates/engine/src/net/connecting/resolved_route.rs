@@ -19,19 +19,19 @@ use crate::net::quic::QuicAddressRace;
 use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// A route to the server whose names are resolved to addresses.
+/// The route to the server (directly or through proxies), with names resolved to addresses.
 #[derive(Debug)]
 pub(super) struct ResolvedRoute {
     /// The name of the first host on the route, for error messages.
     entry: String,
     to: FirstHopAddresses,
     bind: LocalBinding,
-    /// For each proxy on the route, the IP address that the proxy is asked to connect to. `None` if
-    /// the proxy itself resolves the destination's name.
+    /// The destination addresses to request from the proxies on the route, one entry for each
+    /// proxy. An entry is `None` if the proxy itself resolves the destination's name.
     pub(super) asked: Vec<Option<IpAddr>>,
 }
 
-/// The addresses of the first host on the route.
+/// The addresses of the first host on the route (a proxy or the origin).
 #[derive(Debug)]
 enum FirstHopAddresses {
     Addresses(Vec<SocketAddr>),
@@ -41,8 +41,8 @@ enum FirstHopAddresses {
 
 impl ResolvedRoute {
     /// Resolves the names on the route of `key`. `ask` looks up one name, and returns `None` while
-    /// that lookup is pending. This function then also returns `None`, and must be called again
-    /// later.
+    /// that lookup is pending. This function then returns `None`, too, and the caller must call it
+    /// again later.
     ///
     /// # Errors
     /// A name has no address, or a proxy cannot be used.
@@ -118,8 +118,9 @@ impl ResolvedRoute {
         Ok(Some(Self { entry: host.to_owned(), to: FirstHopAddresses::Addresses(addresses), bind, asked }))
     }
 
-    /// Returns the race to connect to the first host on the route. `spread` is the index of the
-    /// address to try first, so that connections are spread over the addresses.
+    /// Returns the race to connect to the addresses of the first host on the route. `spread` is the
+    /// index of the address to try first. Callers vary it to distribute connections over the
+    /// addresses.
     #[must_use]
     pub(super) fn connect_race(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {
@@ -144,8 +145,8 @@ impl ResolvedRoute {
         }
     }
 
-    /// Returns the race of QUIC handshakes with these addresses. `spread` is the index of the
-    /// address to try first.
+    /// Returns the race of QUIC handshakes with `addresses`. `spread` is the index of the address
+    /// to try first.
     ///
     /// # Errors
     /// The route leads through a Unix socket or a proxy, or the options exclude TLS 1.3.

@@ -57,8 +57,8 @@ impl ChosenDnsServers {
         *self != Self::default()
     }
 
-    /// Returns `config`, the system's configuration, with its servers replaced by these servers, if
-    /// there are any.
+    /// Returns the system's configuration `config` with the name servers replaced by these servers.
+    /// If there are none, the system's servers remain.
     pub(super) fn applied_to(&self, mut config: ParsedResolverFiles) -> ParsedResolverFiles {
         if self.is_set() {
             config.sources = HostLookupSources::FilesThenDns;

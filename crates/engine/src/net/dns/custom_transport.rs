@@ -10,7 +10,7 @@ use crate::Result;
 
 /// Opens channels to a DNS server. Each thread that runs lookups opens one channel.
 pub trait DnsTransport: Send + Sync {
-    /// Opens a channel. Nothing is sent before the first query.
+    /// Opens a channel to the server. Nothing is sent before the first query.
     ///
     /// # Errors
     /// The system has no descriptor or thread left.
@@ -26,8 +26,8 @@ pub trait DnsChannel {
     /// [`receive`](Self::receive) returns the error.
     fn send(&mut self, query: Vec<u8>) -> u64;
 
-    /// Returns the ID of a finished query and its response. `None` if no query has finished since
-    /// the last call.
+    /// Returns the ID of a finished query, with its response or error. Returns `None` if no further
+    /// query has finished.
     fn receive(&mut self) -> Option<(u64, Result<DnsMessage>)>;
 
     /// Cancels the query with this ID.

@@ -19,7 +19,7 @@ pub(super) const MAX_NAMES: usize = 8192;
 /// A callback that is called when a lookup has ended.
 pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 
-/// The state that all clones of a resolver share.
+/// The data that all clones of a resolver share: cached answers, overrides and settings.
 #[derive(Default)]
 pub(super) struct ResolverState {
     pub(super) names: HashMap<Arc<str>, DnsCacheEntry>,
@@ -30,7 +30,7 @@ pub(super) struct ResolverState {
     pub(super) servers: Option<Arc<ChosenDnsServers>>,
     /// The transport that the user chose for queries; `None` for UDP and TCP.
     pub(super) transport: Option<Arc<dyn DnsTransport>>,
-    /// Names that wait for a thread that calls `getaddrinfo`.
+    /// The names that wait until a thread looks them up with `getaddrinfo`.
     pub(super) queue: VecDeque<Arc<str>>,
     pub(super) threads: usize,
     pub(super) idle: usize,
@@ -49,8 +49,8 @@ pub(super) enum DnsCacheEntry {
 }
 
 impl DnsCacheEntry {
-    /// Returns the time of the last use of the cached answer; `None` if the lookup is still in
-    /// progress.
+    /// Returns the time of the last use of the cached answer; `None` while the name is being looked
+    /// up.
     fn last_used(&self) -> Option<Instant> {
         match self {
             Self::Asked(_) => None,
@@ -66,8 +66,8 @@ impl ResolverState {
         self.servers.is_some() || self.transport.is_some()
     }
 
-    /// Returns true if the name servers are never asked for this name and port: there is an
-    /// override, or the name is an IP address or special.
+    /// Returns true if this name and port have a fixed answer without a lookup: there is an
+    /// override, or the name is an IP address or a special name such as `localhost`.
     pub(super) fn has_fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> bool {
         self.fixed_answer(now, name, port).is_some()
     }
@@ -87,7 +87,8 @@ impl ResolverState {
         }
     }
 
-    /// Returns the answer for an override, an IP address or a special name.
+    /// Returns the answer for an override, an IP address, or a special name such as `localhost`.
+    /// Returns `None` for any other name.
     fn fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
@@ -107,7 +108,8 @@ impl ResolverState {
         None
     }
 
-    /// Marks a name as being looked up. If there are too many names, drops old answers first.
+    /// Marks a name as being looked up. `waiting` are called when the lookup ends. If the cache
+    /// contains too many names, first drops the least recently used answers.
     pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             self.names.retain(|_, entry| !matches!(entry, DnsCacheEntry::Known { until, .. } if *until <= now));
@@ -123,7 +125,8 @@ impl ResolverState {
     }
 }
 
-/// Returns a name in lower case, as a key of the cache: names are case-insensitive (RFC 4343).
+/// Returns a host name in lower case, as the key of its cached answer: names are case-insensitive
+/// (RFC 4343).
 pub(super) fn normalize_name(host: &str) -> String {
     host.to_ascii_lowercase()
 }

@@ -22,15 +22,15 @@ const UNAVAILABLE_CACHE_TIME: Duration = Duration::from_secs(60);
 /// The result of [`Resolver::https_records`]: the records, or that they are being looked up.
 #[derive(Debug)]
 pub enum HttpsLookupStatus {
-    /// The endpoints of the origin, the preferred endpoint first. Empty if the origin has none, or
-    /// if HTTPS records are not looked up.
+    /// The result is known: the endpoints of the origin, the preferred endpoint first. There are
+    /// none if the origin has no HTTPS records, or if HTTPS records are not looked up.
     Ready {
         /// The HTTPS records of the looked-up name.
         records: Arc<[HttpsRecord]>,
-        /// The time until which the records may be used.
+        /// The time at which the records expire.
         until: Instant,
     },
-    /// The lookup is in progress. `notify` will be called once, from another thread.
+    /// The lookup is in progress. The callback `notify` will be called once, from another thread.
     Pending,
 }
 
@@ -57,8 +57,9 @@ impl Resolver {
     }
 
     /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
-    /// for an event loop. A blocking caller gets records only if the user chose the name servers,
-    /// because otherwise the system's resolver looks up its addresses.
+    /// for an event loop. A blocking caller receives records only if the user chose the name
+    /// servers. Otherwise, the system's resolver looks up its addresses, and the name servers are
+    /// not asked.
     pub(crate) fn https_records_for(
         &self,
         waiter: LookupCaller,

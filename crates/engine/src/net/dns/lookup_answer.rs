@@ -13,7 +13,8 @@ pub(super) type LookupAnswer = std::result::Result<Arc<[IpAddr]>, LookupFailure>
 #[derive(Clone)]
 pub(super) struct LookupFailure {
     os: Option<i32>,
-    /// True if no name server gave an answer (`EAI_AGAIN`). The name may exist.
+    /// True if the lookup failed because no name server gave an answer (`EAI_AGAIN`). The name may
+    /// exist.
     temporary: bool,
     text: Arc<str>,
 }
@@ -31,13 +32,13 @@ impl From<&io::Error> for LookupFailure {
 }
 
 impl LookupFailure {
-    /// Makes the failure for a name that has no address according to the name servers. `text` is
-    /// the message.
+    /// Makes the failure of a lookup whose name has no address according to the name servers.
+    /// `text` is the error message.
     pub(super) fn about_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// Makes the failure for a lookup that no name server answered. `text` is the message.
+    /// Makes the failure of a lookup that no name server answered. `text` is the error message.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }
@@ -49,8 +50,8 @@ impl LookupFailure {
     }
 }
 
-/// Converts an answer for one caller: keeps only the addresses of `family`, or makes an error that
-/// contains the name as the caller wrote it.
+/// Converts the answer of a lookup for one caller. Keeps only the addresses of `family`. If the
+/// lookup failed or no address is left, makes an error that contains `host` as the caller wrote it.
 pub(super) fn to_caller_result(answer: LookupAnswer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");
     match answer {

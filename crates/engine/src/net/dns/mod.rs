@@ -56,13 +56,14 @@ use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked, time_conversions};
 
-/// The cache time of a failure that has its cause in this process (no descriptors, no memory) or in
-/// the network. The pause before a retry of a request is longer than this time.
+/// The time for which a local failure is cached: this process (no descriptors, no memory) or the
+/// network caused it, not the name. The time is shorter than the pause before a request is retried,
+/// so that the retry looks up the name again.
 const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
 const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
-/// The address families that may be used (curl's `-4` and `-6`).
+/// The IP address families that a connection may use (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AddressFamily {
     /// IPv4 and IPv6.
@@ -75,7 +76,7 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
-    /// Returns true if an address belongs to this family.
+    /// Returns true if an address belongs to these families.
     #[must_use]
     pub fn includes(self, address: &IpAddr) -> bool {
         match self {
@@ -96,14 +97,15 @@ pub enum LookupStatus {
     Pending,
 }
 
-/// The lifetimes of cached answers from sources that give no lifetime: `getaddrinfo` and
+/// The cache lifetimes of lookup results that come without a lifetime, from `getaddrinfo` and
 /// [`Resolver::with_lookup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsCacheOptions {
-    /// The time for which an answer is cached. Default 60 s (curl's `--dns-cache-timeout`); at
-    /// least one second.
+    /// The time for which an answer is cached (curl's `--dns-cache-timeout`). Default 60 s. Values
+    /// below one second count as one second.
     pub ttl: Duration,
-    /// The time for which a failed lookup is cached. Default 3 s; at least one second.
+    /// The time for which a failed lookup is cached. Default 3 s. Values below one second count as
+    /// one second.
     pub negative_ttl: Duration,
 }
 
@@ -113,14 +115,14 @@ impl Default for DnsCacheOptions {
     }
 }
 
-/// A resolver that caches answers. Clones share the cache and the threads.
+/// A resolver for host names that caches answers. Clones share the cache and the threads.
 #[derive(Clone)]
 pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-/// The kind of caller that waits for a lookup: an event loop or a blocking thread. It decides
-/// whether name servers or `getaddrinfo` are asked.
+/// The kind of caller that waits for a lookup: an event loop or a blocking thread. The kind decides
+/// whether the lookup asks name servers or calls `getaddrinfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupCaller {
     /// An event loop, which must not block.
@@ -129,12 +131,12 @@ pub(crate) enum LookupCaller {
     BlockingThread,
 }
 
-/// A function that looks up the addresses of a name.
+/// A function that looks up the IP addresses of a host name. It may block.
 type LookupFunction = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// The state that all clones of a [`Resolver`] share, with its threads.
+/// The state and the settings that all clones of a [`Resolver`] share.
 struct ResolverInner {
-    /// The function that looks up a name: `getaddrinfo`, or the program's own function.
+    /// The function that looks up a name: `getaddrinfo`, or the function that the program set.
     ask: Arc<LookupFunction>,
     /// True if lookups for an event loop ask the name servers; false if they call `ask`.
     uses_dns: bool,
@@ -142,8 +144,8 @@ struct ResolverInner {
     options: DnsCacheOptions,
     state: Mutex<ResolverState>,
     work: Condvar,
-    /// The queue of questions for the thread that asks the name servers; `None` until that thread
-    /// is started.
+    /// The queue of questions for the thread that asks the name servers; `None` before the first
+    /// start of that thread.
     inbox: Mutex<Option<Arc<DnsQuestionQueue>>>,
 }
 
@@ -154,7 +156,8 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver that asks `getaddrinfo`, or the name servers of the system's configuration.
+    /// Makes a resolver that calls `getaddrinfo` for blocking callers, and asks the system's name
+    /// servers for event loops.
     #[must_use]
     pub fn new(options: DnsCacheOptions) -> Self {
         Self::with_servers(options, ChosenDnsServers::default())
@@ -192,8 +195,8 @@ impl Resolver {
     }
 
     /// Makes a copy for a forked child process, in which the resolver's threads do not exist. The
-    /// copy contains the overrides and the chosen name servers; the copy is empty if another thread
-    /// held their lock during the fork.
+    /// copy contains the overrides and the chosen name servers. It contains nothing if another
+    /// thread held their lock during the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
@@ -221,15 +224,16 @@ impl Resolver {
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Sends all further queries through this transport. If its server does not answer, the lookup
-    /// fails, and no other server is asked. Cached answers remain valid.
+    /// Sends all further queries through this transport, for example DNS over HTTPS. If the
+    /// transport's server does not answer, the lookup fails, and no other server is asked. Cached
+    /// answers remain valid.
     pub fn use_transport(&self, transport: Arc<dyn DnsTransport>) {
         self.shared.lock().transport = Some(transport);
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Makes a resolver with the same overrides that uses the system's name servers. The new
-    /// resolver resolves the host name in the URL of a DNS server (DNS over HTTPS).
+    /// Makes a resolver with the same overrides that asks only the system's name servers. DNS over
+    /// HTTPS uses this resolver to resolve the host name in the DNS server's URL.
     #[must_use]
     pub fn without_servers(&self) -> Self {
         let resolver = Self::new(self.shared.options);
@@ -269,8 +273,8 @@ impl Resolver {
         self.lookup_at(Instant::now(), host, port, family, LookupCaller::EventLoop, Box::new(notify))
     }
 
-    /// Looks up a name without waiting. Returns `None` while the answer is not known. A later call
-    /// returns the answer.
+    /// Starts a lookup of a name before its addresses are needed, and does not wait. Returns `None`
+    /// while the answer is not known. A later call returns the answer.
     ///
     /// # Errors
     /// The name has no address, or the lookup failed.
@@ -328,8 +332,9 @@ impl Resolver {
     /// deadline, the lookup may run on the calling thread.
     ///
     /// # Errors
-    /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
-    /// the deadline passes first. In that case the lookup continues, and its result is cached.
+    /// [`ErrorKind::Resolve`] if the name has no address of the family, and [`ErrorKind::Timeout`]
+    /// if the deadline passes first. After a timeout, the lookup continues, and its result is
+    /// cached.
     pub fn resolve(
         &self,
         host: &str,
@@ -362,8 +367,8 @@ impl Resolver {
         }
     }
 
-    /// Looks up a name on this thread and returns the answer. Returns `None` if another thread
-    /// already looks up this name, or if the user chose name servers to ask.
+    /// Looks up a name with the system's resolver on this thread and returns the answer. Returns
+    /// `None` if another thread already looks up this name, or if the user chose the name servers.
     fn resolve_in_this_thread(&self, host: &str, port: u16) -> Option<LookupAnswer> {
         let now = Instant::now();
         let name = normalize_name(host);
@@ -434,7 +439,8 @@ impl ResolverInner {
         Ok(())
     }
 
-    /// Handles an answer from the thread that asks the name servers.
+    /// Caches an answer of the name servers and notifies the waiting callers. If only the system's
+    /// resolver can answer the question, passes the question to that resolver.
     fn handle_answer(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
         let name = &*question.name;
         if question.subject == RequestedRecords::HttpsRecords {

@@ -6,13 +6,14 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 use super::fixed_and_cached_answers::normalize_name;
 use crate::{Error, ErrorKind, Result};
 
-/// The table of overrides. An override for a host takes precedence over an override for `*`.
+/// The table of overrides: the addresses that the user chose for hosts and ports (`--resolve`). An
+/// override for a host takes precedence over an override for `*`.
 #[derive(Default, Clone)]
 pub(super) struct DnsOverrides {
     hosts: HashMap<(String, u16), DnsOverride>,
 }
 
-/// The addresses that the user chose for a host and port (`--resolve`).
+/// The addresses that the user chose for one host and port (`--resolve`), instead of a lookup.
 #[derive(Clone)]
 struct DnsOverride {
     addresses: Arc<[IpAddr]>,

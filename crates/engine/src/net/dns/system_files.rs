@@ -12,14 +12,15 @@ use haul_policy::dns::hosts::HostsFile;
 use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
-/// The minimum time between two checks whether `/etc/resolv.conf`, the hosts file or
-/// `/etc/nsswitch.conf` has changed.
+/// The minimum time between two checks whether a resolver file has changed: `/etc/resolv.conf`, the
+/// hosts file, or `/etc/nsswitch.conf`.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum size in bytes of a hosts file that is kept in memory. If the file is larger, the
 /// system's resolver looks up the names.
 const MAX_HOSTS_SIZE: u64 = 4 << 20;
 
-/// The paths of the system's resolver configuration files.
+/// The paths of the system's resolver configuration files: `/etc/resolv.conf`, the hosts file, and
+/// `/etc/nsswitch.conf`.
 #[derive(Clone, Debug)]
 pub(super) struct ResolverFilePaths {
     pub(super) resolv_conf: PathBuf,
@@ -45,8 +46,8 @@ pub(super) struct ParsedResolverFiles {
     pub(super) sources: HostLookupSources,
 }
 
-/// The device, inode, modification time and size of a file, by which a change is detected; `None`
-/// if the file does not exist.
+/// The device, inode, modification time (seconds and nanoseconds) and size of a file; `None` if the
+/// file does not exist. A different value means that the file has changed.
 type ResolverFileStamp = Option<(u64, u64, i64, i64, u64)>;
 
 /// The system's resolver configuration files: their content at the last read, and the time of the
@@ -66,8 +67,8 @@ impl ResolverFiles {
         Self { paths, checked: now, versions, config }
     }
 
-    /// Returns the system's resolver configuration. Reads its files again if they have changed
-    /// since the last check.
+    /// Returns the system's resolver configuration. Reads the files again if they have changed,
+    /// which is checked at most once in [`CHECK_INTERVAL`].
     pub(super) fn config(&mut self, now: Instant) -> &ParsedResolverFiles {
         if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
             self.checked = now;

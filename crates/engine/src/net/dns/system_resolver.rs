@@ -16,10 +16,10 @@ use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_with_signals_blocked;
 
-/// The maximum number of threads that call `getaddrinfo` at the same time. A fleet with many
-/// parallel transfers runs about as many transfers at once.
+/// The maximum number of threads that call `getaddrinfo` at the same time. A fleet, which runs many
+/// transfers in parallel, runs about as many transfers at once.
 pub(super) const MAX_THREADS: usize = 1024;
-/// The time that an idle thread waits for another name before it ends.
+/// The time after which a helper thread ends if it has no name to look up.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks up the addresses of a name with `getaddrinfo`. Blocks the calling thread.
@@ -28,8 +28,8 @@ pub(super) fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
 }
 
 impl ResolverInner {
-    /// Queues a name for a helper thread, which looks it up. Starts a thread if all threads are
-    /// busy.
+    /// Queues a name for the helper threads, which look it up with `getaddrinfo`. Starts a thread
+    /// if all threads are busy.
     pub(super) fn ask_system(self: &Arc<Self>, name: Arc<str>) {
         let mut state = self.lock();
         state.queue.push_back(name);

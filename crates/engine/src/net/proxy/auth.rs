@@ -12,21 +12,22 @@ use haul_proto::response_head::ResponseHead;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The authentication scheme that is used with a proxy.
+/// The HTTP authentication scheme that is used with a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuthScheme {
-    /// Basic, sent with the first request.
+    /// Basic authentication. The credentials are sent with the first request.
     #[default]
     Basic,
-    /// Digest, sent after a challenge.
+    /// Digest authentication. The credentials are sent after a challenge.
     Digest,
-    /// The strongest of Digest and Basic that the proxy offers, after a challenge.
+    /// The stronger one of Digest and Basic that the proxy offers. The credentials are sent after a
+    /// challenge.
     Any,
-    /// Negotiate, sent with the first request. It needs a Kerberos ticket instead of proxy
-    /// credentials.
+    /// Negotiate authentication. The token is sent with the first request. It needs a Kerberos
+    /// ticket instead of proxy credentials.
     Negotiate,
-    /// The strongest of Negotiate, Digest and Basic that the proxy offers, after a challenge.
-    /// Without a Kerberos ticket, Negotiate is not used.
+    /// The strongest of Negotiate, Digest and Basic that the proxy offers. The credentials are sent
+    /// after a challenge. Without a Kerberos ticket, Negotiate is not used.
     AnyOrNegotiate,
 }
 
@@ -57,7 +58,7 @@ const MAX_PROXIES: usize = 64;
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, CachedProxyAuth>>>);
 
-/// The authentication that a proxy requires, as far as its challenges have shown.
+/// The authentication that a proxy requires, according to its challenges so far.
 enum CachedProxyAuth {
     Basic,
     Digest(Box<DigestSession>),
@@ -98,8 +99,9 @@ impl ProxyAuthCache {
         }
     }
 
-    /// Handles a 407 of a proxy. `answered` is true if the request contained Proxy-Authorization.
-    /// Returns true if the request should be repeated with a new value of that field.
+    /// Handles a 407 response of a proxy. `answered` is true if the request contained
+    /// Proxy-Authorization. Returns true if the request should be repeated with a new value of that
+    /// field.
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the proxy requires credentials and there are none.

@@ -48,10 +48,11 @@ use crate::trusted_environment_variables;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ProxyOptions {
-    /// The proxy (`-x`). `None` selects one from [`ProxyOptions::environment`].
+    /// The proxy to use (`-x`). `None` selects a proxy from [`ProxyOptions::environment`].
     pub proxy: Option<Proxy>,
-    /// The proxies from environment variables. Default: none, since a library should not read the
-    /// environment unasked. The environment's `no_proxy` applies to [`ProxyOptions::proxy`], too.
+    /// The proxies that environment variables name. Default: none, since a library should not read
+    /// the environment unless the program asks for it. The environment's `no_proxy` applies to
+    /// [`ProxyOptions::proxy`], too.
     pub environment: ProxyEnvironment,
     /// The hosts to reach without a proxy (`--noproxy`). `None` uses the `no_proxy` of
     /// [`ProxyOptions::environment`].
@@ -70,8 +71,8 @@ pub struct ProxyOptions {
     /// The settings of GSS-API authentication to SOCKS 5 proxies (RFC 1961), including the preproxy
     /// (`--socks5-gssapi`). `None` does not offer GSS-API. Default: `None`.
     pub socks_gssapi: Option<SocksGssapi>,
-    /// True to use CONNECT also for http URLs (`-p`). Default: false, an HTTP proxy forwards these
-    /// requests.
+    /// True to open a tunnel with CONNECT also for http URLs (`-p`). Default: false; an HTTP proxy
+    /// then forwards requests for http URLs.
     pub tunnel: bool,
     /// True to send CONNECT as HTTP/1.0 (`--proxy1.0`). Default: false.
     pub http10: bool,
@@ -87,7 +88,8 @@ pub struct ProxyOptions {
     pub http2: bool,
     /// The TLS settings for an https proxy (`--proxy-cacert`, `--proxy-insecure` and similar).
     pub tls: TlsOptions,
-    /// The cache of the authentication that proxies require; clones share it.
+    /// The cache of the authentication schemes that proxies require. Clones of the options share
+    /// it.
     pub memory: ProxyAuthCache,
 }
 

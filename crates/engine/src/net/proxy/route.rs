@@ -22,7 +22,7 @@ pub enum ProxyRoute {
     Direct,
     /// The connection goes to a proxy that forwards requests to any origin.
     Forward(Arc<ProxyHop>),
-    /// The connection goes through a tunnel that a proxy opens to one origin.
+    /// The connection goes through a tunnel to one origin, which a proxy opens.
     Tunnel(Arc<ProxyHop>),
     /// The proxy cannot be used, for this reason. The request fails; it does not bypass the proxy.
     Unusable(ErrorKind, String),
@@ -32,7 +32,7 @@ pub enum ProxyRoute {
 /// through it. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProxyHop {
-    /// The proxy, with the credentials to send to it.
+    /// The proxy's scheme and address, with the credentials to send to it.
     pub proxy: Proxy,
     /// The SOCKS proxy through which this proxy is reached; `None` if this proxy is reached
     /// directly.
@@ -43,22 +43,23 @@ pub struct ProxyHop {
     pub auth: ProxyAuthScheme,
     /// The settings of Negotiate authentication; `None` if that scheme is not used with the proxy.
     pub negotiate: Option<NegotiateOptions>,
-    /// The settings of GSS-API authentication to SOCKS 5 proxies; `None` does not offer GSS-API.
+    /// The settings of GSS-API authentication to SOCKS 5 proxies; `None` if GSS-API is not offered
+    /// to the proxy.
     pub socks_gssapi: Option<SocksGssapi>,
     /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// The header fields from the user to send to the proxy.
+    /// The header fields that the user has set for requests to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that haul must not add for the proxy.
     pub without: Vec<String>,
-    /// The User-Agent of CONNECT requests; `None` sends no User-Agent.
+    /// The User-Agent of CONNECT requests; `None` to send none.
     pub user_agent: Option<Vec<u8>>,
     /// The cache of the authentication that proxies require, shared with the [`ProxyOptions`].
     pub memory: ProxyAuthCache,
 }
 
 impl ProxyRoute {
-    /// Selects the route to a target by the proxy options `given`. `is_elsewhere` is true if
+    /// Selects the route to a target. `given` are the proxy options. `is_elsewhere` is true if
     /// another option replaces the host or port to connect to. `user_agent` is the request's
     /// User-Agent.
     pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
@@ -101,7 +102,7 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns the proxy that forwards the requests, if there is one.
+    /// Returns the proxy that forwards the requests; `None` if the route is direct or a tunnel.
     #[must_use]
     pub fn forwarding_hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -110,7 +111,8 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns the proxy on the route, if there is one.
+    /// Returns the proxy on the route, which either forwards requests or opens a tunnel; `None` if
+    /// there is no proxy.
     #[must_use]
     pub fn last_hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {
@@ -119,7 +121,7 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns an error if the proxy cannot be used.
+    /// Returns an error if the route contains a proxy that cannot be used.
     ///
     /// # Errors
     /// The reason why the proxy cannot be used.
@@ -131,7 +133,8 @@ impl ProxyRoute {
     }
 }
 
-/// Returns the TLS options for an https proxy.
+/// Returns the TLS options for an https proxy: those that the user gave, with the application
+/// protocols to offer.
 fn proxy_tls_options(given: &ProxyOptions) -> TlsOptions {
     let mut tls = given.tls.clone();
     if given.http2 {
@@ -190,7 +193,7 @@ impl ProxyHop {
         fields.retain(|(name, _)| !is_left_out(name) || is_given(name));
     }
 
-    /// Returns true if credentials cannot be sent before a challenge from the proxy.
+    /// Returns true if credentials can be sent to the proxy only after a challenge.
     #[must_use]
     pub fn awaits_challenge(&self) -> bool {
         match self.auth {
@@ -200,9 +203,9 @@ impl ProxyHop {
         }
     }
 
-    /// Handles a 407 to a forwarded request. `answered` is true if the request contained
-    /// Proxy-Authorization. Returns true if the request should be repeated with a new value of that
-    /// field.
+    /// Decides what follows a 407 response to a forwarded request. `answered` is true if the
+    /// request contained Proxy-Authorization. Returns true if the request should be repeated with a
+    /// new value of that field.
     #[must_use]
     pub fn may_answer(&self, head: &ResponseHead, answered: bool) -> bool {
         head.status() == 407 && self.memory.on_challenge(&self.proxy, self.auth, head, answered).unwrap_or(false)

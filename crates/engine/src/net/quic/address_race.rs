@@ -38,22 +38,25 @@ pub(crate) struct QuicAddressRace {
     bind: LocalBinding,
     tls: TlsOptions,
     session_key: SessionKey,
-    /// The time of the last call of `step`.
+    /// The time of the last call of [`step`](Self::step).
     stepped: Instant,
-    /// True if a socket may have datagrams that the last step did not receive.
+    /// True if a socket may contain datagrams that the last [`step`](Self::step) did not receive.
+    /// No event announces them.
     has_more: bool,
     failure: Option<Error>,
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
-/// The receive buffers and the receive memory of a client, for its QUIC connections.
+/// The memory for receiving that a client's new QUIC connections use.
 #[derive(Clone, Copy)]
 pub(crate) struct QuicReceiveMemory<'a> {
-    /// The receive buffers of the client.
+    /// The pool of buffers into which the client's connections receive datagrams.
     pub(crate) buffers: &'a DatagramBufferPool,
-    /// The receive memory that connections share.
+    /// The receive memory from which all connections of the client reserve their flow-control
+    /// windows.
     pub(crate) recv_memory: &'a SharedRecvMemory,
-    /// The number of transfers that wait for the connection.
+    /// The number of transfers that wait for the connection. Several transfers share its
+    /// flow-control window.
     pub(crate) transfers: usize,
 }
 
@@ -107,8 +110,8 @@ impl QuicAddressRace {
     /// complete; `None` while no handshake is complete.
     ///
     /// # Errors
-    /// No address can be used: [`ErrorKind::Connect`] if the last one refused,
-    /// [`ErrorKind::QuicConnect`] if its handshake failed, and the errors of TLS.
+    /// No address can be used. The error is [`ErrorKind::Connect`] if the last address refused the
+    /// connection, [`ErrorKind::QuicConnect`] if the last handshake failed, or an error of TLS.
     pub(crate) fn step(
         &mut self,
         now: Instant,
@@ -163,8 +166,8 @@ impl QuicAddressRace {
         if self.racing.is_empty() { Err(self.failure_error()) } else { Ok(None) }
     }
 
-    /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
-    /// ready.
+    /// Returns the time at which to call [`step`](Self::step) even if no socket is ready; `None` if
+    /// no such call is needed.
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let rest = self.has_more.then_some(self.stepped);
@@ -188,7 +191,7 @@ impl QuicAddressRace {
         self.racing.iter().any(|attempt| attempt.was_answered())
     }
 
-    /// Returns the error that reports the expired time limit.
+    /// Returns the error of a race whose time limit has passed.
     pub(crate) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer()).or(self.order.addresses().next().copied());
         timeout_error(&self.host, port.map_or(0, |peer| peer.port()))
@@ -219,10 +222,10 @@ impl QuicAddressRace {
         Ok(Box::new(attempt))
     }
 
-    /// Records that an attempt has failed.
+    /// Records that an attempt has failed, so that the next address is attempted.
     ///
     /// # Errors
-    /// The error, if the attempts with other addresses would fail with the same error.
+    /// The error of the attempt, if all other addresses would fail with the same error.
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
         self.trace_text(|| {
             let why = error.io_source().map_or_else(|| error.cause(), system_error_text);
@@ -248,18 +251,18 @@ impl QuicAddressRace {
     }
 }
 
-/// The state of an attempt after a step.
+/// The state of a connection attempt after one step of sending and receiving.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AttemptProgress {
     /// The QUIC handshake is complete.
     Complete,
-    /// The handshake attempt waits for its socket or its timer.
+    /// The attempt waits for its socket or its timer.
     Waits,
     /// The socket may have more datagrams, and no event will announce them.
     HasMore,
 }
 
-/// Receives and sends on an attempt.
+/// Receives datagrams for a connection attempt, and sends what the handshake needs.
 fn drive_attempt(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<AttemptProgress> {
     let port = attempt.peer().port();
     let refused = |error: io::Error| connect_error(host, port, error);

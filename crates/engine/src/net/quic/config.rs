@@ -7,7 +7,7 @@ use quinn_proto::{EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, Tran
 
 use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 
-/// The largest UDP payload that can be received.
+/// The largest UDP payload in bytes: 65,535 minus the eight bytes of the UDP header.
 const MAX_PAYLOAD: u16 = 65_527;
 /// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three of
 /// them. Some servers open further streams of unknown types, to test clients.
@@ -15,18 +15,19 @@ const MAX_PEER_UNI_STREAMS: u32 = 8;
 /// The time without a received datagram after which the connection is closed. The peer may announce
 /// a shorter time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// The maximum number of sent bytes that wait for an acknowledgement.
+/// The maximum number of sent bytes of a connection that are not acknowledged yet.
 const SEND_WINDOW: u64 = 4 << 20;
 /// The maximum number of buffered bytes of handshake messages that arrived out of order. Some
 /// servers send certificate chains of more than 16 KiB.
 const HANDSHAKE_BUFFER: usize = 64 << 10;
 
-/// The receive windows of a connection, in bytes.
+/// The flow-control windows for receiving on a connection, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QuicWindows {
-    /// The receive window of the connection.
+    /// The receive window of the connection, for all of its streams together.
     pub(crate) connection: u32,
-    /// The receive window of a stream, once the sink of its response has accepted bytes.
+    /// The receive window of a stream, after the program has accepted the first bytes of its
+    /// response.
     pub(crate) stream: u32,
     /// The initial receive window of a stream. It is at least a quarter of `stream`.
     pub(crate) first: u32,
@@ -49,7 +50,7 @@ impl QuicWindows {
     }
 }
 
-/// Returns the transport settings of a connection with these windows.
+/// Returns the quinn-proto settings of a connection with these flow-control windows.
 pub(super) fn transport(windows: QuicWindows) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config

@@ -27,7 +27,7 @@ use crate::net::tls::{NegotiatedSession, QuicAttemptTls};
 use crate::stats::WireTraffic;
 use crate::{Error, ErrorKind, fork};
 
-/// The error code that ends an HTTP/3 connection without an error (RFC 9114 section 8.1).
+/// The HTTP/3 error code for closing a connection without an error (RFC 9114 section 8.1).
 const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
 /// The maximum number of datagrams in one send. Larger bursts would overflow short queues on the
 /// path.
@@ -36,7 +36,8 @@ const MAX_SEGMENTS: usize = 32;
 /// is lost. A single error may be forged.
 const MAX_REFUSALS: u32 = 3;
 
-/// The result of [`QuicConnection::receive`].
+/// The result of [`QuicConnection::receive`]: whether datagrams were received, and whether there
+/// may be more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuicReceiveResult {
     /// No datagrams were available.
@@ -58,21 +59,23 @@ pub(crate) struct QuicConnection {
     /// The contents of the datagrams to send that the socket has not accepted yet.
     output: Vec<u8>,
     unsent: Option<Transmit>,
-    /// The time of quinn-proto's next timeout.
+    /// The time at which quinn-proto must handle its next timeout; `None` if it has no timer.
     timeout: Option<Instant>,
-    /// The number of ICMP errors from the peer's host since the last received datagram.
+    /// The number of ICMP errors (port unreachable) from the peer's host since the last received
+    /// datagram.
     refusals: u32,
     /// True if the local address was changed since the last datagram from the peer.
     was_rebound: bool,
-    /// The number of bytes that the last receive returned.
+    /// The number of bytes that the last receive returned; 0 if there were none.
     last_received: usize,
     session: Option<NegotiatedSession>,
-    /// The budget that limits the received bytes waiting for sinks.
+    /// The flow-control budget: it limits the number of received bytes that wait until the program
+    /// accepts them.
     budget: ConnectionReceiveBudget,
     windows: QuicWindows,
     /// The local address of the socket.
     pub(crate) local: Option<SocketAddr>,
-    /// The sequence number of this connection among all connections of the process.
+    /// The sequence number of this connection among all connections of the process, counted from 0.
     pub(crate) number: u64,
     generation: u32,
 }
@@ -119,8 +122,8 @@ impl QuicConnection {
         })
     }
 
-    /// Returns the connection of quinn-proto, which gives access to its streams. Call
-    /// [`QuicConnection::transmit`] afterwards.
+    /// Returns the quinn-proto connection, through which the caller reads and writes streams. The
+    /// caller must call [`QuicConnection::transmit`] afterwards.
     pub(crate) fn machine(&mut self) -> &mut Connection {
         &mut self.machine
     }
@@ -130,7 +133,7 @@ impl QuicConnection {
         self.socket.peer()
     }
 
-    /// Returns the number of bytes that the last receive returned.
+    /// Returns the number of bytes that the last receive returned; 0 if there were none.
     pub(crate) fn last_received(&self) -> usize {
         self.last_received
     }
@@ -145,17 +148,17 @@ impl QuicConnection {
         self.session.as_ref()
     }
 
-    /// Returns the receive windows of the connection.
+    /// Returns the sizes of the flow-control windows of the connection and its streams.
     pub(crate) fn windows(&self) -> QuicWindows {
         self.windows
     }
 
-    /// Returns the receive budget of the connection.
+    /// Returns the budget from which the connection's flow-control windows are computed.
     pub(crate) fn budget(&self) -> &ConnectionReceiveBudget {
         &self.budget
     }
 
-    /// Returns true if the connection is closed or lost.
+    /// Returns true if either side has closed the connection, or if the connection is lost.
     pub(crate) fn is_closed(&self) -> bool {
         self.machine.is_closed()
     }
@@ -166,7 +169,7 @@ impl QuicConnection {
         frames.acks > 0 || frames.crypto > 0
     }
 
-    /// Returns the next event of the connection.
+    /// Removes and returns the next event that quinn-proto reports for the connection.
     pub(crate) fn poll(&mut self) -> Option<Event> {
         let event = self.machine.poll();
         if matches!(event, Some(Event::Connected)) {
@@ -216,7 +219,7 @@ impl QuicConnection {
     /// Sends the datagrams that are due. Returns false if the socket has no room for all of them.
     ///
     /// # Errors
-    /// The errors of [`QuicConnection::receive`].
+    /// The peer's host refuses datagrams repeatedly, or the socket is broken.
     pub(crate) fn transmit(&mut self, now: Instant) -> io::Result<bool> {
         let outcome = loop {
             if self.unsent.is_none() {
@@ -246,10 +249,11 @@ impl QuicConnection {
         outcome
     }
 
-    /// Handles an error that the socket reports.
+    /// Handles an error that the socket reports for a send or a receive. Ignores temporary errors,
+    /// and changes the local address if the network has changed.
     ///
     /// # Errors
-    /// The connection cannot continue.
+    /// The error, if the connection cannot continue after it.
     fn on_socket_error(&mut self, error: io::Error, now: Instant) -> io::Result<()> {
         match error.raw_os_error() {
             // A probe for the largest size of a datagram was too large.
@@ -285,13 +289,14 @@ impl QuicConnection {
         self.unsent.is_some()
     }
 
-    /// Returns the time of the next timeout: call [`QuicConnection::handle_timeout`] then, even
-    /// without a datagram.
+    /// Returns the time at which the caller must call [`QuicConnection::handle_timeout`], even if
+    /// no datagram has arrived; `None` if no timer runs.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.timeout
     }
 
-    /// Handles the expired timeouts. Call [`QuicConnection::transmit`] next.
+    /// Handles the timers that have expired at `now`. The caller must call
+    /// [`QuicConnection::transmit`] next.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.timeout.is_some_and(|at| at <= now) {
             self.machine.handle_timeout(now);
@@ -299,7 +304,8 @@ impl QuicConnection {
         }
     }
 
-    /// Passes events between the quinn-proto connection and its endpoint.
+    /// Passes events between the connection and the endpoint of quinn-proto, which are separate
+    /// objects.
     fn exchange_events(&mut self) {
         while let Some(event) = self.machine.poll_endpoint_events() {
             let back: Option<ConnectionEvent> = self.endpoint.handle_event(self.handle, event);
@@ -310,7 +316,8 @@ impl QuicConnection {
         self.timeout = self.machine.poll_timeout();
     }
 
-    /// Closes the connection with this error code and reason, and sends both to the peer.
+    /// Closes the connection, and prepares a datagram that tells the peer the error code and the
+    /// reason.
     pub(crate) fn close(&mut self, code: u64, reason: &str, now: Instant) {
         if self.is_closed() || self.generation != fork::fork_count() {
             return;
@@ -358,9 +365,9 @@ fn tls_rejection(reason: &ConnectionError) -> Error {
     Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
 }
 
-/// Returns the error for an established connection that was lost. As in curl, it is an error of
-/// receiving, with whatever code the peer closed the connection. [`ErrorKind::Http3`] is for the
-/// violations of HTTP/3 that the client finds, and for streams that the peer reset.
+/// Returns the error for an established connection that was lost. As in curl, it is a receive
+/// error, whatever the code with which the peer closed the connection. [`ErrorKind::Http3`] stands
+/// for HTTP/3 violations that the client finds, and for streams that the peer reset.
 pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
@@ -379,8 +386,8 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
 }
 
 impl Drop for QuicConnection {
-    /// Notifies the peer that the connection is closed. Does nothing if it is already closed, or if
-    /// it belongs to the parent of this process.
+    /// Notifies the peer that the connection is closed. Does nothing if the connection is already
+    /// closed, or if this process is a forked child and its parent owns the connection.
     fn drop(&mut self) {
         self.close(H3_NO_ERROR.into_inner(), "", Instant::now());
     }

@@ -21,20 +21,21 @@ use smallvec::SmallVec;
 use super::socket::QuicSocket;
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of bytes of one received message: a batch of datagrams (`UDP_GRO`).
+/// The maximum number of bytes that one receive buffer gets at once: the system can join several
+/// datagrams into one batch (`UDP_GRO`).
 const MAX_RECEIVE: usize = 64 << 10;
-/// The size in bytes of a slot, which is one of a thread's receive buffers. A slot may contain
-/// several datagrams.
+/// The size in bytes of a slot, which is one of a thread's receive buffers. It has room for two
+/// batches of datagrams.
 const SLOT_SIZE: usize = 2 * MAX_RECEIVE;
-/// The maximum number of slots (receive buffers) of a thread. A receive reads at most one message
-/// into each slot.
+/// The maximum number of slots (receive buffers) of a thread. One receive call reads at most one
+/// batch of datagrams into each slot.
 const MAX_SLOTS: usize = 8;
 /// The number of slots (receive buffers) that a thread has at first.
 const FIRST_SLOTS: usize = 2;
-/// The maximum number of unused sets of buffers that a pool keeps.
+/// The maximum number of unused sets of receive buffers that a pool keeps.
 const MAX_FREE: usize = 8;
 
-/// A store for unused receive buffers; clones refer to the same store.
+/// A pool of unused receive buffers for datagrams. Clones refer to the same pool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatagramBufferPool {
     free: Arc<Mutex<Vec<DatagramReceiveBuffers>>>,
@@ -64,13 +65,13 @@ pub(super) struct DatagramReceiveBuffers {
     /// The number of slots that the next receive should use. It grows when a receive fills all
     /// slots.
     wanted: usize,
-    /// The buffer from which datagrams are copied when all slots are in use.
+    /// The receive buffer that is used when all slots are in use. Datagrams are copied out of it.
     copied: Vec<u8>,
 }
 
 impl DatagramReceiveBuffers {
-    /// Receives available datagrams, and passes each to `handle`. Returns true if there may be
-    /// more.
+    /// Receives available datagrams, and passes each of them to `handle`. Returns true if the
+    /// socket may have more datagrams.
     ///
     /// # Errors
     /// The errors of `recvmmsg(2)`; `WouldBlock` if there is no datagram.
@@ -111,8 +112,8 @@ impl DatagramReceiveBuffers {
         Ok(has_more)
     }
 
-    /// Chooses slots that have room for a batch. Reclaims the memory of datagrams that were
-    /// dropped.
+    /// Chooses slots (receive buffers) that have room for a batch of datagrams. Reuses the parts of
+    /// slots whose datagrams were dropped.
     fn choose_slots(&mut self) {
         self.wanted = self.wanted.max(FIRST_SLOTS);
         self.chosen.clear();
@@ -138,7 +139,7 @@ impl DatagramReceiveBuffers {
     }
 }
 
-/// Returns the ECN codepoint of the received datagrams.
+/// Converts the ECN codepoint of received datagrams from quinn-udp's type to quinn-proto's.
 fn ecn(meta: &RecvMeta) -> Option<EcnCodepoint> {
     meta.ecn.map(|codepoint| match codepoint {
         quinn_udp::EcnCodepoint::Ect0 => EcnCodepoint::Ect0,

@@ -31,7 +31,7 @@ use crate::net::local_address::LocalBinding;
 /// The requested size of the receive buffer in bytes. The system grants less without privileges
 /// (`net.core.rmem_max`). A larger buffer loses fewer datagrams while the thread is busy.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// The requested size of the send buffer in bytes.
+/// The requested size of the send buffer in bytes. The system may grant less.
 const SEND_BUFFER: usize = 1 << 20;
 /// The bits of a type of service that are the ECN codepoint (RFC 3168 section 5).
 const ECN_BITS: u8 = 0b11;
@@ -67,15 +67,15 @@ struct SentPacketTosAndPriority {
 }
 
 impl SentPacketTosAndPriority {
-    /// Returns the marks that these options set, without an ECN codepoint; `None` if they set
-    /// neither type of service nor priority.
+    /// Makes the type of service and priority that these options set, without an ECN codepoint.
+    /// Returns `None` if the options set neither.
     fn from_options(bind: &LocalBinding) -> Option<Self> {
         let is_set = bind.type_of_service.is_some() || bind.priority.is_some();
         let type_of_service = bind.type_of_service.unwrap_or(0) & !ECN_BITS;
         is_set.then_some(Self { type_of_service, priority: bind.priority, ecn: None })
     }
 
-    /// Sets the marks as options of the socket.
+    /// Sets the type of service and the priority as options of the socket.
     fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) {
         let ecn = self.ecn.map_or(0, |codepoint| codepoint as u8);
         let type_of_service = Some(self.type_of_service | ecn);
@@ -126,7 +126,7 @@ impl QuicSocket {
         self.receive_buffer
     }
 
-    /// Returns the maximum number of datagrams in one send.
+    /// Returns the maximum number of datagrams that the system sends in one call.
     pub(super) fn max_segments(&self) -> usize {
         if self.marks.is_some() { 1 } else { self.state.max_gso_segments() }
     }

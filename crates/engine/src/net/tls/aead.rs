@@ -21,7 +21,7 @@ pub(super) enum TlsAeadAlgorithm {
     ChaCha20Poly1305,
 }
 
-/// An AEAD with its key. The caller must never use a nonce twice.
+/// An AEAD algorithm with its key. The caller must never use a nonce twice with the same key.
 pub(super) enum TlsRecordAead {
     AwsLc(aws_lc::LessSafeKey),
     Ring(Box<ring_lib::LessSafeKey>),
@@ -84,7 +84,8 @@ impl TlsRecordAead {
     }
 }
 
-/// Returns true if the processor has the vector AES instructions that aws-lc's fastest code needs.
+/// Returns true if the processor has the vector AES instructions (VAES) that aws-lc's fastest code
+/// needs. Without them, another implementation is used.
 #[cfg(target_arch = "x86_64")]
 fn cpu_has_vaes() -> bool {
     use std::arch::is_x86_feature_detected as has;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use rustls::AlertDescription;
 
-/// The alert with which the server closed the TLS connection.
+/// The TLS alert with which the server closed the connection after the handshake.
 #[derive(Debug)]
 pub(crate) struct TlsAlert(pub(super) AlertDescription);
 

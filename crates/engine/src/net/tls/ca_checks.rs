@@ -27,9 +27,9 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// The extensions that may be critical. This module or webpki checks the extensions at the
-/// beginning of the list. The last extensions are policies and CRL distribution points, which need
-/// no check: they restrict something only if a policy is required.
+/// The extensions that may be critical in an acceptable certificate. This module or webpki checks
+/// the first five. The last five (CRL distribution points and policies) need no check: they
+/// restrict something only if a policy is required.
 const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -63,14 +63,14 @@ pub(super) fn parse(der: &[u8]) -> Option<Certificate> {
     Certificate::from_der(der).ok()
 }
 
-/// Returns true if the certificate has this extension.
+/// Returns true if the certificate has the extension with the object identifier `oid`.
 pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) -> bool {
     let extensions = certificate.tbs_certificate().extensions();
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// The reason why a CA certificate (trusted or intermediate) may not issue the next certificate on
-/// the path.
+/// The reason why a CA certificate (trusted or intermediate) may not be the issuer of the next
+/// certificate on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,
@@ -102,15 +102,15 @@ impl fmt::Display for CaFault {
 
 impl std::error::Error for CaFault {}
 
-/// Checks an intermediate certificate that webpki has accepted, for faults that webpki does not
-/// detect.
+/// Checks an intermediate certificate for faults that webpki does not detect. webpki must already
+/// have accepted the certificate.
 pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFault> {
     check_key_usage(certificate)?;
     check_name_constraints(certificate)
 }
 
-/// Checks a trusted certificate as the issuer of a path. `below` is the number of intermediate
-/// certificates on the path, not counting self-issued certificates.
+/// Checks whether a trusted certificate may be the issuer at the end of a certificate path. `below`
+/// is the number of intermediate certificates on the path, not counting self-issued certificates.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -148,17 +148,17 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Returns true if a certificate may be used for TLS server authentication: it lists no purposes
-/// (`extKeyUsage`), or lists this purpose. Returns `None` if the purposes cannot be parsed. As in
-/// webpki and OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves
-/// that to the application).
+/// Returns true if a certificate may be used for TLS server authentication, because its
+/// `extKeyUsage` lists this purpose or is absent. Returns `None` if the extension cannot be parsed.
+/// As in webpki and OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12
+/// leaves that to the application).
 pub(super) fn allows_server_authentication(certificate: &Certificate) -> Option<bool> {
     let purposes = read_extension::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Returns true if OpenSSL would accept the key usage of a server's certificate: digital signature,
-/// key encipherment or key agreement. Returns `None` if the key usage cannot be parsed.
+/// Returns true if OpenSSL would accept the key usage of a server's certificate: it allows digital
+/// signature, key encipherment or key agreement. Returns `None` if the key usage cannot be parsed.
 pub(super) fn allows_digital_signature(certificate: &Certificate) -> Option<bool> {
     let usage = read_extension::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
@@ -179,9 +179,8 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns an error if a certificate has the name constraints extension, but no constraint in it
-/// (RFC 5280 section 4.2.1.10): the authority that issued the certificate must have intended some
-/// constraints.
+/// Returns an error if a certificate has an empty name constraints extension (RFC 5280 section
+/// 4.2.1.10). The authority that issued the certificate must have intended some constraints.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read_extension::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
@@ -191,8 +190,8 @@ fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns the value of an extension. Returns an error if the extension is malformed or occurs
-/// twice (RFC 5280 section 4.2).
+/// Returns the value of an extension; `None` if the certificate does not have it. Returns an error
+/// if the extension is malformed or occurs twice (RFC 5280 section 4.2).
 fn read_extension<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
 where
     T: for<'a> Decode<'a, Error = DerError>,

@@ -30,22 +30,23 @@ pub(super) struct PresentedChain<'a> {
 
 /// A check that accepts or refuses the certificates that a server sent.
 pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
-    /// Checks the certificates and the server's name.
+    /// Checks that the certificates lead to a trusted one, and that the server's own certificate
+    /// contains the server's name.
     ///
     /// # Errors
     /// The reason why the certificates are refused.
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error>;
 
-    /// Returns the algorithms that are allowed for the handshake's signature.
+    /// Returns the signature algorithms that a server may use to sign the handshake.
     fn algorithms(&self) -> WebPkiSupportedAlgorithms;
 }
 
-/// The rustls verifier that applies a check and verifies the handshake's signature.
+/// The rustls verifier that applies a certificate check and verifies the handshake's signature.
 #[derive(Debug)]
 pub(super) struct CheckVerifier {
     pub(super) check: Arc<dyn CertificateCheck>,
-    /// The signature schemes that are allowed for the handshake's signature, in order of
-    /// preference. `None` allows all schemes that the check allows.
+    /// The signature schemes that were offered for the handshake's signature, in order of
+    /// preference. `None` offers all schemes that the check allows.
     pub(super) schemes: Option<Vec<SignatureScheme>>,
     /// True if the server must send a stapled OCSP response that confirms its certificate.
     pub(super) requires_status: bool,

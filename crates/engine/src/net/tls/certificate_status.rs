@@ -24,8 +24,8 @@ const MAX_RESPONSE: usize = 64 << 10;
 const CLOCK_SKEW: u64 = 300;
 /// The maximum age, in seconds, of an OCSP response without `nextUpdate`: ten days.
 const MAX_AGE: u64 = 10 * 86_400;
-/// The maximum number of certificates in an OCSP response that are tried as the certificate of its
-/// signer.
+/// The maximum number of certificates in an OCSP response that are tried as the signer of the
+/// response. The limit bounds the number of signature checks.
 const MAX_SIGNERS: usize = 4;
 
 const BASIC_OCSP_RESPONSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
@@ -41,16 +41,17 @@ pub(super) enum StatusFault {
     Malformed,
     /// The OCSP responder reports that it could not process the query.
     Unsuccessful,
-    /// The OCSP response is about other certificates than the server's.
+    /// The OCSP response contains no status of the server's certificate.
     OtherCertificate,
-    /// The OCSP response is not valid yet.
+    /// The OCSP response becomes valid only in the future.
     NotYetValid,
-    /// The OCSP response is no longer valid.
+    /// The OCSP response is outdated: its `nextUpdate` has passed, or it is too old.
     Expired,
-    /// Neither the certificate's issuer nor an OCSP responder that the issuer has certified has
-    /// signed the response.
+    /// The OCSP response has no valid signature of the certificate's issuer, or of a responder that
+    /// the issuer has certified.
     Signature,
-    /// The issuer of the server's certificate is not known.
+    /// The issuer of the server's certificate is not known, so the signature of the OCSP response
+    /// cannot be checked.
     UnknownIssuer,
     /// The server's certificate is revoked.
     Revoked,
@@ -118,8 +119,8 @@ struct BasicResponse<'a> {
 /// which DER omits.
 #[derive(Sequence)]
 struct ResponseData<'a> {
-    /// The name or the key of the responder. It is not used, because the signature identifies the
-    /// responder.
+    /// The name or the key of the responder, which this module ignores: the check of the signature
+    /// identifies the responder.
     responder: AnyRef<'a>,
     produced_at: GeneralizedTime,
     responses: Vec<SingleResponse<'a>>,
@@ -148,10 +149,11 @@ struct CertificateId<'a> {
     serial: AnyRef<'a>,
 }
 
-/// Checks that `response` confirms the server's certificate `leaf`, which `issuer` has issued.
+/// Checks that an OCSP response confirms the server's certificate `leaf`, which `issuer` has
+/// issued.
 ///
 /// # Errors
-/// The reason why it does not.
+/// The reason why the response does not confirm the certificate.
 pub(super) fn check(
     response: &[u8],
     leaf: &EndEntityCert<'_>,
@@ -270,7 +272,8 @@ fn check_signature(
     Err(StatusFault::Signature)
 }
 
-/// Returns the algorithm of the issuer's public key in DER, and the key as a bit string.
+/// Returns the public key of the issuer in two parts: the algorithm in DER, and the key as a bit
+/// string.
 fn public_key(issuer: &TrustAnchor<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     split_public_key_info(&sequence(&issuer.subject_public_key_info)?)
 }
@@ -294,8 +297,8 @@ fn has_critical_extension(extensions: Option<&[Extension]>) -> bool {
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.critical))
 }
 
-/// Parses a stapled OCSP response, for the fuzz target. Returns true if the response is well-formed
-/// and is about at least one certificate.
+/// Parses a stapled OCSP response; used by the fuzz target. Returns true if the response is
+/// well-formed and contains the status of at least one certificate.
 #[doc(hidden)]
 #[must_use]
 pub fn parses_ocsp_response(response: &[u8]) -> bool {

@@ -31,9 +31,9 @@ const OPENSSL_SUITE_NAMES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's keywords for groups of cipher suites. A suite belongs to the group if its name
-/// contains the second text of the pair. haul has no suites for keywords such as `RC4`, so `!RC4`
-/// has no effect.
+/// OpenSSL's keywords for groups of cipher suites, each with a text: a suite belongs to the group
+/// if its name contains that text. haul has no suites for keywords such as `RC4`, so `!RC4` has no
+/// effect.
 const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -63,8 +63,8 @@ const GROUP_NAMES: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// The signature algorithms for handshakes. Each entry contains the TLS 1.3 name of the scheme and
-/// OpenSSL's name of key type and hash.
+/// The signature algorithms for handshakes. Each entry contains the scheme's name in TLS 1.3, and
+/// OpenSSL's name that consists of key type and hash.
 const SIGNATURE_NAMES: &[(&str, &str, SignatureScheme)] = &[
     ("ecdsa_secp256r1_sha256", "ECDSA+SHA256", SignatureScheme::ECDSA_NISTP256_SHA256),
     ("ecdsa_secp384r1_sha384", "ECDSA+SHA384", SignatureScheme::ECDSA_NISTP384_SHA384),
@@ -78,8 +78,8 @@ const SIGNATURE_NAMES: &[(&str, &str, SignatureScheme)] = &[
     ("rsa_pkcs1_sha512", "RSA+SHA512", SignatureScheme::RSA_PKCS1_SHA512),
 ];
 
-/// Returns the algorithms that the options allow for the handshake's signature; `None` allows all.
-/// Unknown names are ignored if at least one name is known.
+/// Returns the signature schemes that the options allow for the handshake; `None` if they allow
+/// all. Ignores unknown names if at least one name is known.
 pub(super) fn signature_schemes(
     options: &TlsOptions,
     supported: &WebPkiSupportedAlgorithms,
@@ -99,9 +99,9 @@ pub(super) fn signature_schemes(
     Ok(Some(schemes))
 }
 
-/// Restricts the crypto provider to the cipher suites and groups in the options. As in OpenSSL,
-/// unknown names are ignored if at least one name is known, and so are suites of TLS versions that
-/// are not enabled.
+/// Restricts the crypto provider to the cipher suites and key-exchange groups in the options. As in
+/// OpenSSL, two kinds of names are ignored if at least one other name is usable: unknown names, and
+/// suites of TLS versions that are not enabled.
 pub(super) fn apply_cipher_lists(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);
@@ -133,8 +133,8 @@ pub(super) fn apply_cipher_lists(provider: &mut CryptoProvider, options: &TlsOpt
     Ok(())
 }
 
-/// Returns true if an OpenSSL cipher list includes a suite. `!` and `-` remove suites; settings
-/// such as `@SECLEVEL=1` have no effect.
+/// Returns true if the OpenSSL cipher list `list` includes a suite. Entries with `!` or `-` remove
+/// suites; settings such as `@SECLEVEL=1` have no effect.
 fn is_listed(list: &[String], suite: CipherSuite) -> bool {
     let Some(&(name, _)) = OPENSSL_SUITE_NAMES.iter().find(|(_, known)| *known == suite) else { return false };
     let fits = |word: &str| {

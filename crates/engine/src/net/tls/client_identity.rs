@@ -34,8 +34,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::pkcs12_and_encrypted_pem;
 use crate::{Error, ErrorKind, Result};
 
-/// The files of a client's certificate and key. The files are read at the first use. After they
-/// were replaced, they are read again for new connections.
+/// The paths of a client's certificate and key. The files are read at their first use. If they are
+/// replaced, new connections use the new files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
     /// The file of the certificate (`--cert`). A PEM file may also contain the intermediate
@@ -80,8 +80,8 @@ impl Pem {
         &self.0
     }
 
-    /// Parses the client's certificate, the intermediate certificates and the key, which are all in
-    /// this PEM text.
+    /// Parses this PEM text, which contains the client's certificate, its intermediate
+    /// certificates, and the key.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -103,7 +103,8 @@ const CERTIFICATE_WHAT: &str = "client certificate";
 const KEY_WHAT: &str = "client key";
 
 impl ClientIdentity {
-    /// Reads the files, and parses the client's certificate and key.
+    /// Reads the files, and parses the client's certificate, its intermediate certificates, and the
+    /// key.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -144,8 +145,8 @@ impl IdentityPart {
     }
 }
 
-/// Makes the rustls resolver that answers a server's request for a certificate with this chain and
-/// key.
+/// Parses a certificate chain and its key. Returns the rustls resolver that sends them when a
+/// server requests a certificate.
 fn parse_identity(
     provider: &CryptoProvider,
     (chain, of_chain): (Vec<u8>, &IdentityPart),
@@ -157,8 +158,8 @@ fn parse_identity(
     check_pair(provider, (chain, parsed), of_chain, of_key)
 }
 
-/// Makes the rustls resolver for a parsed certificate chain and its key, and checks that chain and
-/// key match. Errors contain the paths.
+/// Makes the rustls resolver for a parsed certificate chain and its key. Returns an error, which
+/// names the files, if chain and key do not match.
 fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
@@ -215,7 +216,8 @@ fn parse_key(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Re
     }
 }
 
-/// Decrypts a PEM key that is encrypted in the old format of RFC 1421.
+/// Decrypts a PEM key in the old encrypted format (RFC 1421), which has the cipher in header
+/// fields.
 #[cfg(feature = "old-keys")]
 fn parse_old_pem_key(
     pem: &[u8],
@@ -276,7 +278,7 @@ fn decrypt_key(
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
 }
 
-/// Returns the content of the first PEM section with this label (RFC 7468), without its boundary
+/// Returns the text of the first PEM section with this label (RFC 7468), without the boundary
 /// lines.
 fn pem_section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));

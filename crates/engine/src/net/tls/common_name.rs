@@ -49,9 +49,9 @@ fn name_matches(common: &str, name: &ServerName<'_>) -> bool {
     }
 }
 
-/// Returns true if a CA certificate restricts the names that it may issue certificates for, or
-/// cannot be parsed. webpki applies such constraints to alternative names only, never to common
-/// names.
+/// Returns true if a CA certificate has name constraints or cannot be parsed. A name constraint
+/// restricts the names for which an authority may issue certificates. webpki applies constraints to
+/// alternative names only, never to common names.
 pub(super) fn has_name_constraints(certificate: &CertificateDer<'_>) -> bool {
     ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }

@@ -22,8 +22,8 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// Call [`handshake`](Self::handshake) until it is done, then [`decrypt`](Self::decrypt) and
 /// [`encrypt`](Self::encrypt) in any order, and [`close_notify`](Self::close_notify) last. After an
-/// error, the connection cannot be used any more, except that
-/// [`take_control_output`](Self::take_control_output) may return an alert for the peer.
+/// error, only [`take_control_output`](Self::take_control_output) may be called, which returns an
+/// alert for the peer if there is one.
 pub struct TlsConnection {
     phase: TlsPhase,
     /// The number of bytes at the start of the input that rustls has parsed but still needs,
@@ -32,14 +32,15 @@ pub struct TlsConnection {
     agreed: Option<NegotiatedSession>,
     examiner: Option<FaultFinderAndServerName>,
     keeps_certificates: bool,
-    /// The server's name, if rustls rejects it because of leading or trailing hyphens in a label.
+    /// The server's name, if a label of the name begins or ends with a hyphen. rustls rejects such
+    /// names; see [`HyphenHostName`].
     odd_name: Option<Arc<HyphenHostName>>,
     /// The trace line about Encrypted Client Hello after the handshake; `None` if Encrypted Client
     /// Hello is not wanted.
     ech: Option<String>,
 }
 
-/// The phase of a TLS connection.
+/// The state of a TLS connection: in its handshake, open, or failed.
 enum TlsPhase {
     Handshake(Box<UnbufferedClientConnection>),
     Open(Box<RecordLayer>),
@@ -58,11 +59,11 @@ pub enum HandshakeStatus {
 }
 
 impl TlsConnection {
-    /// Makes a connection to the server with this name or address. The server's certificate must be
-    /// valid for it.
+    /// Makes a TLS connection to the server with this name or IP address, for which the server's
+    /// certificate must be valid.
     ///
     /// # Errors
-    /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
+    /// [`ErrorKind::TlsHandshake`] if `server_name` cannot be the name of a server.
     pub fn new(context: &TlsContext, server_name: &str) -> Result<Self> {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
@@ -103,8 +104,9 @@ impl TlsConnection {
         self.agreed.as_ref().is_some_and(|agreed| agreed.is_certified_for(host))
     }
 
-    /// Advances the handshake as far as the input allows, and appends the bytes to send to the
-    /// output. Removes processed bytes from the input; the caller must leave the rest unchanged.
+    /// Advances the handshake as far as the input allows, and appends the bytes to send to
+    /// `output`. Removes processed bytes from `input`; the caller must leave the remaining bytes
+    /// there, and append further input after them.
     ///
     /// # Errors
     /// [`ErrorKind::PeerCertificate`] if the server's certificate is refused,
@@ -180,7 +182,8 @@ impl TlsConnection {
         }
     }
 
-    /// Decrypts the first record of the buffer in place.
+    /// Decrypts the first record of the buffer in place. The result contains the range of the
+    /// plaintext and the number of processed bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it with an alert.
@@ -197,8 +200,8 @@ impl TlsConnection {
         }
     }
 
-    /// Encrypts `plain`, and appends the records to `out`. Output that
-    /// [`take_control_output`](Self::take_control_output) would return is appended before them.
+    /// Encrypts `plain`, and appends the records to `out`. First appends pending control output, as
+    /// [`take_control_output`](Self::take_control_output) does.
     ///
     /// # Errors
     /// [`ErrorKind::Send`] if the key may not encrypt more (TLS 1.2 after 2^24 records).
@@ -209,8 +212,8 @@ impl TlsConnection {
         }
     }
 
-    /// Appends pending output that is not data to `out`: key updates, and alerts after an error.
-    /// Usually there is none.
+    /// Appends pending key updates and, after an error, alerts to `out`. Usually, nothing is
+    /// pending.
     pub fn take_control_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.take_control_output(out),
@@ -273,7 +276,7 @@ impl TlsConnection {
     }
 }
 
-/// The result of one step of a handshake.
+/// The result of one step of a handshake: whether the next step needs more input.
 enum HandshakeStep {
     /// The next step of the handshake can follow immediately.
     Again,

@@ -44,7 +44,7 @@ pub enum EchPolicy {
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct EchOptions {
-    /// The policy for Encrypted Client Hello. Default: [`EchPolicy::Off`].
+    /// The policy that decides whether the extension is sent. Default: [`EchPolicy::Off`].
     pub policy: EchPolicy,
     /// The server's keys: an ECHConfigList. Default: the keys in the origin's HTTPS record, if the
     /// resolver asks name servers and no proxy resolves the name.
@@ -62,12 +62,13 @@ impl fmt::Debug for EchOptions {
 }
 
 impl EchOptions {
-    /// Returns true if a connection needs keys that are not known yet.
+    /// Returns true if Encrypted Client Hello is wanted and `config_list` contains no keys, so that
+    /// the keys must be looked up.
     pub(crate) fn needs_keys(&self) -> bool {
         matches!(self.policy, EchPolicy::Try | EchPolicy::Require) && self.config_list.is_none()
     }
 
-    /// Returns these settings with keys for a connection to `host`.
+    /// Returns a copy of these settings with the keys `config_list`, for a connection to `host`.
     pub(crate) fn with_keys(&self, host: &str, config_list: Option<Vec<u8>>) -> Self {
         // The name is encrypted before it can replace its stand-in.
         let config_list = config_list.filter(|_| HyphenHostName::parse(without_dot_and_brackets(host)).is_none());
@@ -75,23 +76,25 @@ impl EchOptions {
     }
 }
 
-/// The Encrypted Client Hello that connections of one TLS context send.
+/// The form of Encrypted Client Hello that the connections of one TLS context send.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum EchOffer {
     /// The extension for Encrypted Client Hello is not sent.
     #[default]
     Off,
-    /// Encrypted Client Hello is wanted, but no usable keys are known. The extension is not sent.
+    /// Encrypted Client Hello is wanted, but none of the known keys can be used, so the extension
+    /// is not sent.
     NotConfigured,
     /// A fake extension of random bytes (GREASE) is sent.
     Grease,
-    /// The server's real name is encrypted. The unencrypted ClientHello contains this public name.
+    /// The server's real name is encrypted. The unencrypted ClientHello contains this public name
+    /// instead.
     Encrypted(String),
 }
 
 impl EchOffer {
-    /// Returns the offer for these settings. Also returns the mode for rustls, if an extension is
-    /// sent.
+    /// Decides what connections with these settings send. Also returns the mode to set in rustls;
+    /// `None` if the extension is not sent.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if the name must be encrypted and there is no key for it.
@@ -111,8 +114,8 @@ impl EchOffer {
         }
     }
 
-    /// Returns the trace line about a completed handshake with the server `host`; `None` if
-    /// Encrypted Client Hello is off.
+    /// Returns the trace line that reports the use of Encrypted Client Hello in a completed
+    /// handshake with the server `host`; `None` if Encrypted Client Hello is off.
     pub(super) fn result_line(&self, host: &str) -> Option<String> {
         let (status, inner, outer) = match self {
             Self::Off => return None,
@@ -125,7 +128,8 @@ impl EchOffer {
     }
 }
 
-/// Returns the first key of the list that rustls can use, and its public name.
+/// Returns the first entry of an ECHConfigList that rustls can use, and the public name in this
+/// entry.
 fn usable(list: &[u8]) -> Option<(EchConfig, String)> {
     let configs = Vec::<EchConfigPayload>::read(&mut Reader::init(list)).ok()?;
     configs.into_iter().find_map(|config| {
@@ -149,7 +153,8 @@ fn encoded(configs: Vec<EchConfigPayload>) -> Vec<u8> {
     bytes
 }
 
-/// The server's rejection of an Encrypted Client Hello, with the keys that the server sent instead.
+/// The error of a handshake in which the server rejected Encrypted Client Hello. It contains the
+/// keys that the server sent instead.
 #[derive(Debug)]
 pub(super) struct EchRejection {
     /// An ECHConfigList with the server's new keys; `None` if the server sent no keys.

@@ -39,7 +39,7 @@ pub(super) fn handshake_error(error: rustls::Error) -> Error {
     Error::with_source(ErrorKind::TlsHandshake, message, error)
 }
 
-/// Returns the reason why a certificate is refused, as text.
+/// Returns the reason why a certificate is refused, as text for an error message.
 pub(super) fn refusal_reason(refusal: &CertificateError) -> String {
     match refusal {
         CertificateError::UnknownIssuer => "no trusted certificate has signed it".into(),
@@ -66,11 +66,11 @@ pub(super) fn refusal_reason(refusal: &CertificateError) -> String {
     }
 }
 
-/// The maximum number of a certificate's names that a message lists.
+/// The maximum number of a certificate's names that an error message lists.
 const NAMES_MAX: usize = 6;
 
-/// Returns the sentence that lists the names of a certificate. rustls provides the names as text
-/// such as `DnsName("h.example")`.
+/// Returns a sentence that lists the names in a certificate, for an error message. rustls provides
+/// the names as text such as `DnsName("h.example")`.
 fn name_list(presented: &[String]) -> String {
     let bare = |shown: &String| {
         let inner = shown.split_once('(').map_or(shown.as_str(), |(_, inner)| inner.trim_end_matches(')'));

@@ -88,8 +88,8 @@ impl HyphenHostName {
         }
     }
 
-    /// Returns true if the certificate's alternative names include this name, or a wildcard that
-    /// stands for its first label.
+    /// Returns true if this name is among the alternative names in the certificate. A wildcard may
+    /// stand for the first label of the name.
     fn matches_certificate(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else { return false };
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
@@ -121,8 +121,8 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work`. During the call, hashes in this thread replace the stand-in of `name` with the
-/// real name.
+/// Calls `work`, and returns its result. Meanwhile, handshake hashes of this thread use the real
+/// name where a ClientHello contains the stand-in of `name`.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -140,8 +140,8 @@ fn current_name() -> Option<Arc<HyphenHostName>> {
     CURRENT_NAME.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider with modified handshake hashes, which hash the real host
-/// name.
+/// Returns the default crypto provider, in which handshake hashes use the real host name instead of
+/// its stand-in.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -150,8 +150,8 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns the cipher suite with a modified handshake hash, which hashes the real host name. The
-/// result is made once for each suite.
+/// Returns the cipher suite with a handshake hash that uses the real host name instead of its
+/// stand-in. Makes each such suite once.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -175,8 +175,7 @@ fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// Returns the QUIC packet protection of rustls for this suite. haul does not use it in a build
-/// without HTTP/3.
+/// Returns the QUIC packet protection of rustls for this suite; `None` in a build without HTTP/3.
 #[cfg(not(feature = "http3"))]
 fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::quic::Algorithm> {
     suite.quic
@@ -231,8 +230,8 @@ impl Context for RealNameHashContext {
 /// ends with a hyphen, which rustls rejects. For other connections, only the check `inner` applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of everything except the name of a host with such hyphens. It must check the name
-    /// last: a name mismatch then means that the certificate has no other fault.
+    /// The check for all other faults. For a host with such hyphens, it must check the name last: a
+    /// name mismatch then means that the certificate has no other fault.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

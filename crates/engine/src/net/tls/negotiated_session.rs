@@ -13,7 +13,8 @@ use super::verbose_certificate_text;
 use super::verify::UnverifiedCertFaultFinder;
 use crate::transfer_facts::TlsFacts;
 
-/// The parameters that the handshake negotiated.
+/// The results of a TLS handshake: the version, the cipher suite, the application protocol, and the
+/// server's certificate.
 #[derive(Debug)]
 pub(crate) struct NegotiatedSession {
     pub(super) version: TlsVersion,
@@ -22,17 +23,18 @@ pub(crate) struct NegotiatedSession {
     pub(super) resumed: bool,
     /// The server's own certificate; `None` if the session was resumed without one.
     certificate: Option<CertificateDer<'static>>,
-    /// The server's certificates in DER; `None` if the options do not ask to keep them.
+    /// The server's certificates in DER; `None` if the options do not request them.
     pub(super) chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of a server certificate that was accepted nevertheless, because the options ask
-    /// only for a report ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// The fault of a server certificate that was accepted only because the certificate is not
+    /// verified; `None` without a fault, or if the options do not request the check
+    /// ([`TlsOptions::examine`](super::TlsOptions::examine)).
     pub(super) fault: Option<String>,
-    /// The trace line about Encrypted Client Hello; `None` if it was not wanted.
+    /// The trace line about Encrypted Client Hello; `None` if Encrypted Client Hello is off.
     pub(super) ech: Option<String>,
 }
 
-/// The [`UnverifiedCertFaultFinder`] for a certificate that is accepted without verification, and
-/// the server's name.
+/// The [`UnverifiedCertFaultFinder`], which checks a certificate that was accepted without
+/// verification, and the server's name for that check.
 pub(super) type FaultFinderAndServerName = (UnverifiedCertFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {
@@ -63,14 +65,14 @@ impl NegotiatedSession {
         Some((session, suite))
     }
 
-    /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
-    /// a session without a certificate.
+    /// Returns a description of the server's certificate as lines of text. Returns no lines if the
+    /// session was resumed without a certificate.
     pub(super) fn certificate_lines(&self) -> Vec<String> {
         self.certificate.as_deref().map(verbose_certificate_text::certificate_lines).unwrap_or_default()
     }
 
-    /// Returns the parameters of the session. The cipher suite has its standard name (RFC 8446,
-    /// section B.4), not its name in rustls.
+    /// Returns the parameters of the TLS session for the program. The cipher suite has its standard
+    /// name (RFC 8446, section B.4), not its name in rustls.
     pub(crate) fn facts(&self) -> TlsFacts {
         TlsFacts {
             version: self.version.name(),
@@ -80,7 +82,7 @@ impl NegotiatedSession {
         }
     }
 
-    /// Describes the TLS session and the server's certificate in lines of text.
+    /// Returns lines of text that describe the TLS session and the server's certificate.
     pub(crate) fn lines(&self) -> Vec<String> {
         let TlsFacts { version, cipher, alpn, .. } = self.facts();
         let mut lines = vec![format!("SSL connection using {version} / {cipher}")];
@@ -105,21 +107,21 @@ impl NegotiatedSession {
         self.alpn.as_deref()
     }
 
-    /// Returns the fault of a server certificate that was accepted nevertheless; `None` if it has
-    /// no fault.
+    /// Returns the fault of a server certificate that was accepted without verification; `None` if
+    /// it has no fault, or if it was not examined.
     #[cfg(feature = "http3")]
     pub(crate) fn certificate_fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// Returns the server's certificates in DER, if they are requested.
+    /// Returns the server's certificates in DER; `None` if the options do not request them.
     #[cfg(feature = "http3")]
     pub(crate) fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.chain.as_ref()
     }
 }
 
-/// Returns the number of records or packets that one key of this suite may protect.
+/// Returns the number of TLS records or QUIC packets that one key of this cipher suite may encrypt.
 pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     match suite {
         SupportedCipherSuite::Tls12(suite) => suite.common.confidentiality_limit,
@@ -127,8 +129,8 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     }
 }
 
-/// Returns the server name to pass to rustls for this host. If rustls rejects the host because of
-/// its hyphens, also returns the real name with its stand-in.
+/// Returns the server name to pass to rustls for this host. If a label of the host begins or ends
+/// with a hyphen, this name is a stand-in, which is also returned together with the real name.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {
@@ -140,7 +142,7 @@ pub(super) fn server_name_of(
     Ok((name, odd_name))
 }
 
-/// Parses a host as a server name. Removes the brackets of an IPv6 address and a final dot, which
+/// Parses a host as a server name. Ignores the brackets of an IPv6 address, and a final dot, which
 /// SNI does not allow (RFC 6066 §3).
 fn name_of(host: &str) -> Result<ServerName<'_>, InvalidDnsNameError> {
     ServerName::try_from(without_dot_and_brackets(host))

@@ -52,12 +52,13 @@ impl TlsVersion {
     }
 }
 
-/// The TLS settings. All settings are a part of the connection pool's key.
+/// The TLS settings of a connection. A pooled connection is reused only for requests with equal
+/// settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TlsOptions {
-    /// True to require a valid server certificate. Default: true. Without verification (`-k`),
-    /// anyone on the path can read and change everything.
+    /// True to require a valid server certificate. Default: true. Without verification (`-k`), an
+    /// attacker on the path can read and change everything.
     pub verify: bool,
     /// True to check the server's certificate even without `verify`, but only to report its fault
     /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)).
@@ -68,13 +69,16 @@ pub struct TlsOptions {
     pub require_status: bool,
     /// True to keep the server's certificates for
     /// [`TransferFacts::certificates`](crate::transfer_facts::TransferFacts::certificates).
-    /// Default: false; haul keeps only what the connection pool needs to know about the server's
-    /// own certificate.
+    /// Default: false; haul then keeps only what the connection pool needs to know about the
+    /// server's own certificate.
     pub keep_certificates: bool,
-    /// True to accept the last common name of the subject as the server's name if a certificate has
-    /// no `subjectAltName`, as curl does with OpenSSL. The issuing authority must be one that these
-    /// options name (the system's authorities always issue a `subjectAltName`), and no authority on
-    /// the path may have name constraints. Default: false (RFC 9525 section 2).
+    /// True to accept a certificate without `subjectAltName` if the last common name of its subject
+    /// is the server's name, as curl does with OpenSSL. Default: false (RFC 9525 section 2).
+    ///
+    /// There are two conditions:
+    /// * These options name the issuing authority. (The system's authorities always issue a
+    ///   `subjectAltName`.)
+    /// * No authority on the path has name constraints.
     pub common_name: bool,
     /// A PEM file with the certificates to trust instead of the system's certificates (`--cacert`).
     pub ca_file: Option<PathBuf>,
@@ -84,8 +88,8 @@ pub struct TlsOptions {
     /// The certificates to trust, as PEM text in memory. Together with the file and the directory,
     /// they replace the system's certificates. Default: none.
     pub ca_pem: Option<Pem>,
-    /// The client certificate, for servers that request one. Default: none. Hazard: after a
-    /// redirect, the new server can request the certificate and receives it, too.
+    /// The client certificate, for servers that request one. Default: none. Hazard: a server to
+    /// which a redirect leads can request the certificate and receives it, too.
     pub identity: Option<ClientIdentity>,
     /// The client's certificate, its intermediates and its key, as PEM text in memory, instead of
     /// [`identity`](Self::identity). Default: none.
@@ -100,8 +104,8 @@ pub struct TlsOptions {
     pub alpn: Vec<Vec<u8>>,
     /// True to send the server's name in the handshake (SNI, RFC 6066 §3). Default: true.
     pub sni: bool,
-    /// The allowed public keys of the server (`--pinnedpubkey`). The server must have one of them,
-    /// and all other checks apply, too. Default: any key is accepted.
+    /// The hashes of the allowed public keys of the server (`--pinnedpubkey`). The server must have
+    /// one of these keys, and all other checks apply, too. Default: empty, any key is allowed.
     pub pins: Vec<PublicKeyPin>,
     /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
     /// Default: none.
@@ -115,7 +119,8 @@ pub struct TlsOptions {
     /// The algorithms that may sign the handshake, by OpenSSL's names, in order of preference
     /// (`--sigalgs`). Default: all. They do not restrict the signatures of certificates.
     pub signature_algorithms: Option<Vec<String>>,
-    /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
+    /// True to resume TLS sessions with the tickets of earlier connections. Default: true
+    /// (`--no-sessionid` disables it).
     pub resume: bool,
     /// The settings of Encrypted Client Hello (`--ech`). Default: off.
     pub ech: EchOptions,
@@ -151,10 +156,12 @@ impl Default for TlsOptions {
     }
 }
 
-/// The state that connections with the same [`TlsOptions`] share.
+/// The rustls configuration and session tickets that connections with the same [`TlsOptions`]
+/// share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
-    /// Copies of this context, one for each server, with the session tickets of that server.
+    /// The copies of this context: one for each server, with the session tickets of that server
+    /// only.
     servers: Mutex<LruMap<Arc<SessionKey>, Arc<TlsContext>>>,
     resumes: bool,
     pub(super) examiner: Option<UnverifiedCertFaultFinder>,
@@ -162,16 +169,16 @@ pub struct TlsContext {
     pub(super) ech: EchOffer,
 }
 
-/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Tickets of different keys are
-/// kept apart: another port is another key, and so is another host to which `--connect-to`
-/// redirects connections.
+/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). A ticket is used only for
+/// connections with an equal key. For example, another port makes another key, and so does another
+/// host to which `--connect-to` redirects connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
-    /// The host in the URL.
+    /// The host of the server, as in the URL.
     pub host: String,
-    /// The port in the URL.
+    /// The port of the server, as in the URL.
     pub port: u16,
-    /// The host and port to which connections are made.
+    /// The host and port to which connections are made, after options such as `--connect-to`.
     pub dial: (String, u16),
     /// The zone of the IPv6 address to which connections are made.
     pub zone: Option<String>,
@@ -183,12 +190,13 @@ pub struct SessionKey {
     pub connect: ConnectOptions,
 }
 
-/// The maximum number of servers whose tickets are kept. When it is exceeded, the tickets of the
-/// least recently used server are dropped. A server takes about 2 KiB and the size of its
-/// certificates.
+/// The maximum number of servers whose session tickets are kept for one TLS context. Beyond it, the
+/// tickets of the least recently used server are dropped. The tickets of a server take about 2 KiB
+/// and the size of its certificates.
 const MAX_SERVERS_WITH_TICKETS: usize = 2048;
-/// The maximum number of cached TLS contexts, of cached certificate checks, and of cached client
-/// certificates. Connections to different servers with the same options share a context.
+/// The maximum size of each of three caches: TLS contexts, certificate checks, and client
+/// certificates. A small size suffices, because connections to different servers with the same
+/// options share a context.
 const MAX_CONTEXTS: usize = 64;
 
 impl TlsContext {
@@ -203,7 +211,8 @@ impl TlsContext {
         }
     }
 
-    /// Returns a copy of this context with a session-ticket cache for one server only.
+    /// Returns the copy of this context that contains the session tickets of one server only. Makes
+    /// the copy at its first use.
     #[must_use]
     pub fn for_server(self: &Arc<Self>, server: SessionKey) -> Arc<Self> {
         if !self.resumes {
@@ -234,7 +243,7 @@ pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
 }
 
-/// The contents of a [`TlsContexts`] cache.
+/// The contents of a [`TlsContexts`] cache: contexts, certificate checks and client certificates.
 struct ContextCache {
     contexts: LruMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
     checks: LruMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,
@@ -256,20 +265,24 @@ impl Default for ContextCache {
 }
 
 impl TlsContexts {
-    /// Returns the context for these options. `rustls-native-certs` loads the system's
+    /// Returns the TLS context for these options. `rustls-native-certs` loads the system's
     /// certificates; it uses `SSL_CERT_FILE` and `SSL_CERT_DIR`. `SSLKEYLOGFILE` names the file to
     /// which keys are logged.
     ///
-    /// The files that the options name are checked for changes at most once a second. If the
-    /// client's certificate cannot be used (for example because its file was replaced, and the file
-    /// of its key not yet), the last usable certificate remains in use. A changed CA file that
-    /// cannot be used is an error. A file that was removed counts as unchanged.
+    /// The files that the options name are checked for changes at most once a second:
+    /// * If a changed client certificate cannot be used, the last usable certificate remains in
+    ///   use. This happens, for example, if the certificate's file is replaced before the key's
+    ///   file.
+    /// * A changed CA file that cannot be used is an error.
+    /// * A file that was removed counts as unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::ClientCertificate`] if the client's certificate or key cannot be used;
-    /// [`ErrorKind::CaFile`] if the file, the directory or the system has no certificate to trust;
-    /// [`ErrorKind::CrlFile`] if the revocation lists cannot be parsed; [`ErrorKind::Cipher`] if no
-    /// cipher or group is known; [`ErrorKind::Setup`] if the lowest version is above the highest.
+    /// * [`ErrorKind::ClientCertificate`] if the client's certificate or key cannot be used.
+    /// * [`ErrorKind::CaFile`] if the file, the directory or the system has no certificate to
+    ///   trust.
+    /// * [`ErrorKind::CrlFile`] if the revocation lists cannot be parsed.
+    /// * [`ErrorKind::Cipher`] if no cipher or group is known.
+    /// * [`ErrorKind::Setup`] if the lowest version is above the highest.
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
         // Locked while a context is made, so that many first connections load the certificates
         // once.
@@ -357,8 +370,9 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// Returns the certificate check for these options. Also returns the metadata ([`FileStamps`])
-    /// of its files, which is read before their content.
+    /// Returns the certificate check for these options, and the metadata ([`FileStamps`]) of the
+    /// files that it needs. The metadata is read before the files, so that a later change is
+    /// detected.
     fn check(
         &mut self,
         options: &TlsOptions,
@@ -374,9 +388,9 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// Returns the client's certificate and key. Also returns the metadata ([`FileStamps`]) of
-    /// their files, which is read before their content. If certificate and key do not match (a
-    /// replacement is in progress), returns the last pair that matched.
+    /// Returns the client's certificate and key, and the metadata ([`FileStamps`]) of their files,
+    /// which is read before the files. If certificate and key do not match, because their files are
+    /// being replaced, returns the last pair that matched.
     fn identity(
         &mut self,
         options: &TlsOptions,

@@ -21,7 +21,7 @@ pub(super) type Pkcs12Contents = (Vec<CertificateDer<'static>>, PrivateKeyDer<'s
 /// Decrypts a PKCS#12 file.
 ///
 /// # Errors
-/// The reason why the file cannot be decrypted, worded for a message about the file.
+/// The reason why the file cannot be decrypted, as text for an error message.
 pub(super) fn open_pkcs12(bytes: &[u8], passphrase: &[u8]) -> Result<Pkcs12Contents, String> {
     let passphrase = std::str::from_utf8(passphrase).map_err(|_| "the passphrase is not UTF-8".to_owned())?;
     let store = KeyStore::from_pkcs12(bytes, passphrase, Pkcs12ImportPolicy::Relaxed)
@@ -39,7 +39,7 @@ pub(super) fn open_pkcs12(bytes: &[u8], passphrase: &[u8]) -> Result<Pkcs12Conte
 /// lines. Its header fields specify the cipher and the initialization vector.
 ///
 /// # Errors
-/// The reason why the key cannot be decrypted, worded for a message about the file.
+/// The reason why the key cannot be decrypted, as text for an error message.
 pub(super) fn open_pem(label: &str, section: &str, passphrase: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
     let (fields, content) = section
         .trim_start()

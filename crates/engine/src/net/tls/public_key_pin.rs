@@ -15,18 +15,18 @@ use rustls_pki_types::pem::PemObject;
 
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
-/// The SHA-256 of a public key's `SubjectPublicKeyInfo`.
+/// The pin of a public key: the SHA-256 hash of its `SubjectPublicKeyInfo`.
 pub type PublicKeyPin = [u8; 32];
 
-/// A check that accepts certificates if the server's public key is pinned and the inner check
-/// accepts the certificates, too.
+/// A certificate check that requires a pinned public key: it accepts certificates if the server's
+/// key is one of the pins and the inner check accepts them, too.
 #[derive(Debug)]
 pub(super) struct PinCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,
     pub(super) pins: Vec<PublicKeyPin>,
 }
 
-/// The error for a server whose public key is not pinned.
+/// The error for a server whose public key is not one of the pinned keys.
 #[derive(Debug)]
 pub(super) struct PinMismatch;
 

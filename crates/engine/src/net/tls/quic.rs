@@ -38,24 +38,24 @@ const RETRY_KEY: [u8; 16] =
     [0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e];
 const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
 
-/// The TLS side of one QUIC connection attempt.
+/// The TLS configuration of one QUIC connection attempt, and the error if its handshake fails.
 pub(crate) struct QuicAttemptTls {
     context: Arc<TlsContext>,
     name: ServerName<'static>,
     odd_name: Option<Arc<HyphenHostName>>,
-    /// The initial window of streams, in bytes. It is announced to the server instead of the window
-    /// in quinn-proto's settings.
+    /// The initial flow-control window of streams, in bytes. The server learns this window instead
+    /// of the larger window in quinn-proto's settings.
     first_window: VarInt,
     failure: Mutex<Option<rustls::Error>>,
 }
 
 impl QuicAttemptTls {
-    /// Makes the TLS side of a connection to the server with this name or address. The server's
-    /// certificate must be valid for it. The server may send `first_window` bytes of each response
-    /// before the first update of the response's window.
+    /// Makes the TLS side of a connection to the server with this name or IP address, for which the
+    /// server's certificate must be valid. `first_window` is the number of bytes of each response
+    /// that the server may send before the first window update.
     ///
     /// # Errors
-    /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
+    /// [`ErrorKind::TlsHandshake`] if `host` cannot be the name of a server.
     pub(crate) fn new(context: Arc<TlsContext>, host: &str, first_window: u32) -> Result<Arc<Self>> {
         let (name, odd_name) = server_name_of(host).map_err(|error| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {host}"), error)
@@ -64,7 +64,8 @@ impl QuicAttemptTls {
         Ok(Arc::new(Self { context, name, odd_name, first_window, failure: Mutex::default() }))
     }
 
-    /// Returns the error of the handshake, if it failed because of TLS.
+    /// Returns the TLS error because of which the handshake failed; `None` if there was no TLS
+    /// error.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.lock().ignore_poison().clone().map(handshake_error)
     }
@@ -104,9 +105,9 @@ impl crypto::ClientConfig for QuicAttemptTls {
 /// client (RFC 9000 section 18.2).
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
 
-/// Returns the encoded transport parameters with another initial window. quinn-proto uses one size
-/// for the initial window and for all later windows. Without this change, a stream whose sink
-/// accepts nothing would buffer as many bytes as a fast stream.
+/// Returns the encoded transport parameters with `window` as the initial window of streams.
+/// quinn-proto uses one size for the initial window and for all later windows. Without this change,
+/// a stream whose receiver accepts nothing would buffer as many bytes as a fast stream.
 fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
     let mut changed = Vec::with_capacity(encoded.len());
     while let (Ok(id), Ok(len)) = (VarInt::decode(&mut encoded), VarInt::decode(&mut encoded))
@@ -125,12 +126,13 @@ fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
     changed
 }
 
-/// The TLS session of a QUIC connection.
+/// The TLS session of a QUIC connection, through which quinn-proto uses rustls.
 struct QuicTlsSession {
     connection: Connection,
     tls: Arc<QuicAttemptTls>,
     examiner: Option<FaultFinderAndServerName>,
-    /// The secrets from which the keys of the next key update are derived.
+    /// The secrets from which the keys after the next key update are derived; `None` before the
+    /// handshake provides them.
     next: Option<Secrets>,
     /// True once the handshake is complete and has been reported to quinn-proto.
     is_ready: bool,
@@ -255,8 +257,9 @@ fn convert_keys(keys: rustls::quic::Keys) -> Keys {
 struct QuicHeaderKey(Box<dyn HeaderProtectionKey>);
 
 impl QuicHeaderKey {
-    /// Splits a packet for header protection. Returns its sample, its first byte, and the bytes
-    /// that may contain the packet number, which begins at `number_at`.
+    /// Splits a packet into the parts that header protection needs. Returns the sample, the first
+    /// byte, and the bytes that may contain the packet number. `number_at` is the offset of the
+    /// packet number.
     fn split_packet<'a>(&self, number_at: usize, packet: &'a mut [u8]) -> (&'a [u8], &'a mut u8, &'a mut [u8]) {
         let (header, sample) = packet.split_at_mut(number_at + 4);
         let (first, rest) = header.split_at_mut(1);

@@ -10,19 +10,20 @@ use super::aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 /// The limits of AES-GCM: the maximum number of packets to encrypt with one key, and the maximum
 /// number of forged packets to reject (RFC 9001 section 6.6).
 const AES_LIMITS: (u64, u64) = (1 << 23, 1 << 52);
-/// The limits of ChaCha20-Poly1305, like [`AES_LIMITS`]. The first limit is above the maximum
-/// packet number.
+/// The limits of ChaCha20-Poly1305, in the order of [`AES_LIMITS`]. The number of encrypted packets
+/// is not limited, because packet numbers end earlier.
 const CHACHA20_LIMITS: (u64, u64) = (u64::MAX, 1 << 36);
 
-/// The packet protection of a cipher suite.
+/// The algorithms that protect packets with a QUIC cipher suite.
 struct QuicCipher {
     cipher: TlsAeadAlgorithm,
     limits: (u64, u64),
     of_rustls: &'static dyn Algorithm,
 }
 
-/// Returns the packet protection for a cipher suite, made with [`aead`](super::aead). For an
-/// unknown suite, returns the packet protection of rustls. The result is made once for each suite.
+/// Returns the packet protection for a cipher suite, based on the AEADs of [`aead`](super::aead).
+/// For an unknown suite, returns the packet protection of rustls. Makes the result once for each
+/// suite.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {
@@ -51,7 +52,7 @@ impl Algorithm for QuicCipher {
     }
 }
 
-/// The key that protects the packets of one direction in one key phase.
+/// The key that protects the packets of one direction until the next key update.
 struct PacketAead {
     aead: TlsRecordAead,
     iv: Iv,

@@ -19,7 +19,7 @@ pub(super) const HEADER_LENGTH: usize = 5;
 /// The maximum length of a record's plaintext in bytes (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT_NONCE_LENGTH: usize = 8;
-/// The version in the header of every record: 1.2. TLS 1.3 records contain it as
+/// The version in the header of every record: TLS 1.2. TLS 1.3 records contain the same value as
 /// `legacy_record_version`.
 const VERSION: [u8; 2] = [3, 3];
 
@@ -39,7 +39,7 @@ pub(super) enum TlsRecordCryptoError {
     Overflow,
     /// A TLS 1.3 record contains nothing but padding.
     NoType,
-    /// The key may not be used for further records.
+    /// The key has encrypted the maximum number of records, and may not be used any more.
     Exhausted,
 }
 
@@ -67,7 +67,8 @@ pub(super) struct TlsRecordContent {
 }
 
 impl TlsRecordKey {
-    /// Makes a key. Returns `None` for an unknown cipher.
+    /// Makes a key from the traffic secrets of one direction. `sequence` is the sequence number of
+    /// the next record. Returns `None` for an unknown cipher.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
         let (cipher, key, iv) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (TlsAeadAlgorithm::Aes128Gcm, key, iv),
@@ -88,12 +89,12 @@ impl TlsRecordKey {
         })
     }
 
-    /// Returns the number of records encrypted or decrypted so far.
+    /// Returns the sequence number of the next record, which is the number of records so far.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Decrypts one complete record in place.
+    /// Decrypts one complete record in place. Returns the type and the range of its content.
     pub(super) fn decrypt(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordCryptoError> {
         let (header, body) = record.split_at_mut_checked(HEADER_LENGTH).ok_or(TlsRecordCryptoError::Authentication)?;
         let next = self.sequence.checked_add(1).ok_or(TlsRecordCryptoError::Exhausted)?;
@@ -132,8 +133,8 @@ impl TlsRecordKey {
         Ok(TlsRecordContent { kind, range: start..start + len })
     }
 
-    /// Encrypts content (at most [`MAX_PLAIN`] bytes) as one record, and appends the record to
-    /// `out`.
+    /// Encrypts `content` (at most [`MAX_PLAIN`] bytes) as one record of the content type `kind`,
+    /// and appends the record to `out`.
     pub(super) fn encrypt(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordCryptoError> {
         let next = self.sequence.checked_add(1).ok_or(TlsRecordCryptoError::Exhausted)?;
         let nonce = self.nonce();

@@ -13,7 +13,8 @@ use super::{
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of consecutive records without data (tickets, key updates, warnings, empty
-/// records). If there are more, the connection fails. Servers send a few tickets.
+/// records). If a peer sends more, the connection fails, so that the peer cannot keep the client
+/// busy. Usual servers send only a few tickets.
 const MAX_IDLE_RECORDS: u8 = 64;
 /// The maximum length in bytes of a handshake message that arrives after the handshake. It may span
 /// several records.
@@ -29,7 +30,7 @@ pub struct OpenedTlsRecord {
     /// The range of the plaintext in the buffer. It is never empty and never extends beyond
     /// `consumed`. `None` if the record contained no data.
     pub payload: Option<Range<usize>>,
-    /// The state of the stream after this record.
+    /// The state of the incoming stream after this record.
     pub state: TlsStreamState,
 }
 
@@ -40,33 +41,34 @@ pub enum TlsStreamState {
     Open,
     /// The buffer contains no complete record: receive more bytes.
     NeedMore,
-    /// The peer sent `close_notify`, so the end is not a truncation. Later bytes are ignored (RFC
+    /// The peer sent `close_notify`, so the data is not truncated. Later bytes are ignored (RFC
     /// 8446 §6.1).
     PeerClosed,
 }
 
-/// The record layer of a TLS connection after its handshake.
+/// Encrypts and decrypts the records of a TLS connection after its handshake.
 pub(super) struct RecordLayer {
     version: TlsVersion,
     kernel: KernelConnection<ClientConnectionData>,
     receive: TlsRecordKey,
     transmit: TlsRecordKey,
-    /// The number of records that one key may encrypt.
+    /// The number of records that one key may encrypt. After it, TLS 1.3 connections change to a
+    /// new key.
     seal_limit: u64,
     /// The part of an incomplete handshake message that has arrived. The rest is in the next
     /// record.
     message: Vec<u8>,
     /// Encrypted records (key updates, alerts) to send before the next data.
     output: Vec<u8>,
-    /// True if `output` contains a key update. One key update answers any number of key updates
-    /// from the peer (RFC 8446 §4.6.3).
+    /// True if `output` contains a key update that was not sent yet. It answers all key updates
+    /// that the peer sends in the meantime (RFC 8446 §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,
     we_closed: bool,
 }
 
-/// The effect of a record that contains no data.
+/// The effect of a record without data on the incoming stream.
 enum ControlRecordEffect {
     Nothing,
     PeerClosed,
@@ -186,7 +188,8 @@ impl RecordLayer {
         }
     }
 
-    /// Handles a record that is an alert or a handshake message, or that contains no data.
+    /// Handles a decrypted record without application data: an alert, a handshake message, or an
+    /// empty record. `kind` is the content type, and `plain` the content.
     fn on_control_record(&mut self, kind: u8, plain: &[u8]) -> Result<ControlRecordEffect> {
         if kind == content::HANDSHAKE {
             return self.on_handshake_bytes(plain);
@@ -223,8 +226,9 @@ impl RecordLayer {
         }
     }
 
-    /// Handles handshake messages that arrive after the handshake. A message may span several
-    /// records, and a record may contain several messages.
+    /// Handles the bytes of handshake messages, such as tickets and key updates, that arrive after
+    /// the handshake. A message may span several records, and a record may contain several
+    /// messages.
     fn on_handshake_bytes(&mut self, plain: &[u8]) -> Result<ControlRecordEffect> {
         if plain.is_empty() {
             return Err(self.fail_with_alert(AlertDescription::UnexpectedMessage, "an empty handshake record"));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::options_and_context_cache::TlsOptions;
 
-/// The time after a check for which files are assumed to be unchanged.
+/// The time for which files are assumed to be unchanged after a check.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The part of a file's metadata that shows whether the file was replaced or written to. For a
@@ -35,7 +35,7 @@ struct FileStamp {
 pub(super) struct FileStamps(Vec<Option<FileStamp>>);
 
 impl FileStamps {
-    /// Reads the metadata of these files.
+    /// Reads the metadata of the files at these paths.
     pub(super) fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         Self(paths.into_iter().map(FileStamp::read).collect())
     }
@@ -46,7 +46,7 @@ impl FileStamps {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// Returns the metadata of these files, followed by the metadata of `others`.
+    /// Appends the metadata in `others`, and returns the result.
     pub(super) fn joined_with(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
@@ -66,8 +66,8 @@ impl FileStamp {
     }
 }
 
-/// Returns the files of the trusted certificates and revocation lists. There are none if the
-/// system's certificates are used.
+/// Returns the paths of the files and directories with trusted certificates and revocation lists.
+/// There are none if the system's certificates are used.
 pub(super) fn trust_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let is_used = options.verify || options.examine;
     [&options.ca_file, &options.ca_path, &options.crl_file]
@@ -77,7 +77,7 @@ pub(super) fn trust_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .map(|path| &**path)
 }
 
-/// Returns the files of the client's certificate and key.
+/// Returns the paths of the files with the client's certificate and key.
 pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
     identity
@@ -87,8 +87,8 @@ pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path
         .map(|path| &**path)
 }
 
-/// A value made from the content of files, with the metadata that the files had when they were
-/// read.
+/// A value that was made from the content of files, with the metadata of these files at that time.
+/// A change of the metadata means that the value is outdated.
 #[derive(Debug)]
 pub(super) struct FileBacked<T> {
     pub(super) value: T,
@@ -102,7 +102,8 @@ impl<T> FileBacked<T> {
         Self { value, stamps, looked: Instant::now() }
     }
 
-    /// Returns true if the files are unchanged. Checks them at most once in [`CHECK_INTERVAL`].
+    /// Returns true if the files at `paths` are unchanged since they were read. Checks them at most
+    /// once in [`CHECK_INTERVAL`].
     pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
         if self.stamps.0.is_empty() || self.looked.elapsed() < CHECK_INTERVAL {
             return true;

@@ -11,17 +11,19 @@ use rustls_pki_types::ServerName;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of TLS 1.3 tickets kept for a server, as in rustls. Each ticket is used once.
+/// The maximum number of TLS 1.3 tickets kept for a server, as in rustls. A ticket is used for one
+/// connection only.
 const MAX_TICKETS: usize = 8;
 
-/// The tickets of one server. All connections to that server share them.
+/// The session tickets of one server. All connections to that server share them.
 #[derive(Debug, Default)]
 pub(super) struct ServerTickets(Mutex<StoredTickets>);
 
-/// The stored tickets of one server, and the key-exchange group that it prefers.
+/// The session tickets of one server, and the key-exchange group to offer it first.
 #[derive(Debug, Default)]
 struct StoredTickets {
-    /// The key-exchange group that the server chose.
+    /// The key-exchange group that the server chose in the last handshake, which the next handshake
+    /// offers first.
     group: Option<NamedGroup>,
     tls12: Option<Box<Tls12ClientSessionValue>>,
     /// The server's TLS 1.3 tickets, in the order in which they arrived.

@@ -55,8 +55,9 @@ pub fn system_bundle() -> Option<PathBuf> {
     WELL_KNOWN_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
 }
 
-/// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], uses
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its environment.
+/// Returns all certificates that the system trusts, from its bundle and its directories. Like
+/// [`system_bundle`], uses `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its
+/// environment variables.
 pub(super) fn all_certificates() -> CertificateResult {
     if trusted_environment_variables::is_environment_trusted() {
         return rustls_native_certs::load_native_certs();
@@ -68,9 +69,10 @@ pub(super) fn all_certificates() -> CertificateResult {
     all
 }
 
-/// Returns the certificates of the system's bundle, the file with all trusted certificates. Returns
-/// `None` if there is no usable bundle, or if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not,
-/// since the directories then replace the bundle.
+/// Returns the certificates in the system's bundle, the file with all trusted certificates. Returns
+/// `None` in two cases:
+/// * There is no usable bundle.
+/// * `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not, so that directories replace the bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match trusted_environment_variables::variable("SSL_CERT_FILE") {
         Some(file) => file.into(),
@@ -94,8 +96,8 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
 }
 
 /// Parses a list of PEM certificates (RFC 7468 section 5), which may have other text between them.
-/// Returns `None` for any other input. The full parser, which takes ten times as long, must then
-/// parse the input.
+/// Returns `None` for any other input, which the caller must then pass to the full parser. The full
+/// parser takes ten times as long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(CERTIFICATE_BEGIN), memchr::memmem::Finder::new(CERTIFICATE_END));
     let mut certificates = Vec::new();
@@ -126,13 +128,13 @@ fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION_BEGIN).is_some()
 }
 
-/// A function that makes the check which trusts all certificates of the system. It returns `None`
-/// if the bundle already contains all of them.
+/// A function that makes a check which trusts all certificates of the system. It returns `None` if
+/// this check would trust no other certificates than the system's bundle.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
-/// A certificate check that first uses only the system's bundle (the file of trusted certificates).
-/// If the bundle does not contain the issuer of a certificate, the check uses all certificates that
-/// the system trusts.
+/// A certificate check with two steps. It first trusts only the certificates in the system's bundle
+/// file. If a certificate's issuer is not among them, it trusts all certificates that the system
+/// trusts.
 pub(super) struct BundleThenSystemRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
     make: Box<MakeSystemCheck>,

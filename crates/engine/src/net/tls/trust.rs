@@ -15,7 +15,7 @@ use super::system_roots::{self, BundleThenSystemRootsCheck};
 use super::verify::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};
 
-/// The part of the [`TlsOptions`] that determines the trusted certificates.
+/// The source of the trusted certificates, according to the [`TlsOptions`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum TrustSource {
     Anyone,
@@ -26,8 +26,8 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The certificates that `trust` stands for, except certificates on the revocation lists in the
-    /// file `lists`.
+    /// The certificates of the source `trust`, without those that the revocation lists in the file
+    /// `lists` contain.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,

@@ -70,9 +70,9 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Formats a distinguished name in the order of the certificate, which begins with the country.
-/// (RFC 4514 prescribes the reverse order.) `equals` is put between the type and the value of an
-/// attribute, and `between` between two attributes.
+/// Formats a distinguished name in the order of the certificate, which usually begins with the
+/// country. (RFC 4514 prescribes the reverse order.) `equals` is the text between the type and the
+/// value of an attribute; `between` is the text between two attributes.
 fn format_name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| format_attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
@@ -90,8 +90,8 @@ fn format_attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     format!("{kind}{equals}{text}")
 }
 
-/// Formats the time of a certificate verification. Returns `None` if the time is outside the range
-/// of certificates.
+/// Formats the time at which a certificate is verified. Returns `None` if X.509 dates cannot
+/// express it.
 pub(super) fn format_unix_time(time: UnixTime) -> Option<String> {
     Some(format_date_time(DateTime::from_unix_duration(Duration::from_secs(time.as_secs())).ok()?))
 }

@@ -25,14 +25,14 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::certificate_status::{self, StatusFault};
 use super::common_name;
 
-/// A check that accepts a chain to a trusted certificate, or a server certificate that is itself
-/// trusted.
+/// A check that accepts a server certificate with a valid path to a trusted certificate, or one
+/// that is itself trusted.
 #[derive(Debug)]
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// The names and keys of the trusted certificates that can be parsed, each with the index of
-    /// its certificate in `listed`.
+    /// The names and keys of those trusted certificates that can be parsed, each with the
+    /// certificate's index in `listed`.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
@@ -43,9 +43,9 @@ pub(super) struct ChainCheck {
 
 /// The reason why a certificate chain is refused.
 enum ChainRefusal {
-    /// The certificate path has this fault, which webpki found.
+    /// webpki found this fault in the certificate path.
     Path(webpki::Error),
-    /// The certificate path has no fault that webpki found, but one of its CA certificates has a
+    /// webpki found no fault in the certificate path, but one of its CA certificates has this
     /// [`CaFault`].
     Ca(CaFault),
 }
@@ -67,14 +67,14 @@ impl ChainCheck {
         (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
     }
 
-    /// Sets whether common names are accepted. See
-    /// [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// Sets whether the common name of a certificate without `subjectAltName` is accepted as the
+    /// server's name ([`TlsOptions::common_name`](super::TlsOptions::common_name)).
     pub(super) fn with_common_name(self, common_name: bool) -> Self {
         Self { common_name, ..self }
     }
 
-    /// Returns true if common names are accepted for this chain, and the subject's common name
-    /// matches `name`.
+    /// Returns true if common names are accepted for this chain, and the common name of the
+    /// server's certificate matches `name`.
     fn has_common_name(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
@@ -82,8 +82,8 @@ impl ChainCheck {
             && !self.listed.iter().chain(intermediates).any(common_name::has_name_constraints)
     }
 
-    /// Searches for a path from the server's certificate to a trusted certificate. Returns the
-    /// issuer of the server's certificate on that path.
+    /// Searches for a path from the server's certificate to a trusted certificate, and checks it.
+    /// Returns the issuer of the server's certificate on that path.
     fn find_path(
         &self,
         end_entity: &EndEntityCert<'_>,
@@ -122,8 +122,7 @@ impl ChainCheck {
         }
     }
 
-    /// Checks the CA certificates of a path for faults that webpki does not detect; see
-    /// [`ca_checks`].
+    /// Checks the CA certificates of a path for faults that webpki does not detect ([`ca_checks`]).
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
         for intermediate in path.intermediate_certificates() {
@@ -143,9 +142,9 @@ impl ChainCheck {
         ca_checks::check_anchor(&certificate, now, below)
     }
 
-    /// Returns true if this server certificate is itself listed as trusted. Called if webpki has
-    /// found no fault except a missing issuer. webpki checks neither purpose nor key usage of a
-    /// certificate that is its own CA, so this function checks them.
+    /// Returns true if this server certificate is itself listed as trusted. The caller calls this
+    /// if webpki has found no fault except a missing issuer. Also checks the purpose and the key
+    /// usage, which webpki does not check for a certificate that is its own issuer.
     fn is_explicitly_trusted(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
@@ -188,14 +187,15 @@ impl CertificateCheck for ChainCheck {
     }
 }
 
-/// Returns the issuer of the server's certificate on this path.
+/// Returns the issuer of the server's certificate on this certificate path.
 fn issuer_in_path(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
     let first = path.intermediate_certificates().next();
     let of_first = first.and_then(|first| Some(webpki::anchor_from_trusted_cert(&first.der()).ok()?.to_owned()));
     of_first.unwrap_or_else(|| path.anchor().to_owned())
 }
 
-/// Checks that the stapled OCSP response confirms the server's certificate.
+/// Checks that the stapled OCSP response confirms the server's certificate, if the response must be
+/// checked.
 fn check_status(
     response: &[u8],
     end_entity: &EndEntityCert<'_>,
@@ -231,16 +231,17 @@ fn path_error(fault: webpki::Error) -> Error {
     error.into()
 }
 
-/// Returns true if the error is about the server's name. Because the name is checked last, the
-/// certificate has no other fault then.
+/// Returns true if the certificate is refused only because it is not valid for the server's name.
+/// The name is checked last, so the certificate has no other fault.
 pub(super) fn is_name_mismatch(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
-/// Finds the fault of a server certificate that is accepted without verification.
+/// Checks a server certificate that is accepted without verification, only to report its fault.
 #[derive(Clone, Debug)]
 pub(super) struct UnverifiedCertFaultFinder {
-    /// The check of the issuer and the validity; `None` if no certificate is trusted.
+    /// The check of the certificate's issuer and validity period; `None` if no certificate is
+    /// trusted.
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
@@ -249,8 +250,8 @@ impl UnverifiedCertFaultFinder {
         Self { check }
     }
 
-    /// Returns the fault of the certificate in its issuer or its validity; `None` if it has no such
-    /// fault. A wrong name does not count as a fault here.
+    /// Checks the issuer and the validity period of the server's certificate. Returns the fault, or
+    /// `None` if there is none. Ignores a wrong name.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
         let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);

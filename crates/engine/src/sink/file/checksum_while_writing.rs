@@ -7,7 +7,7 @@ use super::super::checksum::{ChecksumHasher, HashAlgorithm};
 #[derive(Debug)]
 pub(super) struct WrittenFileChecksum {
     algorithm: HashAlgorithm,
-    /// The computation in progress; `None` while bytes may be written in another order.
+    /// The computation in progress; `None` if bytes may be written in another order.
     hasher: Option<ChecksumHasher>,
     /// The checksum of the complete file; `None` before the file is complete, and if it was not
     /// computed.
@@ -19,17 +19,19 @@ impl WrittenFileChecksum {
         Self { algorithm, hasher: None, found: None }
     }
 
-    /// Begins the computation for a file whose bytes are all written in order.
+    /// Begins the computation. The caller will write all bytes of the file in order.
     pub(super) fn begin(&mut self) {
         (self.hasher, self.found) = (Some(self.algorithm.hasher()), None);
     }
 
-    /// Stops the computation, because not all bytes are written in order.
+    /// Stops the computation without a result, because not all bytes of the file are written in
+    /// order.
     pub(super) fn stop(&mut self) {
         (self.hasher, self.found) = (None, None);
     }
 
-    /// Returns true if the computation needs the bytes that are written.
+    /// Returns true while the computation is running, so that it must be passed all bytes that are
+    /// written.
     pub(super) fn is_running(&self) -> bool {
         self.hasher.is_some()
     }
@@ -40,7 +42,7 @@ impl WrittenFileChecksum {
         }
     }
 
-    /// Ends the computation, when the file is complete.
+    /// Ends the computation when the file is complete, and keeps the checksum.
     pub(super) fn finish(&mut self) {
         self.found = self.hasher.take().map(ChecksumHasher::finish);
     }

@@ -65,8 +65,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates the file after the last byte that was written. Otherwise, if a body that is
-    /// written from an offset on ([`AppendPosition::At`]) is shorter than the old content, the end
+    /// Truncates the file after the last byte of the body. This is necessary if the body is written
+    /// from an offset on ([`AppendPosition::At`]): if it is shorter than the old content, the end
     /// of the old content would remain.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
@@ -84,13 +84,14 @@ impl FileSink {
         }
     }
 
-    /// Returns true if the body is to be appended to an existing file that is a regular file.
+    /// Returns true if the body is to be appended to an existing regular file.
     pub(super) fn appends_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Returns an error if the written content does not have the expected checksum. The content is
-    /// then kept as a partial file, for inspection, unless the options say to remove failed files.
+    /// Returns an error if the written content does not have the expected checksum. The content
+    /// then remains in a partial file, so that the user can inspect it, unless the option
+    /// `remove_on_error` is set.
     pub(super) fn check_checksum(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

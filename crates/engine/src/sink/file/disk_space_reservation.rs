@@ -17,15 +17,16 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// The minimum length in bytes of a body for which disk space is reserved. Shorter bodies are
-/// written in a few calls.
+/// The minimum length in bytes of a body for which disk space is reserved. A shorter body is
+/// written in a few calls, so a reservation would not be faster.
 pub(super) const MIN_RESERVED_BODY: u64 = 1 << 20;
-/// The size in bytes of the first reservation. Each further one is twice as large.
+/// The number of bytes that the first reservation of disk space covers. Each further reservation is
+/// twice as large as the previous one.
 const FIRST_RESERVATION: u64 = 16 << 20;
-/// The number of unused reserved bytes below which more space is reserved.
+/// The number of bytes of reserved, unused disk space below which more space is reserved.
 const MIN_UNUSED_RESERVATION: u64 = 1 << 20;
 
-/// The disk space that is reserved ahead of a writer.
+/// The disk space that is reserved in a file ahead of the bytes that are being written.
 #[derive(Debug, Default)]
 pub(in crate::sink) struct DiskSpaceReservation {
     /// The offset in the file of the next byte to be written.
@@ -44,12 +45,13 @@ impl DiskSpaceReservation {
         Self { at, reserved: at, end, step: FIRST_RESERVATION }
     }
 
-    /// Records that this number of bytes was written.
+    /// Records that the writer has written this number of further bytes.
     pub(in crate::sink) fn on_written(&mut self, bytes: u64) {
         self.at += bytes;
     }
 
-    /// Reserves more space if little of the reserved space is left.
+    /// Reserves more disk space for the next bytes if less than [`MIN_UNUSED_RESERVATION`] of the
+    /// reserved space is left.
     pub(in crate::sink) fn reserve_ahead(&mut self, file: &File) {
         if self.reserved >= self.end || self.at + MIN_UNUSED_RESERVATION < self.reserved {
             return;

@@ -21,7 +21,7 @@ use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length
 use super::open_file_and_device_cache::OutputFileState;
 use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
 
-/// The owner, group and permissions of a file that is replaced.
+/// The owner, group and permissions of an existing file that a new file replaces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileOwnership {
     owner: u32,
@@ -38,9 +38,9 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
 
-    /// Gives this owner, this group and these permissions to `file`, as far as this process is
-    /// allowed to. Does nothing if the file is foreign: otherwise, a user could put a file into a
-    /// directory such as /tmp and become the owner of what root downloads over it.
+    /// Gives this owner, group and permissions to `file`, as far as this process is allowed to.
+    /// Does nothing if the replaced file belongs to another user in a directory such as /tmp.
+    /// Otherwise, that user would become the owner of a file that root downloads.
     pub(super) fn apply_to(self, file: &File) {
         if self.is_foreign {
             return;
@@ -64,10 +64,11 @@ impl FileSink {
         self.clobber.replaces()
     }
 
-    /// Determines what exists at the path of the sink, and the path to which a complete file can be
-    /// renamed. If `makes` is true and the path is a link to a file that does not exist, creates
-    /// that file and removes it again, since only the kernel knows whether the link may be
-    /// followed. Returns the metadata of the existing file, or `None` if no file exists.
+    /// Finds the existing file at the path of the sink, and the path to which a complete file can
+    /// be renamed. Returns the metadata of the existing file, or `None` if no file exists.
+    ///
+    /// If `makes` is true and the path is a link to a missing file, creates that file and removes
+    /// it again. This is how the kernel reveals whether it follows the link.
     ///
     /// # Errors
     /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
@@ -100,10 +101,10 @@ impl FileSink {
         metadata
     }
 
-    /// Checks that this process may write to the file that is about to be replaced: opens it for
-    /// writing, but does not change it. The kernel can refuse this open for a file of another user
-    /// in a directory such as /tmp, while it would allow a rename over that file. Does nothing if
-    /// the file is not foreign.
+    /// Checks that this process may write to the file that is about to be replaced, by opening it
+    /// for writing without a change. In a directory such as /tmp, the kernel may refuse this open
+    /// for a file of another user, although it would allow a rename over that file. Does nothing if
+    /// the file belongs to this user.
     ///
     /// # Errors
     /// The error of the open.
@@ -119,8 +120,10 @@ impl FileSink {
     }
 
     /// Returns the path of the file that the kernel opens through the link at the sink's path.
-    /// Returns `None` if the link leads nowhere, or if the kernel opens another file than the
-    /// link's text names. (The kernel refuses links of other users in directories such as /tmp.)
+    /// Returns `None` in two cases:
+    /// * The link leads nowhere.
+    /// * The kernel opens another file than the link's text names, or refuses the link because it
+    ///   belongs to another user in a directory such as /tmp.
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -143,9 +146,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content when no file can be renamed to the target: a file without a
-    /// name in the directory for temporary files. If that directory has no space for `length`
-    /// bytes, opens the target itself.
+    /// Opens a file for the content if no file can be renamed to the target. The file is unnamed,
+    /// and in the directory for temporary files. If that directory has no space for `length` bytes,
+    /// opens the target itself.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.
@@ -159,7 +162,7 @@ impl FileSink {
         }
     }
 
-    /// Truncates `target`, and makes the sink write the body directly into it.
+    /// Truncates the target file `target`, and makes the sink write the body directly into it.
     fn write_in_place(&mut self, target: File) -> io::Result<OutputFileState> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
@@ -168,7 +171,7 @@ impl FileSink {
     }
 
     /// Writes body bytes to the unnamed file in the directory for temporary files. If there is no
-    /// space left, copies the content to the target, and makes this sink write directly into the
+    /// space left, copies the content to the target, and writes all further bytes directly into the
     /// target.
     ///
     /// # Errors
@@ -218,17 +221,17 @@ impl FileSink {
         Ok(self.path.clone())
     }
 
-    /// Opens the target for writing, and creates it if it does not exist. The flag `O_CREAT` is
-    /// always set: only with it does the kernel fully check for files of other users in directories
-    /// such as /tmp.
+    /// Opens the target for writing, and creates it if it does not exist. Always sets `O_CREAT`,
+    /// because only then does the kernel protect against files of other users in directories such
+    /// as /tmp.
     fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
     }
 
-    /// Opens a file in place, if the server may have chosen its name. Refuses links, FIFOs and
-    /// devices.
+    /// Opens the file at `path` itself, under a name that a server may have chosen. Refuses links,
+    /// FIFOs and devices.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -239,7 +242,8 @@ impl FileSink {
     }
 }
 
-/// Converts the result of a `stat`: returns `None` instead of an error if the file does not exist.
+/// Converts the result of a `stat` call: returns `None` if the file does not exist, and other
+/// errors unchanged.
 fn none_if_missing(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

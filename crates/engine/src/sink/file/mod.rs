@@ -53,7 +53,7 @@ pub use open_file_and_device_cache::OpenDeviceCache;
 use open_file_and_device_cache::OutputFileState;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 
-/// A sink that writes one body to a path.
+/// A sink that writes the body of one response to the file at a path.
 #[derive(Debug)]
 pub struct FileSink {
     path: PathBuf,
@@ -64,18 +64,19 @@ pub struct FileSink {
     /// be completed. `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
-    /// The checksum for the record of the transfer. `None` if the record needs no checksum.
+    /// The checksum of the written file for the transfer's record; `None` if the record needs no
+    /// checksum.
     record: Option<Box<WrittenFileChecksum>>,
     state: OutputFileState,
     space: DiskSpaceReservation,
-    /// The path to which the complete file is renamed. `None` before `FileSink::find_existing` was
-    /// called, and if no file can be renamed to that path.
+    /// The path to which the complete file is renamed. `None` if `FileSink::find_existing` was not
+    /// called yet, or if no file can be renamed to that path.
     target: Option<PathBuf>,
     /// The owner and the permissions of the existing file that is replaced. `None` if no file is
     /// replaced.
     replaced: Option<FileOwnership>,
-    /// True if a response, a URL or a list chose the name of the file. The sink then does not write
-    /// to links, FIFOs and devices.
+    /// True if the user did not choose the name of the file: it comes from a response, a URL or a
+    /// list. The sink then does not write to links, FIFOs and devices.
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
@@ -83,11 +84,11 @@ pub struct FileSink {
     is_begun: bool,
     /// True if the response has an error status, and its body is written to the file nevertheless.
     is_failure: bool,
-    /// The length in bytes that the existing file had before this body was appended. `None` if the
-    /// body is not appended.
+    /// The length in bytes that the existing file had before this body was appended to it. `None`
+    /// if the body is not appended.
     was_long: Option<u64>,
-    /// True if the response is a 304, so that the existing file is still valid. As in curl, only
-    /// the head is then written, if it was requested.
+    /// True if the response is a 304, which means that the existing file is still valid. As in
+    /// curl, the sink then writes only the response head, and only if it was requested.
     shows_unchanged: bool,
 }
 
@@ -98,7 +99,8 @@ impl FileSink {
         Self::with_options(path, FileOptions::default())
     }
 
-    /// Makes a sink for this path, with these options.
+    /// Makes a sink that writes to this path with these options. The file is opened only when a
+    /// response with a body to deliver arrives.
     pub fn with_options(path: impl Into<PathBuf>, options: FileOptions) -> Self {
         Self {
             path: path.into(),
@@ -129,10 +131,9 @@ impl FileSink {
         self
     }
 
-    /// Makes this sink compute the checksum of the file while it is written, for the content of a
-    /// record ([`FinishedTransferContent::file_checksum`]). No checksum is computed for a file that
-    /// is not written from its first byte to its last, or that is not a regular file. `None` turns
-    /// the checksum off.
+    /// Makes this sink compute the checksum of the file while it is written, for the transfer's
+    /// record ([`FinishedTransferContent::file_checksum`]). The checksum is computed only for a
+    /// regular file that is written from its first byte to its last. `None` turns the checksum off.
     #[must_use]
     pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
         self.record = algorithm.map(|algorithm| Box::new(WrittenFileChecksum::new(algorithm)));
@@ -172,7 +173,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens the file, if opening was postponed until the first byte is written.
+    /// Opens the file if its opening was postponed until now, when the first byte is written.
     fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OutputFileState::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
@@ -188,7 +189,7 @@ impl FileSink {
         }
     }
 
-    /// Removes the file, if this transfer or an earlier run of the program has written to it.
+    /// Removes what this transfer has written, or an earlier run of the program has left.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
@@ -223,7 +224,7 @@ fn suggested_file_name(begin: &ResponseForSink<'_>) -> Option<String> {
         })
 }
 
-/// Returns true if a regular file was made or changed after a time.
+/// Returns true if the path is a regular file that was created or changed after `time`.
 fn is_changed_after(path: &Path, time: SystemTime) -> bool {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     path.symlink_metadata().is_ok_and(|metadata| {

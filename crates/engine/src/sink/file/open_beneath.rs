@@ -23,8 +23,8 @@ const OPEN_FOR_LOOKUP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const OPEN_FOR_LOOKUP: OFlags = OFlags::RDONLY;
 
-/// Checks that `directory` is below `base`, and that no directory between them is a link. If `make`
-/// is given, creates missing directories with these permission bits.
+/// Checks that `directory` is below `base`, and that no directory between them is a symbolic link.
+/// With `make`, creates missing directories with these permission bits.
 ///
 /// # Errors
 /// A directory is a link or a file, or is missing; errors of the file system.
@@ -77,7 +77,7 @@ fn open_base(base: &Path, make: Option<u32>) -> io::Result<OwnedFd> {
     }
 }
 
-/// Returns the error for a directory that cannot be entered.
+/// Returns the error for the directory `path`, which cannot be entered because of `error`.
 fn directory_error(error: Errno, path: &Path) -> io::Error {
     let is_link = matches!(error, Errno::NOTDIR | Errno::LOOP)
         && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());

@@ -52,18 +52,18 @@ pub(super) enum OutputFileState {
     /// The file is not open yet. It is opened in place only when the first byte is written, so that
     /// a response without content leaves the old file unchanged.
     Due,
-    /// A file without a name in the directory of the target. It is deleted when it is closed,
-    /// unless it gets a name before.
+    /// An unnamed file in the directory of the target. It is deleted when it is closed, unless it
+    /// has got a name before.
     #[cfg(linux_calls)]
     Unnamed(File),
     /// A file with a temporary name in the directory of the target.
     Beside(File, TempPath),
     /// A partial file, which a later run of the program can complete.
     Partial(PartialFileWriter),
-    /// A file without a name in the directory for temporary files. When the content is complete, it
-    /// is copied to the target.
+    /// An unnamed file in the directory for temporary files. When the content is complete, it is
+    /// copied to the target.
     Elsewhere(File),
-    /// The target itself.
+    /// The target itself, which is written directly.
     InPlace(Arc<File>),
     /// The null device. Writes to it are skipped.
     Null(Arc<File>),

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use super::super::checksum::ExpectedChecksum;
 use super::super::temporary_and_final_names::{ClobberMode, FilePathCheck};
 
-/// The options of a [`FileSink`](super::FileSink).
+/// The options of a [`FileSink`](super::FileSink): where and how it writes the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileOptions {
     /// True to create missing directories of the path. Default: false.
     pub create_dirs: bool,
-    /// The directory below which a URL, a list or a page chose the path of the file. Links below
-    /// this directory are then not followed, and the body is not written to a link, a FIFO or a
-    /// device. Default: `None`, for a path that the user chose; links are then followed as usual.
+    /// The directory below which the file must be, for a path that a URL, a list or a page chose.
+    /// Links below this directory are not followed, and the body is not written to a link, a FIFO
+    /// or a device. Default: `None`, for a path that the user chose; links are then followed as
+    /// usual.
     pub beneath: Option<PathBuf>,
     /// True to replace the last segment of the path by the file name that the response suggests,
     /// after unsafe characters were removed (curl's `-J`). Default: false.
@@ -48,7 +49,7 @@ pub struct FileOptions {
 }
 
 /// Returns the permission bits, before the umask, for new directories. If files are written [in
-/// place](FileOptions::in_place), these are the bits that curl uses.
+/// place](FileOptions::in_place), returns the bits that curl uses.
 #[must_use]
 pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }

@@ -17,18 +17,18 @@ use super::{NegotiateError, NegotiateOptions, SecurityContext};
 #[derive(Default)]
 pub(crate) struct Negotiation {
     context: Option<Box<dyn SecurityContext>>,
-    /// The token for the next request on the same connection, if the last challenge contained a
-    /// token.
+    /// The token for the next request on the same connection; `None` if the last challenge
+    /// contained no token.
     next_token: Option<Vec<u8>>,
-    /// True if no token can be made, or if the peer has refused a token. No further tokens are sent
-    /// then.
+    /// True if no token can be made, or if the peer has refused a token. No further tokens are then
+    /// sent.
     is_over: bool,
 }
 
 impl Negotiation {
-    /// Returns the Authorization value for the next request. Continues the security context only if
-    /// `is_same_connection` is true, since the server's context belongs to the connection (RFC 4559
-    /// section 6).
+    /// Returns the Authorization value for the next request. If `is_same_connection` is true,
+    /// continues the security context of the last request; otherwise, begins a new one. A context
+    /// belongs to one connection (RFC 4559 section 6).
     ///
     /// # Errors
     /// There is no Kerberos library, or no ticket.
@@ -68,7 +68,8 @@ impl Negotiation {
     }
 
     /// Checks the token in a response that is not a challenge. With this token, the server proves
-    /// that it knows the key of its ticket. As in curl, a response without a token is accepted.
+    /// that it knows the key of its Kerberos service. As in curl, a response without a token is
+    /// accepted.
     ///
     /// # Errors
     /// The token is not genuine, or does not complete the proof.
@@ -96,14 +97,15 @@ impl Negotiation {
         self.is_over
     }
 
-    /// Returns true if the next request continues the security context of the last one, and so must
-    /// use the same connection.
+    /// Returns true if the next request continues the security context of the last request. It must
+    /// then use the same connection.
     pub(crate) fn awaits_token(&self) -> bool {
         self.next_token.is_some()
     }
 }
 
-/// Returns the error to report if no token can be made, or if the peer's token is not genuine.
+/// Returns the error to report if no Negotiate token can be made, or if the peer's token is not
+/// genuine.
 pub(crate) fn missing_token_error(error: NegotiateError, message: &str) -> Error {
     let kind = if matches!(error, NegotiateError::Library(_)) { ErrorKind::Setup } else { ErrorKind::Auth };
     Error::with_source(kind, message, error)

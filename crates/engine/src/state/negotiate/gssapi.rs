@@ -13,7 +13,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::{Delegation, NegotiateError, SecurityContext, SecurityLibrary};
 
-/// The file name of the library. The number in it is the version of the library's binary interface.
+/// The file name of MIT Kerberos's GSS-API library. The number is the version of its binary
+/// interface.
 const LIBRARY_NAME: &str = "libgssapi_krb5.so.2";
 
 /// The object identifier of SPNEGO, 1.3.6.1.5.5.2 (RFC 4178).
@@ -29,7 +30,7 @@ const GSS_C_MUTUAL_FLAG: u32 = 2;
 const GSS_C_REPLAY_FLAG: u32 = 4;
 const GSS_C_DELEG_POLICY_FLAG: u32 = 32768;
 const GSS_S_COMPLETE: u32 = 0;
-/// The major status for a failure of the mechanism. The minor status contains the reason.
+/// The major status for a failure that the minor status describes.
 const GSS_S_FAILURE: u32 = 13 << 16;
 /// The bits in a major status that indicate an error (`GSS_ERROR`).
 const ERROR_BITS: u32 = 0xffff_0000;
@@ -67,7 +68,8 @@ impl GssOid {
     }
 }
 
-/// `gss_name_t`, `gss_ctx_id_t` and `gss_cred_id_t`: pointers to structures of the library.
+/// The C types `gss_name_t`, `gss_ctx_id_t` and `gss_cred_id_t`: pointers to structures of the
+/// library.
 type GssHandle = *mut c_void;
 
 type GssImportNameFn = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const GssOid, *mut GssHandle) -> u32;
@@ -95,7 +97,7 @@ type GssInitSecContextFn = unsafe extern "C" fn(
     actual_time: *mut u32,
 ) -> u32;
 
-/// The functions of the library. The library is never unloaded, so they stay valid.
+/// The functions of the GSS-API library. They stay valid, because the library is never unloaded.
 pub(super) struct GssLibrary {
     import_name: GssImportNameFn,
     release_name: GssReleaseNameFn,
@@ -107,7 +109,7 @@ pub(super) struct GssLibrary {
     unwrap: GssUnwrapFn,
 }
 
-/// Returns the library. The first call loads it.
+/// Returns the GSS-API library. The first call loads it.
 ///
 /// # Errors
 /// [`NegotiateError::Library`] if the library is not installed, or lacks a function.
@@ -244,7 +246,7 @@ impl SecurityLibrary for GssLibrary {
     }
 }
 
-/// A GSS-API security context.
+/// A GSS-API security context: the state of one authentication with a peer.
 struct GssContext {
     library: &'static GssLibrary,
     mechanism: &'static [u8],

@@ -48,15 +48,18 @@ pub(super) struct HttpConnectExchange {
     /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
     /// `-i`, the heads of responses are printed.
     pub(super) heads: Vec<ConnectRequestOrReplyHead>,
-    /// True while the body of a challenge is read to its end. The request is then sent again.
+    /// True while the body of a 407 response is being read. The CONNECT request is sent again after
+    /// the end of that body.
     again: bool,
 }
 
-/// The protocol machine for the HTTP version that the proxy speaks.
+/// The HTTP protocol machine for the connection to the proxy, which encodes requests and decodes
+/// responses.
 enum ProxyMachine {
-    /// A machine for HTTP/1.1, with the received bytes that it did not consume yet.
+    /// A machine for HTTP/1.1. `tail` contains the received bytes that the machine has not consumed
+    /// yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
-    /// A machine for HTTP/2, with the ID of the stream of the last CONNECT request.
+    /// A machine for HTTP/2. `id` is the ID of the stream of the last CONNECT request.
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
@@ -64,16 +67,17 @@ enum ProxyMachine {
 pub(super) enum HttpConnectExchangeStep {
     /// The caller must receive more bytes.
     More,
-    /// The caller must send [`HttpConnectExchange::take_output`], and then receive more bytes.
+    /// The caller must send the bytes of [`HttpConnectExchange::take_output`], and then receive
+    /// more bytes.
     Again,
-    /// The tunnel is open. The bytes were received after the response: with HTTP/1.1, they are data
-    /// from the tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
+    /// The tunnel is open. The bytes arrived after the proxy's response. With HTTP/1.1, they are
+    /// data from the tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
 impl HttpConnectExchange {
-    /// Makes an exchange that opens a tunnel to this host.
-    /// [`HttpConnectExchange::begin_on_connection`] makes the request.
+    /// Makes an exchange with the proxy of `hop` that opens a tunnel to `host` and `port`. The
+    /// exchange begins with [`HttpConnectExchange::begin_on_connection`].
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
@@ -161,7 +165,7 @@ impl HttpConnectExchange {
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
     }
 
-    /// Removes and returns the bytes that the protocol machine wants to send.
+    /// Removes and returns the bytes to send to the proxy.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => {
@@ -177,7 +181,7 @@ impl HttpConnectExchange {
         }
     }
 
-    /// Processes bytes received from the proxy.
+    /// Processes bytes received from the proxy, and returns how the exchange continues.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
         self.is_unanswered &= bytes.is_empty();
         match self.speaks {
@@ -260,7 +264,8 @@ impl HttpConnectExchange {
         }
     }
 
-    /// Returns the open tunnel. `ahead` contains the bytes that were received after the response.
+    /// Returns the step for an open tunnel. `ahead` contains the bytes that were received after the
+    /// proxy's response.
     fn open_tunnel(&mut self, ahead: Vec<u8>) -> HttpConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
@@ -270,11 +275,11 @@ impl HttpConnectExchange {
         }
     }
 
-    /// Handles a final response that is not a success.
+    /// Handles a final response with an error status.
     ///
     /// # Errors
-    /// The refusal, unless it is a challenge that can be answered. In that case, the request must
-    /// be sent again.
+    /// The refusal by the proxy. There is no error if the response is a challenge that can be
+    /// answered: the request must then be sent again.
     fn on_refusal(&mut self, head: ResponseHead) -> Result<()> {
         self.status = head.status();
         // RFC 9112 section 6.3: such a message ought to be handled as an error.
@@ -291,8 +296,8 @@ impl HttpConnectExchange {
         }
     }
 
-    /// Handles a challenge. Returns true if the request should be sent again with other
-    /// credentials.
+    /// Handles a challenge of the proxy (407). Returns true if the request should be sent again
+    /// with other credentials.
     fn answers_challenge(&mut self, head: &ResponseHead) -> Result<bool> {
         let hop = &self.hop;
         let has_token = self.answered && self.negotiates;
@@ -311,16 +316,16 @@ impl HttpConnectExchange {
         hop.memory.on_challenge(&hop.proxy, hop.auth, head, self.answered && !has_token)
     }
 
-    /// Checks the Negotiate token in the response that opens the tunnel. The proxy proves its
-    /// identity by that token.
+    /// Checks the Negotiate token in the response that opens the tunnel. With this token, the proxy
+    /// proves its identity.
     fn check_proof(&mut self, head: &ResponseHead) -> Result<()> {
         let message = "the proxy does not prove its identity by Negotiate";
         let checked = self.negotiation.check_proof(head.get_all("proxy-authenticate"));
         checked.map_err(|error| missing_token_error(error, message))
     }
 
-    /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.
-    /// The challenge is stored, so another connection may succeed.
+    /// Returns true if the proxy has sent a challenge on a connection that cannot be used any more.
+    /// The challenge is stored, so the request may succeed on another connection.
     pub(super) fn needs_new_connection(&self) -> bool {
         self.again || (self.is_unanswered && self.rounds > 1)
     }
@@ -343,8 +348,8 @@ impl HttpConnectExchange {
     }
 }
 
-/// Returns the error kind for an error of the protocol machine. A malformed head has its own exit
-/// code, like a malformed head of an origin's response.
+/// Returns the error kind for an error of the protocol machine. A malformed head from a proxy has
+/// the same kind as a malformed head from an origin.
 fn error_kind(error: h1::H1Error) -> ErrorKind {
     match error {
         h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,

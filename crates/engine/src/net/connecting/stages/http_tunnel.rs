@@ -15,7 +15,7 @@ pub(super) struct HttpTunnelStage {
 }
 
 impl HttpTunnelStage {
-    /// Makes a stage that asks the proxy of `hop` for a tunnel to `host`.
+    /// Makes a stage that opens a tunnel to `host` and `port` through the proxy of `hop`.
     pub(super) fn new(hop: &Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         Ok(Self { exchange: Box::new(HttpConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }

@@ -34,14 +34,15 @@ use crate::net::tls::{TlsContexts, TlsOptions};
 pub(super) enum ConnectStepOutcome {
     /// The stage is complete, and the next stage can begin.
     Done,
-    /// The stage waits for the socket.
+    /// The stage cannot continue before its socket is ready.
     Blocked,
 }
 
-/// A stage of a connection: an exchange that must be complete before requests can be sent.
+/// A stage of opening a connection: an exchange with a proxy or a TLS peer that must be complete
+/// before requests can be sent.
 pub(super) trait ConnectionStage: Send {
-    /// Sends and receives as far as the socket allows. `buffer` is for received bytes; its content
-    /// is not kept.
+    /// Sends and receives what the stage needs, as far as the socket allows. `buffer` is for
+    /// received bytes; its content is not kept.
     ///
     /// # Errors
     /// The peer refused, violated the protocol, or closed the connection.
@@ -51,8 +52,9 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection. `tls` contains the TLS options for the origin. A stage that
-/// can never succeed is reported as an error here, before a connection is made.
+/// Returns the stages that a connection must complete after the first host on its route has
+/// accepted it. `tls` contains the TLS options for the origin. A stage that can never succeed is
+/// reported as an error here, before a connection is made.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,

@@ -41,7 +41,8 @@ impl SocksStage {
         Ok(Self { handshake, has_begun: false, gssapi: gssapi.cloned(), host, context: None })
     }
 
-    /// Passes the proxy's token to the security context, and returns the bytes to send.
+    /// Passes the proxy's GSSAPI token to the security context, and returns the bytes to send to
+    /// the proxy.
     fn answer_token(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>> {
         let Some(gssapi) = &self.gssapi else { return Err(socks_error(SocksError::NotAProxy)) };
         let context = match &mut self.context {
@@ -63,7 +64,8 @@ impl SocksStage {
         Ok(output)
     }
 
-    /// Handles the proxy's GSSAPI protection level, and returns the request to send.
+    /// Handles the proxy's offer of GSSAPI protection levels, and returns the SOCKS request to
+    /// send.
     fn answer_level(&mut self, level: Vec<u8>) -> Result<Vec<u8>> {
         let level = match (&mut self.context, &self.gssapi) {
             (Some(context), Some(gssapi)) if !gssapi.nec => context.unwrap(&level).map_err(gssapi_error)?,

@@ -7,23 +7,23 @@ use crate::net::connecting::ConnectRequestOrReplyHead;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The connection on which the stages send and receive, one stage after the other.
+/// The connection on which the stages of connecting send and receive, one stage after the other.
 pub(in crate::net::connecting) struct ConnectStageIo {
-    /// The stream, with the TLS layers that earlier stages added.
+    /// The byte stream of the connection, with the TLS layers that earlier stages have added.
     pub stream: ConnectionStream,
-    /// The status of the last response to a CONNECT. 0 before such a response.
+    /// The status of the last response to a CONNECT; 0 before the first response.
     pub connect_status: u16,
     /// Heads of CONNECT requests and responses that were not reported yet.
     pub connect_heads: Vec<ConnectRequestOrReplyHead>,
-    /// True if the proxy sent a challenge and closed the connection. Another connection may
-    /// succeed.
+    /// True if the proxy sent a challenge and closed the connection. A request with credentials may
+    /// succeed on another connection.
     pub needs_new_connection: bool,
     outgoing: Vec<u8>,
     sent: usize,
 }
 
 impl ConnectStageIo {
-    /// Makes the stages' connection from a new stream.
+    /// Makes the input and output of the stages from a new stream.
     pub(crate) fn new(stream: ConnectionStream) -> Self {
         Self {
             stream,
@@ -35,12 +35,12 @@ impl ConnectStageIo {
         }
     }
 
-    /// Returns true if bytes wait to be sent.
+    /// Returns true if queued or encrypted bytes must still be sent.
     pub(crate) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len() || self.stream.has_output()
     }
 
-    /// Sets the bytes to send. All earlier bytes must have been sent.
+    /// Sets the bytes that [`ConnectStageIo::flush`] sends. All earlier bytes must have been sent.
     pub(super) fn queue(&mut self, bytes: Vec<u8>) {
         self.outgoing = bytes;
         self.sent = 0;

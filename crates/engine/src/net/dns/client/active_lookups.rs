@@ -13,10 +13,12 @@ use super::socket::{DnsReceived, DnsSocket};
 use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
 use crate::time_conversions;
 
-/// The answer for a name that must not be sent to name servers.
+/// The answer for a name that must not be sent to name servers: the name does not exist, and the
+/// answer is not cached.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
-/// The answer for a name whose HTTPS records must not be queried.
+/// The answer for a name whose HTTPS records must not be queried: there are none, and the answer is
+/// not cached.
 const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO);
 
 /// The DNS message ID of all queries that a
@@ -25,13 +27,14 @@ const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO)
 /// the responses to the queries.
 const CHANNEL_ID: u16 = 0;
 
-/// A lookup in progress: its question, its state machine and its queries.
+/// A lookup in progress: its question, the state machine that decides which queries to send, and
+/// these queries.
 pub(super) struct ActiveLookup {
     pub(super) question: DnsQuestion,
     pub(super) machine: NameLookup,
     pub(super) config: ParsedResolverFiles,
     serial: u64,
-    /// The keys of the lookup's sent queries in [`DnsClient::pending`].
+    /// The keys in [`DnsClient::pending`] of the lookup's queries that were sent and not answered.
     pub(super) queries: Vec<(usize, u64)>,
 }
 
@@ -43,8 +46,8 @@ pub(super) struct PendingDnsQuery {
     transmit: OutgoingQuery,
 }
 
-/// The time of a lookup's next timeout. The ordering is reversed, so that the earliest is at the
-/// top of a `BinaryHeap`.
+/// The time of a lookup's next timeout. Its ordering is reversed, so that the earliest time is at
+/// the top of a `BinaryHeap`, which puts the greatest element first.
 #[derive(PartialEq, Eq)]
 pub(super) struct LookupTimeout {
     pub(super) at: Instant,
@@ -65,8 +68,8 @@ impl Ord for LookupTimeout {
 }
 
 impl DnsClient<'_> {
-    /// Begins a lookup. The addresses of a name in the hosts file are answered without a query.
-    /// Such a name has no HTTPS records, since the user chose its addresses.
+    /// Begins a lookup. A name in the hosts file is answered without a query: with its addresses,
+    /// or with no HTTPS records, since the user chose its addresses.
     pub(super) fn begin_lookup(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
         let wants_addresses = question.subject == RequestedRecords::Addresses;
@@ -110,7 +113,7 @@ impl DnsClient<'_> {
         self.due.push(LookupTimeout { at: time_conversions::to_instant(at).max(now), lookup, serial: active.serial });
     }
 
-    /// Handles the timeouts that have passed.
+    /// Handles the timeouts of lookups that have passed at `now`.
     pub(super) fn on_timers(&mut self, now: Instant) {
         while self.due.peek().is_some_and(|due| due.at <= now) {
             let Some(LookupTimeout { lookup, serial, .. }) = self.due.pop() else { return };
@@ -124,7 +127,7 @@ impl DnsClient<'_> {
         self.lookups.get(lookup).is_some_and(|active| active.serial == serial)
     }
 
-    /// Runs `step` on the state machine of a lookup. Finishes the lookup if it is then complete.
+    /// Calls `step` with the state machine of a lookup. Finishes the lookup if it is then complete.
     fn advance_lookup(
         &mut self,
         lookup: usize,
@@ -142,7 +145,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Sends waiting queries until the number of recent unanswered queries reaches [`MAX_BURST`].
+    /// Sends waiting queries. Stops when [`MAX_BURST`] queries that were sent within
+    /// [`BURST_WINDOW`] are unanswered, so that no server's receive buffer overflows.
     pub(super) fn send_queries(&mut self, now: Instant) {
         while !self.unsent.is_empty() {
             while let Some(&(sent, socket, id)) = self.recent.front()
@@ -268,7 +272,8 @@ impl DnsClient<'_> {
         self.close_if_unused(socket);
     }
 
-    /// Removes a query that was sent. Closes its socket if no other query uses it or will use it.
+    /// Removes a query that was sent. Closes its socket if the socket has no other query and is not
+    /// used for further ones.
     pub(super) fn forget_query(&mut self, key: (usize, u64)) {
         if self.pending.remove(&key).is_none() {
             return;
@@ -288,7 +293,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Stops the use of a socket for further queries.
+    /// Marks a socket so that no further query is sent on it.
     fn stop_reusing_socket(&mut self, key: usize) {
         for current in &mut self.current_socket {
             current.take_if(|current| *current == key);

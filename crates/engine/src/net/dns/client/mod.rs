@@ -42,34 +42,36 @@ use super::custom_transport::DnsChannel;
 use super::system_files::{ParsedResolverFiles, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 
-/// The time that an idle thread waits for another name before it ends.
+/// The time after which the thread that asks the name servers ends if it has no lookup.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of unanswered queries that were sent within [`BURST_WINDOW`]. A server's
-/// receive buffer has room for a few hundred queries, and each query that it drops is delayed by a
-/// second.
+/// receive buffer has room for a few hundred queries. If it is full, the server drops queries, and
+/// each dropped query is delayed by a second.
 const MAX_BURST: usize = 128;
-/// The time after which a server has probably read an unanswered query from its receive buffer.
+/// The time after which an unanswered query no longer counts for [`MAX_BURST`]: the server has
+/// probably read the query from its receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
 const WAKE_TOKEN: Token = Token(usize::MAX);
-/// The key of the [`DnsChannel`], in maps whose other keys are the keys of sockets.
+/// The key that stands for the [`DnsChannel`] in maps whose other keys identify sockets.
 const CHANNEL_KEY: usize = usize::MAX - 1;
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
     /// The addresses in the order in which to try them, and the time for which they may be cached.
     Found(Vec<IpAddr>, Duration),
-    /// The name does not exist, or has no address. `exists` tells these cases apart. `ttl` is the
-    /// time for which this answer may be cached.
+    /// The name does not exist (`exists` is false), or it exists but has no address (`exists` is
+    /// true). `ttl` is the time for which this answer may be cached.
     NotFound { exists: bool, ttl: Duration },
     /// The HTTPS records of the name, and the time for which they may be cached.
     Https(Vec<HttpsRecord>, Duration),
     /// No name server gave an answer, for this reason.
     Unavailable(String),
-    /// The system's configuration contains sources that only the system's resolver can query.
+    /// The name servers were not asked, because the system's configuration contains sources that
+    /// only the system's resolver can query.
     NeedsSystem,
 }
 
-/// A question to the name servers: the name, and the records to ask for.
+/// A question to the name servers: a name, and the type of the records to query.
 #[derive(Clone)]
 pub(super) struct DnsQuestion {
     pub(super) name: Arc<str>,
@@ -82,7 +84,7 @@ pub(super) struct DnsQuestionQueue {
     waker: Waker,
 }
 
-/// The questions that wait for the thread, and whether the thread accepts further ones.
+/// The questions that wait for the thread, and whether the thread accepts further questions.
 #[derive(Default)]
 struct WaitingDnsQuestions {
     questions: Vec<DnsQuestion>,
@@ -90,8 +92,8 @@ struct WaitingDnsQuestions {
 }
 
 impl DnsQuestionQueue {
-    /// Makes an empty queue. Also returns the [`Poll`] that the queue wakes when a question is
-    /// added.
+    /// Makes an empty queue, and the [`Poll`] of the thread that asks the name servers. The queue
+    /// wakes that [`Poll`] when a question is added.
     pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE_TOKEN)?;
@@ -114,7 +116,8 @@ impl DnsQuestionQueue {
         std::mem::take(&mut self.waiting.lock().ignore_poison().questions)
     }
 
-    /// Closes the queue if it contains no questions. Returns true if the queue is closed.
+    /// Closes the queue if it contains no questions, so that no further question is accepted.
+    /// Returns true if it was closed.
     fn close(&self) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         waiting.closed = waiting.questions.is_empty();
@@ -134,22 +137,23 @@ pub(super) struct DnsClient<'a> {
     files: ResolverFiles,
     deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     lookups: Slab<ActiveLookup>,
-    /// The number of lookups so far. It tells apart successive lookups that have the same key in
-    /// `lookups`.
+    /// The number of lookups so far. Because keys in `lookups` are reused, this number
+    /// distinguishes successive lookups with the same key.
     serial: u64,
     sockets: Slab<DnsSocket>,
-    /// The key of the socket for the next UDP query to each server, by the server's index.
+    /// For each server, by its index: the key of the socket on which the next UDP query to that
+    /// server is sent. `None` if a new socket must be opened.
     current_socket: Vec<Option<usize>>,
-    /// The queries that were sent and not answered. The key consists of the key of the socket and
-    /// the message ID, or of [`CHANNEL_KEY`] and the ID of the query.
+    /// The queries that were sent and not answered. The key of a query is the key of its socket and
+    /// its message ID. For a query on the channel, it is [`CHANNEL_KEY`] and the ID that the
+    /// channel returned.
     pending: HashMap<(usize, u64), PendingDnsQuery>,
     due: BinaryHeap<LookupTimeout>,
     unsent: VecDeque<PendingDnsQuery>,
     /// The most recently sent queries, each with the time of sending, the key of its socket and its
     /// message ID.
     recent: VecDeque<(Instant, usize, u64)>,
-    /// A counter that selects the server which the next lookup asks first (the resolver option
-    /// `rotate`).
+    /// A counter of lookups, by which the resolver option `rotate` selects the server to ask first.
     first_server: usize,
     buffer: Box<[u8]>,
 }
@@ -236,7 +240,8 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Returns the time for which the thread may wait for an event.
+    /// Returns the time for which the thread waits for an event, until the next timeout of a lookup
+    /// or until the idle thread ends.
     fn wait_time(&self, now: Instant, idle_since: Instant) -> Duration {
         let until = |at: Instant| at.saturating_duration_since(now);
         if self.lookups.is_empty() {
@@ -251,7 +256,7 @@ impl<'a> DnsClient<'a> {
         wait + Duration::from_millis(1)
     }
 
-    /// Ends a lookup, and delivers its answer.
+    /// Ends a lookup, and passes its answer to the `deliver` callback.
     fn finish_lookup(&mut self, key: usize) {
         let lookup = self.lookups.remove(key);
         for query in &lookup.queries {
@@ -295,8 +300,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// Returns the configuration for a new lookup. The configuration is read from the system's
-    /// files. If the user chose name servers, these replace the system's servers.
+    /// Returns the resolver configuration for a new lookup, from the system's files. If the user
+    /// chose name servers, they replace the system's servers.
     fn config(&mut self, now: Instant) -> ParsedResolverFiles {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {

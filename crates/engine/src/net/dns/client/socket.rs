@@ -12,7 +12,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::super::ChosenDnsServers;
 use crate::net::local_address::{bind_device, zone_index};
 
-/// The maximum number of queries that are sent from one port.
+/// The maximum number of queries that are sent from one local port. A new socket has another random
+/// port, which makes forged responses less likely to match.
 pub(super) const QUERIES_PER_SOCKET: u32 = 64;
 /// The size of the largest DNS message, in bytes (RFC 1035 §4.2.2).
 pub(super) const MAX_MESSAGE: usize = 65_535;
@@ -24,7 +25,7 @@ pub(super) struct DnsSocket {
     /// The query and its response, if the socket is a TCP socket; `None` for UDP.
     stream: Option<DnsTcpExchange>,
     uses: u32,
-    /// The number of the socket's queries that still wait for an answer.
+    /// The number of queries that were sent on the socket and not answered.
     pub(super) open_queries: u32,
 }
 
@@ -85,8 +86,8 @@ impl DnsSocket {
         self.uses < QUERIES_PER_SOCKET && self.server == *server
     }
 
-    /// Sends a query. If the send buffer has no room for a datagram, the datagram is dropped as if
-    /// the network had lost it.
+    /// Sends a query. If the send buffer of a UDP socket is full, the query is dropped, and sent
+    /// again later like a query that the network has lost.
     pub(super) fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             let length = u16::try_from(message.len()).map_err(io::Error::other)?;
@@ -117,7 +118,8 @@ impl DnsSocket {
         Ok(())
     }
 
-    /// Receives a message into the buffer, which has room for [`MAX_MESSAGE`] bytes.
+    /// Receives a message into `buffer`, which has room for [`MAX_MESSAGE`] bytes. The result tells
+    /// whether there was a message.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<DnsReceived> {
         self.write()?;
         let Some(stream) = &mut self.stream else {
