@@ -1,13 +1,16 @@
 //! Sets the SONAME of the shared library, by which programs find it. The SONAME changes when the
 //! interface changes incompatibly.
 //!
-//! Packs the relocations where the C library reads packed ones (docs/design/startup.md), as for the
-//! program `haul`.
+//! Links the unwinder into the library where the C compiler has it to link, and packs the
+//! relocations where the C library reads packed ones (docs/design/startup.md), as for the program
+//! `haul`.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
-/// The first glibc version whose dynamic linker reads packed relocations (DT_RELR).
+const UNWINDER: &str = "libgcc_eh.a";
+/// The first glibc that reads packed relocations.
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
 fn main() {
@@ -21,8 +24,25 @@ fn main() {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let is_native = env::var("HOST").ok() == env::var("TARGET").ok();
     let is_glibc = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    if is_native && is_glibc && glibc_version().is_some_and(|version| version >= PACKED_SINCE) {
+    if !is_native || !is_glibc {
+        return;
+    }
+    if glibc_version().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs");
+    }
+    link_unwinder();
+}
+
+/// Links the unwinder statically, so that programs need not load `libgcc_s.so.1` with the library.
+fn link_unwinder() {
+    println!("cargo::rerun-if-env-changed=CC");
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let Ok(answer) = Command::new(compiler).arg(format!("-print-file-name={UNWINDER}")).output() else { return };
+    let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+    // A compiler that has no such file repeats the bare name.
+    if let Some(directory) = Path::new(answer.trim()).parent().filter(|directory| directory.is_absolute()) {
+        println!("cargo::rustc-link-search=native={}", directory.display());
+        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
     }
 }
 
