@@ -122,9 +122,12 @@ fn to_range((start, end): (u32, u32)) -> Range<usize> {
 }
 
 fn has_name(text: &[u8], span: &FieldSpan, name: &str) -> bool {
+    // Equal bytes need no conversion of letters. `eq_ignore_ascii_case` converts both first, which
+    // takes four times as many instructions.
+    let is_same = |(a, b): (&u8, &u8)| a == b || a.eq_ignore_ascii_case(b);
     // The length excludes most names, and is compared without a look at the text.
     (span.name.1 - span.name.0) as usize == name.len()
-        && text[to_range(span.name)].eq_ignore_ascii_case(name.as_bytes())
+        && text[to_range(span.name)].iter().zip(name.as_bytes()).all(is_same)
 }
 
 /// Returns the name of a field as text. The parser has checked that names are tokens, hence ASCII.

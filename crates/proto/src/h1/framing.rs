@@ -25,7 +25,7 @@ use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
 use crate::request_id_and_body_framing::{ResponseFramingContext, parse_content_length};
 use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
-use crate::syntax::list_elements;
+use crate::syntax::{equals_lower_case, list_elements};
 
 /// Returns the framing of a final response that is not a tunnel. Also returns the reason to close
 /// the connection afterwards, or `None` if it may be reused.
@@ -46,16 +46,16 @@ pub(crate) fn response_framing(
     // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
         match name.len() {
-            10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
-            14 if !bodiless && !deviations.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
+            10 if equals_lower_case(name, b"connection") => connection.read(value),
+            14 if !bodiless && !deviations.ignore_length && equals_lower_case(name, b"content-length") => {
                 let one = parse_content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(H1Error::Response(ResponseError::ContentLength(ContentLengthFault::Conflicting)));
                 }
                 length = Some(one);
             }
-            16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
-            17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            16 if is_proxy && equals_lower_case(name, b"proxy-connection") => connection.read(value),
+            17 if !bodiless && equals_lower_case(name, b"transfer-encoding") => {
                 let accepted = AcceptedCodings {
                     others: asks_coding || deviations.codings || deviations.raw,
                     repeated: deviations.tolerant,

@@ -6,7 +6,7 @@
 use super::framing::ConnectionFieldTokens;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, contains_byte, push_decimal};
 use crate::request_id_and_body_framing::ResponseFramingContext;
-use crate::syntax::{is_token, list_elements, parse_decimal, resembles_framing_field, trim_ows};
+use crate::syntax::{equals_lower_case, is_token, list_elements, parse_decimal, resembles_framing_field, trim_ows};
 use alloc::vec::Vec;
 
 /// The properties of a request that the connection remembers until the response is complete.
@@ -142,13 +142,13 @@ pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
 }
 
 fn is_framing_field(name: &str) -> bool {
-    name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
+    equals_lower_case(name.as_bytes(), b"content-length") || equals_lower_case(name.as_bytes(), b"transfer-encoding")
 }
 
 /// Returns `true` if a Content-Length or Transfer-Encoding field that the caller gave agrees with
 /// the length of the body (RFC 9112 §6.1, §6.2).
 fn matches_body_length(name: &str, value: &[u8], body: BodyLength) -> bool {
-    let is_length = name.eq_ignore_ascii_case("content-length");
+    let is_length = equals_lower_case(name.as_bytes(), b"content-length");
     match body {
         BodyLength::None => is_length && parse_decimal(trim_ows(value)) == Ok(0),
         BodyLength::Known(length) => is_length && parse_decimal(trim_ows(value)) == Ok(length),
