@@ -421,8 +421,7 @@ impl Transfer {
         self.resume.has_begun = true;
         let deviations = self.options.deviations;
         let decodes = !deviations.raw && length != Some(0) && self.decodes_content(head);
-        let content_codings = if decodes { self.content_codings(head) } else { Vec::new() };
-        let mut codings = vec![&*content_codings];
+        let mut codings = if decodes { self.content_codings(head) } else { Vec::new() };
         // Transfer codings were applied last, so they are decoded first; chunks are decoded
         // already. Only codings that the request asked for occur here, and content with a known
         // length has none.
@@ -432,10 +431,13 @@ impl Transfer {
                 let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];
                 !none.iter().any(|other| coding.trim_ascii().eq_ignore_ascii_case(other))
             };
-            codings.extend(of_transfer.filter(is_to_undo));
+            for coding in of_transfer.filter(is_to_undo) {
+                if !codings.is_empty() {
+                    codings.extend_from_slice(b", ");
+                }
+                codings.extend_from_slice(coding);
+            }
         }
-        codings.retain(|coding| !coding.is_empty());
-        let coding = codings.join(&b", "[..]);
         self.body.begin(
             &ResponseForSink {
                 head,
@@ -450,7 +452,7 @@ impl Transfer {
                 deadline: self.deadline(),
             },
             &self.history.heads,
-            &coding,
+            &codings,
             self.options.decode_limits,
         )
     }
