@@ -11,7 +11,6 @@ use super::content_framing_and_expect::ExpectContinueState;
 use super::request_fields::{CallerFields, FieldLine, FieldLines, OwnedField};
 use super::resettable_state::ResponseDecisions;
 use crate::drive::connection::ProtocolMachine;
-use crate::time_conversions;
 use crate::trace::{self, Milestone};
 use crate::{Error, ErrorKind, Result};
 
@@ -99,7 +98,7 @@ impl Transfer {
             return Err(Error::new(ErrorKind::HeadTooLarge, message));
         }
         let unsent = conn.text_output().map_or(0, <[u8]>::len);
-        let taken = conn.enqueue(time_conversions::to_timestamp(now), &request);
+        let taken = conn.enqueue(now, &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
         let record = (taken.is_ok() && options.recorder.is_some()).then(|| {
             let head = conn.text_output().map(|output| &output[unsent..]);

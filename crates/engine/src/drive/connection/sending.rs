@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use haul_proto::RequestId;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
 
 use crate::ErrorKind;
 use crate::body::upload::{BodyUpload, ReaderPanicked};
@@ -67,7 +66,7 @@ pub trait ProtocolMachine {
     ///
     /// # Errors
     /// The request cannot be sent.
-    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine accepts now. Returns
     /// `None` if it expects no more content: the content is complete, or the response arrived

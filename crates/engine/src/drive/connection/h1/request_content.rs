@@ -228,8 +228,10 @@ impl ProtocolMachine for H1Machine {
         Some(H1Machine::output(self))
     }
 
-    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        self.enqueue(now, request)
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        // The machine needs the time only to limit the wait for `100 Continue`.
+        let time = if request.expect_continue { time_conversions::to_timestamp(now) } else { Timestamp(0) };
+        self.enqueue(time, request)
     }
 
     fn content_credit(&self, _id: RequestId) -> Option<u64> {

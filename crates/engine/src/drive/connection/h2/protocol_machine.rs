@@ -1,13 +1,14 @@
 //! Implements [`ProtocolMachine`] and [`ByteStreamMachine`] for the HTTP/2 machine.
 
 use std::io;
+use std::time::Instant;
 
 use haul_proto::h2::{H2Machine, RequestId};
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
 
 use super::super::sending::{ByteStreamMachine, ProtocolMachine};
+use crate::time_conversions;
 
 impl ProtocolMachine for H2Machine {
     fn may_expect_continue(&self) -> bool {
@@ -22,8 +23,8 @@ impl ProtocolMachine for H2Machine {
         ProtocolVersion::Http2
     }
 
-    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        self.enqueue(now, request)
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(time_conversions::to_timestamp(now), request)
     }
 
     fn content_credit(&self, id: RequestId) -> Option<u64> {

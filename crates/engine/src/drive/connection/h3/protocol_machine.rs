@@ -2,14 +2,15 @@
 //! content added in the same way as on HTTP/1 and HTTP/2.
 
 use std::io;
+use std::time::Instant;
 
 use haul_proto::RequestId;
 use haul_proto::h3::H3Machine;
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
 
 use super::super::sending::ProtocolMachine;
+use crate::time_conversions;
 
 /// The HTTP/3 machine, together with the ID of the QUIC stream that the next request will use.
 pub(super) struct H3MachineForNextStream<'a> {
@@ -30,8 +31,8 @@ impl ProtocolMachine for H3MachineForNextStream<'_> {
         ProtocolVersion::Http3
     }
 
-    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        self.machine.enqueue(now, self.stream, request)
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        self.machine.enqueue(time_conversions::to_timestamp(now), self.stream, request)
     }
 
     fn content_credit(&self, id: RequestId) -> Option<u64> {
