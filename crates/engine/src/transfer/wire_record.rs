@@ -52,8 +52,12 @@ impl Transfer {
         Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
-    /// Adds bytes of the request's content to the record, with the framing (such as chunks) with
-    /// which they were sent over HTTP/1.
+    /// Returns true if the exchange in progress is recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// Adds content of the request, with its HTTP/1 framing, to the record.
     pub(crate) fn record_request_content(&mut self, bytes: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| own.is_text && !bytes.is_empty()) {
             own.record.request_content(bytes);

@@ -550,6 +550,9 @@ fn read_content_into_machine(
     conn: &mut H1Machine,
     transfer: &RefCell<Option<&mut Transfer>>,
 ) {
+    if content.is_finished() {
+        return;
+    }
     let before = conn.output().len();
     content.read_into_machine(conn, report_sent(transfer));
     if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {

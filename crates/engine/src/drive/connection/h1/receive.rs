@@ -182,7 +182,9 @@ impl H1Connection {
             };
             match step.event {
                 H1Event::NeedInput => {
-                    transfer.record_framing(&input.bytes()[base..at])?;
+                    if transfer.is_recorded() {
+                        transfer.record_framing(&input.bytes()[base..at])?;
+                    }
                     return Ok(at);
                 }
                 H1Event::Interim { head, .. } => {
@@ -192,7 +194,9 @@ impl H1Connection {
                     let _ = self.send_pending();
                 }
                 H1Event::Head { head, framing, .. } => {
-                    transfer.record_head(&input.bytes()[base..at]);
+                    if transfer.is_recorded() {
+                        transfer.record_head(&input.bytes()[base..at]);
+                    }
                     transfer.on_head(head, framing, now);
                     if transfer.skips_rest(framing) {
                         self.closing = true;
@@ -215,7 +219,9 @@ impl H1Connection {
                     }
                 }
                 H1Event::Complete { reuse, trailers, .. } => {
-                    transfer.record_framing(&input.bytes()[base..at])?;
+                    if transfer.is_recorded() {
+                        transfer.record_framing(&input.bytes()[base..at])?;
+                    }
                     transfer.on_trailers(trailers)?;
                     self.closing |= reuse.is_err();
                     self.served += 1;

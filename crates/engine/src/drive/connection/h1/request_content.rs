@@ -130,6 +130,11 @@ impl UnsentRequestContent {
         self.upload.is_some()
     }
 
+    /// Returns true if nothing of the request's content is left to read or to wait for.
+    pub(super) fn is_finished(&self) -> bool {
+        self.upload.is_none() && self.held_until.is_none()
+    }
+
     /// Returns true if a read of the content may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
         self.may_block && self.has_unread_content()
