@@ -87,14 +87,15 @@ impl Transfer {
             }
     }
 
-    /// Delivers received bytes of the body to the sink. Decodes them and extracts values if the
-    /// options request it.
+    /// Delivers received bytes of the response's body to the sink. `is_last` is true if the
+    /// exchange is known to end with these bytes.
     ///
     /// # Errors
-    /// The decoder, the extractor or the sink fails. The transfer must end.
-    pub fn on_body(&mut self, lease: BufferLease<'_>, now: Instant) -> Result<()> {
-        let bytes = lease.bytes().len() as u64;
-        self.report_content(lease.bytes())?;
+    /// The error of the decoder, the extractor or the sink. The transfer must end.
+    pub fn on_body(&mut self, lease: BufferLease<'_>, is_last: bool, now: Instant) -> Result<()> {
+        let content = lease.bytes();
+        let bytes = content.len() as u64;
+        self.report_content(content)?;
         self.speed.on_received(bytes, now);
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             self.facts.body_bytes += bytes;
@@ -108,7 +109,8 @@ impl Transfer {
         }
         let wanted = self.range_to_deliver(bytes)?;
         if wanted.end - wanted.start == bytes {
-            return self.deliver_with(now, |body| body.push(lease));
+            // After the last bytes, neither speed nor silence is measured.
+            return if is_last { self.body.push(lease) } else { self.deliver_with(now, |body| body.push(lease)) };
         }
         let wanted = wanted.start as usize..wanted.end as usize;
         if wanted.is_empty() {
@@ -181,7 +183,7 @@ impl Transfer {
             && self.split.end_offset().is_none_or(|end| end.shorten(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
-            return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), now));
+            return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), false, now));
         }
         pieces.iter().try_for_each(|piece| self.report_content(piece))?;
         self.speed.on_received(bytes, now);

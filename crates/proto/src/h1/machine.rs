@@ -291,9 +291,15 @@ impl H1Machine {
         self.receiver.direct_body_bytes()
     }
 
-    /// Records that the caller moved `n` payload bytes itself, as [`H1Machine::direct_body`]
-    /// allows. Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also
-    /// returns `None` if the response ended before its request was sent completely;
+    /// Returns `true` if a body of known length has been returned to its end by
+    /// [`H1Machine::step`], and its [`H1Event::Complete`] comes next.
+    pub fn is_at_body_end(&self) -> bool {
+        self.receiver.is_at_body_end()
+    }
+
+    /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
+    /// Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also returns
+    /// `None` if the response ended before its request was sent completely;
     /// [`H1Machine::has_completion_to_report`] becomes true when the request has been sent.
     ///
     /// To report more bytes than [`H1Machine::direct_body`] allows is a bug of the caller: debug

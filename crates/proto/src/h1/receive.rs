@@ -85,7 +85,11 @@ impl ResponseReceiver {
         }
     }
 
-    /// Records that the caller moved `n` payload bytes itself. Returns `true` if they end the body.
+    pub(crate) fn is_at_body_end(&self) -> bool {
+        matches!(self.state, ReceiveState::Length { left: 0, .. })
+    }
+
+    /// Records payload bytes that the driver moved itself. Returns `true` if they end the body.
     pub(crate) fn advance_direct_body(&mut self, n: u64) -> bool {
         let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");

@@ -210,8 +210,13 @@ impl H1Connection {
                 }
                 H1Event::Body { range, .. } => {
                     let range = base + range.start..base + range.end;
-                    transfer.record_framing(&input.bytes()[base..range.start])?;
-                    transfer.on_body(input.lease(range, at == end), now)?;
+                    if transfer.is_recorded() {
+                        transfer.record_framing(&input.bytes()[base..range.start])?;
+                    }
+                    // With a part of the request unsent, the transfer still waits for the server.
+                    let is_sent = self.content.is_finished() && self.conn.output().is_empty();
+                    let is_last = is_sent && self.conn.is_at_body_end();
+                    transfer.on_body(input.lease(range, at == end), is_last, now)?;
                     if transfer.skips_rest(BodyFraming::Chunked) {
                         self.closing = true;
                         self.finish_front(now, finished);

@@ -409,7 +409,7 @@ impl H3Connection {
         let outcome = match (self.active.get_mut(&id), pieces.as_slice()) {
             (None, _) | (_, []) => None,
             (Some(active), [(index, piece)]) => {
-                Some(active.transfer.on_body(BufferLease::borrowed(&chunks[*index][piece.clone()]), now))
+                Some(active.transfer.on_body(BufferLease::borrowed(&chunks[*index][piece.clone()]), false, now))
             }
             (Some(active), pieces) => {
                 let mut slices = [IoSlice::new(&[]); MAX_PIECES_PER_DELIVERY];
