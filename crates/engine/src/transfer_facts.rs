@@ -235,17 +235,21 @@ impl TransferFacts {
     }
 
     /// Ends the current phase of the transfer, adds its duration to [`PhaseTimes`], and begins the
-    /// phase `phase`.
-    pub(crate) fn enter_phase(&mut self, phase: TransferPhase, now: Instant) {
-        self.end_phase(now);
+    /// phase `phase`. Returns the duration of the ended phase, zero for [`TransferPhase::Idle`].
+    pub(crate) fn enter_phase(&mut self, phase: TransferPhase, now: Instant) -> Duration {
+        let duration = self.end_phase(now);
         self.phase = phase;
+        duration
     }
 
-    /// Adds the duration of the current phase to [`PhaseTimes`].
-    fn end_phase(&mut self, now: Instant) {
+    /// Adds the duration of the current phase to [`PhaseTimes`], and returns it.
+    fn end_phase(&mut self, now: Instant) -> Duration {
         let began = std::mem::replace(&mut self.phase_began, now);
         let sum = match self.phase {
-            TransferPhase::Idle => return,
+            // A small response begins and ends in the same receive. Comparing two times costs a
+            // tenth of subtracting them.
+            _ if began == now => return Duration::ZERO,
+            TransferPhase::Idle => return Duration::ZERO,
             TransferPhase::Resolve => &mut self.phase_times.resolve,
             TransferPhase::Connect => &mut self.phase_times.connect,
             TransferPhase::Tls => &mut self.phase_times.tls,
@@ -253,7 +257,9 @@ impl TransferFacts {
             TransferPhase::Receive => &mut self.phase_times.receive,
             TransferPhase::Pause => &mut self.phase_times.pause,
         };
-        *sum += now.saturating_duration_since(began);
+        let duration = now.saturating_duration_since(began);
+        *sum += duration;
+        duration
     }
 
     /// Moves the number of redirects of this attempt to [`EarlierAttemptCounts`], because the next
@@ -286,7 +292,8 @@ impl TransferFacts {
     /// Records that a request was sent at the time `now`.
     pub(crate) fn on_request(&mut self, now: Instant) {
         self.enter_phase(TransferPhase::Wait, now);
-        self.sent = now.saturating_duration_since(self.started);
+        // On a warm connection, the request is sent as soon as the transfer starts.
+        self.sent = if now == self.started { Duration::ZERO } else { now.saturating_duration_since(self.started) };
         self.requests += 1;
         self.upload_bytes = 0;
     }
@@ -295,12 +302,13 @@ impl TransferFacts {
     /// an interruption. Then only the size of the head is added, and the facts about the first
     /// response remain.
     pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
-        self.enter_phase(TransferPhase::Receive, now);
+        let waited = self.enter_phase(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
         if continues {
             return;
         }
-        self.first_byte = now.saturating_duration_since(self.started);
+        // The wait began when the request was sent.
+        self.first_byte = self.sent + waited;
         self.status = head.status();
         self.fields = u32::try_from(head.field_bytes().len()).unwrap_or(u32::MAX);
         self.version = Some(head.version());

@@ -147,21 +147,23 @@ impl Transfer {
     /// Makes a transfer with `particulars`, settings that apply to this request only.
     #[must_use]
     pub fn with_overrides(
-        target: Target,
+        mut target: Target,
         options: Arc<RequestOptions>,
         mut particulars: RequestOverrides,
         body: BodyDelivery,
         now: Instant,
         tag: u64,
     ) -> Box<Self> {
-        let place = Box::new_uninit();
-        let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
+        // `Box::new` would build the values elsewhere and copy them.
+        let (place, facts) = (Box::new_uninit(), Box::new_uninit());
+        if let Some(upgraded) = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)) {
+            target = upgraded;
+        }
         let is_range = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("range");
         let method = particulars.method.take().unwrap_or_else(|| method(&options.method));
         let with_body = particulars.content(&options).is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
-        // `Box::new` would build the value elsewhere and copy it.
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
@@ -191,7 +193,7 @@ impl Transfer {
             proxy_auth: ForwardProxyAuthState::default(),
             history: EarlierResponses::default(),
             record: None,
-            facts: Box::new(TransferFacts::new(now)),
+            facts: Box::write(facts, TransferFacts::new(now)),
             scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
             reuse: ExchangeConnectionState::default(),
             options,
