@@ -32,8 +32,9 @@ pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 /// The field lines of a request. Up to 16 of them, as in most requests, need no allocation.
 pub(super) type FieldLines<'a> = SmallVec<[FieldLine<'a>; 16]>;
 
-/// The header fields that the caller has set and that may be sent to the request's target. For the
-/// names that they contain, the engine adds no fields of its own.
+/// The header fields that the caller has set and that may be sent to the request's target. They
+/// also decide which fields haul adds.
+#[derive(Clone, Copy)]
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -58,17 +59,26 @@ impl<'a> CallerFields<'a> {
     /// Returns the caller's fields that may be sent to the target: the fields of the shared options
     /// that this request does not replace, and then the request's own fields.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
-        let Self { own, secrets, same_origin, hands_on, .. } = *self;
-        let may_send = if hands_on { may_send_as_curl } else { may_send };
+        let callers = *self;
+        let own = callers.own;
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
+        let fields = callers.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
+        fields.filter(move |(name, _)| callers.may_send(name))
+    }
+
+    /// Returns true if a field with this name may be sent to the target.
+    fn may_send(&self, name: &str) -> bool {
+        let may_send = if self.hands_on { may_send_as_curl } else { may_send };
         // A Host field of the caller is for the first origin only.
-        fields.filter(move |(name, _)| may_send(name, secrets) && (same_origin || !is_host(name)))
+        may_send(name, self.secrets) && (self.same_origin || !is_host(name))
     }
 
     /// Returns true if the caller has set a field with this name that may be sent to the target.
     fn have(&self, name: &str) -> bool {
-        !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
+        let is_named = |(field, _): &OwnedField| field.eq_ignore_ascii_case(name);
+        // A field of the same name replaces a shared field, so it does not matter which of them is
+        // found.
+        !self.is_empty && self.own.iter().chain(self.shared).any(is_named) && self.may_send(name)
     }
 
     /// Returns true if the engine sets the field with this name, because the caller has neither set
