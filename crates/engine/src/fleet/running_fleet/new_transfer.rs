@@ -45,14 +45,16 @@ impl FleetRun {
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
             (BodyDestination::File { path, options }, records) => {
                 let algorithm = records.and_then(|records| records.file_checksum);
-                let mut file = FileSink::with_options(path, options).with_device_cache(&self.devices);
+                // Boxed first, because each move of the sink would copy 440 bytes.
+                let mut file = Box::new(FileSink::with_options(path, options));
+                file.share_devices(&self.devices);
                 if algorithm.is_some() {
-                    file = file.with_record_checksum(algorithm);
+                    *file = file.with_record_checksum(algorithm);
                 }
                 match records {
-                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
-                    None if feeds => Box::new(PageFileAndValuesSink::new(in_window(), file)),
-                    _ => Box::new(file),
+                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(*file))),
+                    None if feeds => Box::new(PageFileAndValuesSink::new(in_window(), *file)),
+                    _ => file,
                 }
             }
         };

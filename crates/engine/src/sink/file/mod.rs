@@ -125,10 +125,8 @@ impl FileSink {
 
     /// Makes this sink share the open devices in `devices` with other sinks, so that each device is
     /// opened only once.
-    #[must_use]
-    pub fn with_device_cache(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
+    pub fn share_devices(&mut self, devices: &Arc<OpenDeviceCache>) {
         self.devices = Some(Arc::clone(devices));
-        self
     }
 
     /// Makes this sink compute the checksum of the file while it is written, for the transfer's
