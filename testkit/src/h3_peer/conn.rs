@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::runtime::Handle;
 
-use super::encode::{CONTROL_STREAM, HEADERS, decode_varint, settings, varint};
+use super::encode::{CONTROL_STREAM, DECODER_STREAM, HEADERS, decode_varint, settings, varint};
 use super::{H3ScriptState, ReceivedUniStream};
 use crate::scripted_peer_listener::{PATIENCE, ScriptedPeerState};
 
@@ -177,6 +177,19 @@ impl H3ScriptConnection {
             connection.closed().await;
             Ok(())
         }))
+    }
+
+    /// Waits until the client acknowledges the field section on this stream (RFC 9204 section
+    /// 4.4.1): it has decoded a response head that refers to the dynamic table. Works for stream
+    /// IDs below 127.
+    pub fn wait_section_acknowledged(&self, stream: u64) {
+        let acknowledgement = u8::try_from(stream).map_or(0xff, |id| 0x80 | id);
+        self.shared.wait(|state| {
+            let mut streams = state.uni_streams.iter().filter(|stream| stream.connection == self.number);
+            streams.any(|stream| {
+                stream.bytes.starts_with(&varint(DECODER_STREAM)) && stream.bytes.contains(&acknowledgement)
+            })
+        });
     }
 
     /// Waits until the test has called [`super::H3Peer::release`] `count` times. The test can thus

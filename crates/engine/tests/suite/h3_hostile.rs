@@ -127,23 +127,43 @@ fn http3_violations_close_the_connection_with_their_code() {
     }
 }
 
+/// Sends a head with this field and a part of a body. Waits until the client has read the head,
+/// whose field is an entry of the dynamic table, so that the client acknowledges it.
+fn start_response(conn: &mut H3ScriptConnection, (name, value): (&str, &str)) -> io::Result<()> {
+    let request = asked(conn)?;
+    conn.open(h3_peer::ENCODER_STREAM, [h3_peer::capacity(4_096), h3_peer::insert(name, value)].concat())?;
+    // `:status: 200` of the static table, and the last entry of the dynamic one.
+    let section = [h3_peer::section_prefix(2, 0), vec![0xd9, 0x80]].concat();
+    conn.send(request.stream, [h3_peer::frame(h3_peer::HEADERS, &section), h3_peer::data(b"a part")].concat())?;
+    conn.wait_section_acknowledged(request.stream);
+    Ok(())
+}
+
 #[test]
-fn http3_close_with_error_code_is_a_receive_error() {
-    let before_response: Script = |conn| asked(conn).and(Err(io::Error::other("no response")));
-    let in_response: Script = |conn| {
-        let request = asked(conn)?;
-        conn.send(request.stream, [h3_peer::headers(OK), h3_peer::data(b"a part")].concat())?;
-        Err(io::Error::other("no end"))
-    };
-    for script in [before_response, in_response] {
-        for driver in DRIVERS {
-            // The connection is closed with H3_INTERNAL_ERROR once the script has failed.
-            let peer = H3Peer::start(move |_, conn| script(conn));
-            let (options, _ca) = only_http3(&peer);
-            let got = driver.get(&Client::new(), &peer.url("/"), &options);
-            // As in curl: 95 is for violations that the client finds.
-            assert_fails(&got, ErrorKind::Receive, 56);
-            assert!(got.message.contains("the server closed the connection"), "{driver:?}: {}", got.message);
+fn http3_connection_close_is_a_receive_error() {
+    let before_response: Script = |conn| asked(conn).map(drop);
+    let in_response: Script = |conn| start_response(conn, ("x", "1"));
+    let in_content: Script = |conn| start_response(conn, ("content-length", "100"));
+    // Each code is an error while a response is incomplete, as in curl: 95 is for violations that
+    // the client finds.
+    for (code, name) in [(0x100, "H3_NO_ERROR"), (0x102, "H3_INTERNAL_ERROR")] {
+        for (script, stage) in [
+            (before_response, "no response arrived"),
+            (in_response, "the response is incomplete"),
+            (in_content, "the response is incomplete"),
+        ] {
+            for driver in DRIVERS {
+                let peer = H3Peer::start(move |_, conn| {
+                    script(conn)?;
+                    conn.close(code);
+                    conn.wait_closed()
+                });
+                let (options, _ca) = only_http3(&peer);
+                let got = driver.get(&Client::new(), &peer.url("/"), &options);
+                assert_fails(&got, ErrorKind::Receive, 56);
+                let message = format!("{}: {stage}: the server closed the connection with {name}", peer.url("/"));
+                assert!(got.message.contains(&message), "{driver:?}, {code:#x}: {}", got.message);
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use haul_proto::h3::H3ErrorCode;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionClose, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent,
     Endpoint, Event, Transmit, VarInt,
@@ -365,9 +366,9 @@ fn tls_rejection(reason: &ConnectionError) -> Error {
     Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
 }
 
-/// Returns the error for an established connection that was lost. As in curl, it is a receive
-/// error, whatever the code with which the peer closed the connection. [`ErrorKind::Http3`] stands
-/// for HTTP/3 violations that the client finds, and for streams that the peer reset.
+/// Returns the error for an established connection that was lost. As in curl, it is an error of
+/// receiving for every code with which the peer closed the connection, even H3_NO_ERROR. [`ErrorKind::Http3`] is for the
+/// violations of HTTP/3 that the client finds, and for streams that the peer reset.
 pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
@@ -378,8 +379,11 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
         ConnectionError::TransportError(error) => {
             Error::new(ErrorKind::Receive, format!("the server violated QUIC: {error}"))
         }
-        ConnectionError::ApplicationClosed(close) if close.error_code == H3_NO_ERROR => {
-            Error::new(ErrorKind::Receive, "the server closed the connection")
+        ConnectionError::ApplicationClosed(close) => {
+            let code = H3ErrorCode(close.error_code.into());
+            let reason = String::from_utf8_lossy(&close.reason);
+            let separator = if reason.is_empty() { "" } else { ": " };
+            Error::new(ErrorKind::Receive, format!("the server closed the connection with {code}{separator}{reason}"))
         }
         reason => Error::new(ErrorKind::Receive, format!("the server closed the connection: {reason}")),
     }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use haul_proto::ResponseError;
 use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
 
 use super::super::replay_decision::{self, LostRequest};
@@ -106,12 +105,13 @@ impl H3Connection {
                 by_protocol,
             };
             let Some(mut active) = self.active.remove(&id) else { continue };
-            let after = lost.next_step(&mut active.transfer, now, |broke| match broke {
-                // Other transfers have the partial response.
-                ExchangeFailurePoint::BeforeResponse if kind == ErrorKind::PartialBody => {
-                    protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))
+            let after = lost.next_step(&mut active.transfer, now, |broke| {
+                let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+                match broke {
+                    ExchangeFailurePoint::InResponse => error.about("the response is incomplete"),
+                    ExchangeFailurePoint::BeforeResponse => error.about("no response arrived"),
+                    _ => error,
                 }
-                _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
             });
             finished.push((active.transfer, after));
         }
@@ -123,11 +123,6 @@ impl H3Connection {
 /// Converts an error of the protocol machine to an [`Error`], whose kind determines the command's
 /// exit code.
 pub(super) fn protocol_error(error: H3Error) -> Error {
-    let kind = match error {
-        H3Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
-        H3Error::EndedInResponse { .. } => ErrorKind::PartialBody,
-        _ if error.is_early_end() => ErrorKind::Receive,
-        _ => ErrorKind::Http3,
-    };
+    let kind = if error.is_early_end() { ErrorKind::Receive } else { ErrorKind::Http3 };
     Error::new(kind, error.to_string())
 }

@@ -11,10 +11,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use haul_proto::h3::{BodyFraming, H3ErrorCode, H3Event, RequestId};
 use haul_proto::response_head::{Fields, ResponseHead};
-use quinn_proto::{ConnectionError, Dir, Event, ReadError, StreamEvent};
+use quinn_proto::{Dir, Event, ReadError, StreamEvent};
 
 use super::super::{ConnectionWaker, FinishedTransfers};
-use super::close::protocol_error;
 use super::send::stream_id;
 use super::{H3Connection, StreamChunk};
 use crate::buffer_pool::BufferLease;
@@ -99,8 +98,8 @@ impl H3Connection {
     pub(super) fn check_connection_lost(&mut self) -> Result<()> {
         let Some(reason) = self.lost.take() else { return Ok(()) };
         self.closing = true;
-        let ended = protocol_error(self.machine.on_connection_end());
-        Err(if is_end(&reason) { ended } else { connection_lost(&reason) })
+        self.machine.on_connection_end();
+        Err(connection_lost(&reason))
     }
 
     fn handle_stream_event(&mut self, event: StreamEvent) -> Result<()> {
@@ -456,9 +455,4 @@ impl QpackBlockedInput {
         }
         self.fin |= fin;
     }
-}
-
-/// Returns true if the peer closed the connection with the HTTP/3 code `NO_ERROR`.
-fn is_end(reason: &ConnectionError) -> bool {
-    matches!(reason, ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == H3ErrorCode::NO_ERROR.0)
 }
