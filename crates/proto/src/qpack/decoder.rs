@@ -2,10 +2,11 @@
 //! peer requests (§4.3).
 
 use super::instruction::{self, EncoderInstruction, InsertedFieldName};
+use super::recent_strings::RecentStrings;
 use super::{QpackError, QpackFault, integer, static_table};
 use crate::dynamic_table::{DynamicTable, ENTRY_OVERHEAD};
 use crate::field_coding::{DecodedFieldLine, push_table_line};
-use crate::{huffman, prefix_integer};
+use crate::prefix_integer;
 use alloc::vec::Vec;
 
 /// An encoded field section, and the position up to which it has been decoded.
@@ -37,6 +38,7 @@ pub struct QpackDecoder {
     entry: Vec<u8>,
     /// The number of insertions that were acknowledged to the peer.
     acknowledged: u64,
+    strings: RecentStrings,
 }
 
 impl QpackDecoder {
@@ -46,7 +48,7 @@ impl QpackDecoder {
     /// times `limit`.
     pub fn new(limit: u32) -> QpackDecoder {
         let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
-        QpackDecoder { table, limit, partial, entry, acknowledged: 0 }
+        QpackDecoder { table, limit, partial, entry, acknowledged: 0, strings: RecentStrings::default() }
     }
 
     /// Returns the number of entries that the peer has inserted into the dynamic table so far.
@@ -177,7 +179,7 @@ impl QpackDecoder {
     ///
     /// Only the encoding is checked, not whether the field is valid.
     pub fn next_line(
-        &self,
+        &mut self,
         section: &mut EncodedFieldSection<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<DecodedFieldLine>, QpackError> {
@@ -188,7 +190,7 @@ impl QpackDecoder {
     }
 
     fn decode_field(
-        &self,
+        &mut self,
         first: u8,
         section: &mut EncodedFieldSection<'_>,
         out: &mut Vec<u8>,
@@ -209,7 +211,7 @@ impl QpackDecoder {
                 first & 0x20 != 0
             }
             0x20.. => {
-                string(&mut section.rest, 3, out)?;
+                self.string(&mut section.rest, 3, out)?;
                 first & 0x10 != 0
             }
             0x10.. => {
@@ -226,10 +228,26 @@ impl QpackDecoder {
         let name = start..out.len();
         out.extend_from_slice(b": ");
         let value = out.len();
-        string(&mut section.rest, 7, out)?;
+        self.string(&mut section.rest, 7, out)?;
         let value = value..out.len();
         out.extend_from_slice(b"\r\n");
         Ok(DecodedFieldLine { name, value, sensitive })
+    }
+
+    /// Appends the string at the front of `input` to `out`. The length of the string is encoded as
+    /// an integer with a prefix of `prefix` bits. The bit above the prefix says whether the string
+    /// is Huffman-coded.
+    fn string(&mut self, input: &mut &[u8], prefix: u32, out: &mut Vec<u8>) -> Result<(), QpackFault> {
+        let &first = input.first().ok_or(QpackFault::Truncated)?;
+        let length = integer(input, prefix)?;
+        let length = usize::try_from(length).map_err(|_| QpackFault::Truncated)?;
+        let (text, behind) = input.split_at_checked(length).ok_or(QpackFault::Truncated)?;
+        *input = behind;
+        if first & 1 << prefix != 0 {
+            return Ok(self.strings.decode(text, out)?);
+        }
+        out.extend_from_slice(text);
+        Ok(())
     }
 
     fn entry_before_base(&self, section: &EncodedFieldSection<'_>, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
@@ -291,20 +309,4 @@ fn static_entry(index: u64) -> Result<(&'static [u8], &'static [u8]), QpackFault
 fn entry_at_relative_index(table: &DynamicTable, base: u64, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
     let absolute = base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
     absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
-}
-
-/// Appends the string at the front of `input` to `out`. The length of the string is encoded as an
-/// integer with a prefix of `prefix` bits. The bit above the prefix says whether the string is
-/// Huffman-coded.
-fn string(input: &mut &[u8], prefix: u32, out: &mut Vec<u8>) -> Result<(), QpackFault> {
-    let &first = input.first().ok_or(QpackFault::Truncated)?;
-    let length = integer(input, prefix)?;
-    let length = usize::try_from(length).map_err(|_| QpackFault::Truncated)?;
-    let (text, behind) = input.split_at_checked(length).ok_or(QpackFault::Truncated)?;
-    *input = behind;
-    if first & 1 << prefix != 0 {
-        return Ok(huffman::decode(text, out)?);
-    }
-    out.extend_from_slice(text);
-    Ok(())
 }

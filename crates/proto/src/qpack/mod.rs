@@ -30,7 +30,7 @@
 //! encoder.finish_section(0, &mut section);
 //! assert_eq!(section[..3], [0, 0, 0xd1], "no dynamic entry, and the static table has the method");
 //!
-//! let decoder = QpackDecoder::new(4096);
+//! let mut decoder = QpackDecoder::new(4096);
 //! let mut input = decoder.begin_section(&section)?;
 //! assert!(input.required_insert_count() <= decoder.insert_count(), "it need not wait");
 //! let mut text = Vec::new();
@@ -44,6 +44,7 @@
 mod decoder;
 mod encoder;
 mod instruction;
+mod recent_strings;
 mod static_table;
 
 pub use crate::field_coding::{DecodedFieldLine, FieldIndexing};

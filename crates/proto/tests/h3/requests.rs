@@ -15,7 +15,7 @@ const ID: RequestId = RequestId(0);
 
 /// Decodes a QPACK section that refers to no dynamic entry.
 fn fields(section: &[u8]) -> String {
-    let decoder = QpackDecoder::new(0);
+    let mut decoder = QpackDecoder::new(0);
     let (mut section, mut text) = (decoder.begin_section(section).expect("a prefix"), Vec::new());
     while decoder.next_line(&mut section, &mut text).expect("a field").is_some() {}
     String::from_utf8(text).expect("text").replace("\r\n", "\n")
