@@ -32,6 +32,7 @@
 pub mod byte_range_set;
 pub mod checkpoint;
 pub mod content_range;
+mod imf_fixdate;
 pub mod part_assignment;
 pub mod split_connection_count;
 pub mod validator;

@@ -19,6 +19,7 @@
 //! Left out: weak comparison. A cache may use it, but parts may be joined only after a strong
 //! comparison.
 
+use super::imf_fixdate;
 use std::time::{Duration, SystemTime};
 
 /// The largest length of an entity-tag in bytes, with its quotes. A longer entity-tag is refused,
@@ -153,6 +154,9 @@ fn parse_last_modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
 /// format, even a line end.
 fn parse_http_date(value: &[u8]) -> Option<SystemTime> {
     let value = value.trim_ascii();
+    if let Some(seconds) = imf_fixdate::parse(value) {
+        return Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    }
     if !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         return None;
     }
