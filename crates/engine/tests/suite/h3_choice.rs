@@ -11,9 +11,12 @@ use common::{DRIVERS, DriverKind, FetchOutcome, one_thread, retrying, run, singl
 use haul::fleet::FleetOptions;
 use haul::net::dns::{ChosenDnsServers, HttpsLookupStatus};
 use haul::net::local_address::UnixSocketAddress;
+use haul::net::pool::ConnectionKey;
+use haul::net::proxy::ProxyOptions;
 use haul::request::Http3Policy;
 use haul::state::http3::Http3Cache;
-use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
+use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions, Target};
+use haul_policy::proxy::Proxy;
 use tempfile::NamedTempFile;
 use testkit::dns_server::{DnsServer, HttpsRecordData};
 use testkit::frames::{self, H2Peer};
@@ -323,5 +326,30 @@ fn post_broken_off_over_http3_is_sent_once() {
         let got = site.get(&Client::new(), driver);
         assert!(site.origin.requests() <= 1, "{driver:?}");
         assert!(got.exit == 0 || got.exit == 56, "{driver:?}: {}", got.message);
+    }
+}
+
+#[test]
+fn http3_only_request_matches_exactly_its_own_key() {
+    let only = RequestOptions { http3: Http3Policy::Only, ..RequestOptions::default() };
+    let mut by_proxy = only.clone();
+    let mut proxy = ProxyOptions::default();
+    proxy.proxy = Some(Proxy::parse("http://p.example").unwrap());
+    by_proxy.proxy = Some(proxy);
+    let mut by_socket = only.clone();
+    by_socket.connect.unix_socket = Some(UnixSocketAddress::Path("socket".into()));
+    let mut unverified = only.clone();
+    unverified.tls.verify = false;
+    let urls = ["https://a.example/", "https://a.example:444/", "https://b.example/", "http://a.example/"];
+    let requests: Vec<_> = [only, by_proxy, by_socket, unverified]
+        .iter()
+        .flat_map(|options| urls.map(|url| (Target::parse(url).unwrap(), options.clone())))
+        .collect();
+    for (of_key, with) in &requests {
+        let key = ConnectionKey::new(of_key, with);
+        for (target, options) in &requests {
+            let is_equal = key == ConnectionKey::new(target, options);
+            assert_eq!(key.matches_request(target, options), is_equal, "{of_key:?}, {target:?}");
+        }
     }
 }
