@@ -39,7 +39,7 @@ def test_failed_requests_keep_their_position(pages: Any) -> None:
     assert isinstance(found[1].error, haul.exceptions.MissingSchema) and isinstance(found[3].error, haul.ConnectionError)
     assert found[4].url == f"{pages.url}/c?q=1" and b"a=1" in pages.bodies
     with pytest.raises(haul.ConnectionError):
-        found[3].content  # noqa: B018
+        found[3].json()
     with pytest.raises(TypeError):
         list(haul.fetch_many([5]))  # type: ignore[list-item]
     with pytest.raises(ValueError):
@@ -135,8 +135,37 @@ def test_failed_result_can_be_copied_and_inspected(pages: Any) -> None:
         assert dict(inspect.getmembers(one))["index"] == one.index
     assert "content" in dir(fetched) and "content" not in dir(failed)
     assert not hasattr(haul.many.Result.__new__(haul.many.Result), "error")
-    with pytest.raises(haul.ConnectionError):
-        failed.status_code  # noqa: B018
+    assert not hasattr(haul.many.Result.__new__(haul.many.Result), "request")
+
+
+def test_failed_result_lacks_values_of_response() -> None:
+    (failed,) = haul.fetch_many(["http://127.0.0.1:1/"], select="h1")
+    methods = {"iter_content", "iter_lines", "json", "raise_for_status", "close"}
+    for one in (failed, copy.copy(failed), pickle.loads(pickle.dumps(failed))):
+        names = {name for name in dir(haul.Response) if not name.startswith("_")} | {"values"}
+        assert {name for name in names if hasattr(one, name)} == methods | {"ok", "request"}
+        assert methods | {"ok"} <= set(dir(one)) and one.ok is False
+        assert getattr(one, "text", "none") == "none" and one.close() is None
+        for name in ("text", "status_code", "values"):
+            with pytest.raises(AttributeError, match=f"has no '{name}': ConnectionError") as raised:
+                getattr(one, name)
+            assert raised.value.__cause__ is one.error
+
+
+def test_methods_of_failed_result_raise_its_error() -> None:
+    (failed,) = haul.fetch_many(["http://127.0.0.1:1/"])
+    for call in (failed.raise_for_status, failed.json, failed.iter_lines, lambda: failed.iter_content(9), failed.unwrap):
+        with pytest.raises(haul.ConnectionError) as raised:
+            call()
+        assert raised.value is failed.error
+
+
+def test_result_is_ok_unless_status_is_error(pages: Any) -> None:
+    pages.routes["/missing"] = lambda request: request.answer(b"", 404)
+    fetched, missing = haul.fetch_many([f"{pages.url}/x", f"{pages.url}/missing"])
+    assert fetched.ok and bool(missing) and missing.ok is False
+    with pytest.raises(haul.HTTPError):
+        missing.raise_for_status()
 
 
 def test_exception_class_ignores_earlier_redirects(pages: Any, raw: Any, secure_pages: Any) -> None:

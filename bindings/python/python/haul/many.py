@@ -32,15 +32,26 @@ __all__ = ["Result", "ResultList", "fetch_many"]
 
 
 _SEND_ARGUMENTS = frozenset({"timeout", "verify", "cert"})
-#: The attributes that raise the error of a failed request.
-_RESPONSE_ATTRIBUTES = frozenset(name for name in dir(Response) if not name.startswith("__"))
+#: The attributes of a response that the result of a failed request lacks.
+_RESPONSE_ATTRIBUTES = frozenset(name for name in dir(Response) if not name.startswith("_"))
+#: The methods of a response. In the result of a failed request they raise its error when they are called.
+_RESPONSE_METHODS = frozenset(name for name in _RESPONSE_ATTRIBUTES if callable(getattr(Response, name)))
 
 
 class Result:
     """The result of one request: a :attr:`response`, or an :attr:`error`.
 
-    The attributes of the response are also attributes of the result. If the request failed, they
-    raise the error.
+    The attributes of the response are also attributes of the result. If the request failed, the
+    methods of a response (``json``, ``raise_for_status``) and :meth:`unwrap` raise its error when they
+    are called, and the values (``text``, ``status_code``) do not exist: ``hasattr`` is false, and their
+    use raises an ``AttributeError`` whose ``__cause__`` is the error. :attr:`ok` is false.
+
+    >>> failed, = fetch_many(["http://127.0.0.1:1/"])
+    >>> failed.ok, hasattr(failed, "text"), getattr(failed, "status_code", None)
+    (False, False, None)
+    >>> failed.raise_for_status()                                        # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    haul.exceptions.ConnectionError: http://127.0.0.1:1/: ...
     """
 
     __slots__ = ("index", "request", "response", "error", "page", "_query", "_values", "_facts")
@@ -75,14 +86,24 @@ class Result:
         """The values that ``select`` or ``select_json`` of :func:`fetch_many` take from the response.
         They are a dict of lists if the queries have names.
 
-        :raises RequestException: the request failed.
         :raises ValueError: the response is not JSON.
-        :raises AttributeError: neither argument was given."""
+        :raises AttributeError: neither argument was given, or the request failed."""
         if self._values is None:
-            if self._query is None:
-                raise AttributeError("there are no values without select or select_json")
+            if self._query is None or self.error is not None:
+                # Python then calls `__getattr__`, whose error the program gets.
+                raise AttributeError
             self._values = self._query.values(self.unwrap(), None)
         return self._values
+
+    @property
+    def ok(self) -> bool:
+        """True if there is a response, and its status is not an error (400 to 599)."""
+        return self.error is None and self.unwrap().ok
+
+    def close(self) -> None:
+        """Closes the response, if there is one."""
+        if self.error is None:
+            self.unwrap().close()
 
     def unwrap(self) -> Response:
         """Returns the response.
@@ -118,12 +139,26 @@ class Result:
 
     def __getattr__(self, name: str) -> Any:
         # `copy` looks up special methods before the copy has any attribute.
-        if name in _RESPONSE_ATTRIBUTES or (name[:2] != "__" and name not in Result.__slots__ and self.error is None):
-            return getattr(self.unwrap(), name)
+        if name[:2] == "__" or name in Result.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        if self.error is None:
+            if name == "values":
+                raise AttributeError("there are no values without select or select_json", name=name)
+            return getattr(self.response, name)
+        if name in _RESPONSE_METHODS:
+            return self._raise_error
+        if name in _RESPONSE_ATTRIBUTES or name == "values":
+            message = f"the request failed, so its result has no {name!r}: {self.error!r}; unwrap() raises this error"
+            raise AttributeError(message, name=name) from self.error
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
+    def _raise_error(self, *_: Any, **__: Any) -> Any:
+        """Stands for each method of the response that a failed request does not have."""
+        return self.unwrap()
+
     def __dir__(self) -> list[str]:
-        return sorted({*dir(type(self)), *dir(self.response)} if self.error is None else dir(type(self)))
+        of_response = dir(self.response) if self.error is None else _RESPONSE_METHODS
+        return sorted({*dir(type(self)), *of_response})
 
     def __bool__(self) -> bool:
         return self.error is None
