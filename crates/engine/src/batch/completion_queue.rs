@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,8 @@ pub(super) struct CompletionQueue {
     retrying: AtomicUsize,
     state: Mutex<CompletionState>,
     available: Condvar,
+    /// The descriptor that the program watches; empty until the program asks for it.
+    notifier: OnceLock<ResultsDescriptor>,
 }
 
 /// The state of a completion queue, under its lock.
@@ -62,7 +64,8 @@ pub(super) struct CompletionState {
     /// The time of the first result of which the program was not notified yet. `None` if the
     /// program was notified of all results.
     unannounced_since: Option<Instant>,
-    notifier: Option<ResultsDescriptor>,
+    /// True if the descriptor is readable, or if a thread is about to make it readable.
+    is_announced: bool,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
@@ -71,17 +74,25 @@ impl WokenTasks for CompletionQueue {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
         let mut state = self.lock();
         state.woken.push(waker);
-        if let Some(notifier) = &mut state.notifier {
-            notifier.set(true);
-        }
+        let announces = self.begin_announcement(&mut state);
+        drop(state);
+        self.end_announcement(announces);
     }
 }
 
 impl CompletionState {
-    /// Returns true if the program waits or watches the descriptor. The program must then be
-    /// notified of new results.
-    fn has_waiting_consumer(&self) -> bool {
-        self.waiting > 0 || self.notifier.as_ref().is_some_and(|notifier| !notifier.is_readable())
+    /// Returns the time until which the notification of the program is delayed; `None` if the
+    /// program is to be notified now.
+    fn end_of_delay(&mut self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
+        // A waiting program adds no requests. It is notified before the waiting requests run short.
+        if load.waiting > load.running / 4 {
+            let end = *self.unannounced_since.get_or_insert(now) + MAX_NOTIFY_DELAY;
+            if now < end {
+                return Some(end);
+            }
+        }
+        self.unannounced_since = None;
+        None
     }
 }
 
@@ -92,7 +103,14 @@ impl CompletionQueue {
             budget.set_head(0);
         }
         let retrying = AtomicUsize::new(0);
-        Arc::new(Self { budget, order, retrying, state: Mutex::default(), available: Condvar::new() })
+        Arc::new(Self {
+            budget,
+            order,
+            retrying,
+            state: Mutex::default(),
+            available: Condvar::new(),
+            notifier: OnceLock::new(),
+        })
     }
 
     /// Returns true if the program may submit another request: fewer than `ahead` requests are in
@@ -107,6 +125,32 @@ impl CompletionQueue {
             BatchOrder::Input => 0,
         };
         state.outstanding < ahead.saturating_add(more)
+    }
+
+    /// Marks the descriptor as readable. Returns true if it is not, so that the caller must make it
+    /// readable by [`end_announcement`](Self::end_announcement).
+    ///
+    /// The caller does so after it has released the lock. Otherwise the woken thread, which takes
+    /// the lock first, often waits for it, and on one processor each such wait costs two switches.
+    fn begin_announcement(&self, state: &mut CompletionState) -> bool {
+        self.notifier.get().is_some() && !std::mem::replace(&mut state.is_announced, true)
+    }
+
+    /// Makes the descriptor readable, if `announces` is set.
+    fn end_announcement(&self, announces: bool) {
+        if let Some(notifier) = self.notifier.get().filter(|_| announces) {
+            notifier.make_readable();
+        }
+    }
+
+    /// Makes the descriptor not readable, if there is nothing left to take.
+    ///
+    /// If another thread is about to make it readable, it stays marked. The program then wakes once
+    /// for nothing, and its next call comes here again.
+    fn clear_announcement(&self, state: &mut CompletionState) {
+        if state.is_announced && state.ready.is_empty() && state.woken.is_empty() {
+            state.is_announced = !self.notifier.get().is_some_and(ResultsDescriptor::clear);
+        }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, CompletionState> {
@@ -144,6 +188,7 @@ impl CompletionQueue {
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
+            self.clear_announcement(state);
             return (Vec::new(), false);
         }
         let taken: Vec<_> = state.ready.drain(..count).collect();
@@ -151,10 +196,7 @@ impl CompletionQueue {
         let is_empty = state.ready.is_empty();
         if is_empty {
             state.unannounced_since = None;
-            let has_woken = !state.woken.is_empty();
-            if let Some(notifier) = &mut state.notifier {
-                notifier.set(has_woken);
-            }
+            self.clear_announcement(state);
         }
         let nothing_ready = self.budget.set_nothing_ready(is_empty);
         let has_room = self.budget.release(taken.iter().map(|finished| finished.cost).sum());
@@ -181,15 +223,16 @@ impl CompletionQueue {
     /// are results.
     pub(super) fn notifier_fd(&self) -> io::Result<OwnedFd> {
         let mut state = self.lock();
-        if state.notifier.is_none() {
-            let mut notifier = ResultsDescriptor::new()?;
-            notifier.set(!state.ready.is_empty() || !state.woken.is_empty());
-            state.notifier = Some(notifier);
+        if let Some(notifier) = self.notifier.get() {
+            return notifier.as_fd().try_clone_to_owned();
         }
-        match &state.notifier {
-            Some(notifier) => notifier.as_fd().try_clone_to_owned(),
-            None => Err(io::ErrorKind::NotFound.into()),
+        let notifier = ResultsDescriptor::new()?;
+        if !state.ready.is_empty() || !state.woken.is_empty() {
+            state.is_announced = true;
+            notifier.make_readable();
         }
+        // The lock is held, so no other thread makes one.
+        self.notifier.get_or_init(|| notifier).as_fd().try_clone_to_owned()
     }
 
     /// Makes a waker for a task of the program. `task` is the id that the program has given to the
@@ -202,10 +245,7 @@ impl CompletionQueue {
     pub(super) fn take_woken_tasks(&self) -> Vec<u64> {
         let mut state = self.lock();
         let woken = std::mem::take(&mut state.woken);
-        let has_results = !state.ready.is_empty();
-        if let Some(notifier) = state.notifier.as_mut().filter(|_| !woken.is_empty()) {
-            notifier.set(has_results);
-        }
+        self.clear_announcement(&mut state);
         drop(state);
         woken.iter().map(|waker| waker.take()).collect()
     }
@@ -236,29 +276,22 @@ impl AdmissionControl for CompletionQueue {
 
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
         let mut state = self.lock();
-        if state.waiting > 0 && state.ahead.is_some_and(|ahead| self.has_room(&state, ahead)) {
-            self.available.notify_all();
-        }
-        if state.ready.is_empty() || !state.has_waiting_consumer() {
-            return None;
-        }
-        // A waiting program adds no requests. It is notified before the waiting requests run short.
-        if load.waiting > load.running / 4 {
-            let end = *state.unannounced_since.get_or_insert(now) + MAX_NOTIFY_DELAY;
-            if now < end {
-                return Some(end);
+        let is_watched = self.notifier.get().is_some() && !state.is_announced;
+        let mut wakes = state.waiting > 0 && state.ahead.is_some_and(|ahead| self.has_room(&state, ahead));
+        let (mut announces, mut end_of_delay) = (false, None);
+        if !state.ready.is_empty() && (state.waiting > 0 || is_watched) {
+            end_of_delay = state.end_of_delay(load, now);
+            if end_of_delay.is_none() {
+                wakes |= state.waiting > 0;
+                announces = self.begin_announcement(&mut state);
             }
         }
-        state.unannounced_since = None;
-        if let Some(notifier) = &mut state.notifier {
-            notifier.set(true);
-        }
-        let is_waited_for = state.waiting > 0;
         drop(state);
-        if is_waited_for {
+        self.end_announcement(announces);
+        if wakes {
             self.available.notify_all();
         }
-        None
+        end_of_delay
     }
 }
 
@@ -313,6 +346,35 @@ mod tests {
         put(&queue, 3);
         assert_eq!(queue.end_turn(short, now), None);
         assert!(is_told(&fd));
+    }
+
+    #[test]
+    fn late_notification_is_cleared_by_the_next_call() {
+        let (queue, now) = (CompletionQueue::new(BatchOrder::Completion, 1 << 20), Instant::now());
+        let fd = queue.notifier_fd().expect("there is a descriptor");
+        put(&queue, 0);
+        // As in `end_turn`, if another thread takes the result before the descriptor is readable.
+        assert!(queue.begin_announcement(&mut queue.lock()));
+        assert_eq!(taken(&queue, 9), [0]);
+        put(&queue, 1);
+        assert!(!queue.begin_announcement(&mut queue.lock()), "one is on its way");
+        queue.end_announcement(true);
+        assert!(is_told(&fd));
+        assert_eq!(taken(&queue, 9), [1]);
+        assert!(!is_told(&fd));
+
+        put(&queue, 2);
+        assert!(queue.begin_announcement(&mut queue.lock()));
+        assert_eq!(taken(&queue, 9), [2]);
+        queue.end_announcement(true);
+        assert!(is_told(&fd), "for nothing");
+        assert!(taken(&queue, 9).is_empty());
+        assert!(!is_told(&fd));
+        put(&queue, 3);
+        queue.end_turn(ExecutorLoad::default(), now);
+        assert!(is_told(&fd));
+        assert!(queue.take_woken_tasks().is_empty());
+        assert!(is_told(&fd), "there is a result");
     }
 
     #[test]

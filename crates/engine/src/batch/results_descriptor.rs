@@ -10,7 +10,6 @@ pub(super) struct ResultsDescriptor {
     read: OwnedFd,
     #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
     write: OwnedFd,
-    is_readable: bool,
 }
 
 impl ResultsDescriptor {
@@ -18,7 +17,7 @@ impl ResultsDescriptor {
     pub(super) fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
         let read = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { read, is_readable: false })
+        Ok(Self { read })
     }
 
     #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
@@ -28,26 +27,19 @@ impl ResultsDescriptor {
             rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        Ok(Self { read, write, is_readable: false })
+        Ok(Self { read, write })
     }
 
-    /// Returns true if the descriptor is readable at present.
-    pub(super) fn is_readable(&self) -> bool {
-        self.is_readable
+    /// Makes the descriptor readable. Wakes the threads that watch it, so the caller should hold no
+    /// lock that they need.
+    pub(super) fn make_readable(&self) {
+        // It cannot fail: the counter is 0.
+        let _ = rustix::io::write(self.write_end(), &1u64.to_ne_bytes());
     }
 
-    /// Makes the descriptor readable or not readable.
-    pub(super) fn set(&mut self, is_readable: bool) {
-        if self.is_readable == is_readable {
-            return;
-        }
-        self.is_readable = is_readable;
-        // Neither can fail: the counter is 0 or 1.
-        if is_readable {
-            let _ = rustix::io::write(self.write_end(), &1u64.to_ne_bytes());
-        } else {
-            let _ = rustix::io::read(&self.read, &mut [0; 8]);
-        }
+    /// Makes the descriptor not readable. Returns `false` if it was not readable.
+    pub(super) fn clear(&self) -> bool {
+        rustix::io::read(&self.read, &mut [0; 8]).is_ok()
     }
 
     #[cfg(any(linux_calls, target_os = "android", target_os = "freebsd"))]
