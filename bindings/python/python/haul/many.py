@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from operator import attrgetter
 
 from ._events import Observation
 from ._request_objects import PreparedRequest, Request
@@ -138,7 +139,8 @@ class Result:
         return None, {**state, "_query": None, "_facts": transfer_text(self)}
 
     def __getattr__(self, name: str) -> Any:
-        # `copy` looks up special methods before the copy has any attribute.
+        # Python calls this if there is no property, or if a property raises an AttributeError. `copy` looks
+        # up special methods before the copy has any attribute.
         if name[:2] == "__" or name in Result.__slots__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         if self.error is None:
@@ -157,8 +159,10 @@ class Result:
         return self.unwrap()
 
     def __dir__(self) -> list[str]:
-        of_response = dir(self.response) if self.error is None else _RESPONSE_METHODS
-        return sorted({*dir(type(self)), *of_response})
+        names = set(dir(type(self)))
+        if self.error is None:
+            return sorted(names.union(dir(self.response)))
+        return sorted(names - (_RESPONSE_ATTRIBUTES - _RESPONSE_METHODS - _OWN_ATTRIBUTES))
 
     def __bool__(self) -> bool:
         return self.error is None
@@ -170,6 +174,12 @@ class Result:
         from ._html import results_html
 
         return results_html([self])
+
+
+_OWN_ATTRIBUTES = frozenset(vars(Result))
+for _name in _RESPONSE_ATTRIBUTES - _OWN_ATTRIBUTES:
+    # Without a property, Python makes an AttributeError, with its text, before it calls `__getattr__`.
+    setattr(Result, _name, property(attrgetter(f"response.{_name}")))
 
 
 class ResultList(list[Result]):
