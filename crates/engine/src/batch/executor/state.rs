@@ -1,13 +1,14 @@
 //! The state that a [`RequestExecutor`](super::RequestExecutor) keeps under its lock: waiting
 //! requests, requests in progress, and the thread.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
+use rustc_hash::FxHashMap;
 
 use super::OnDone;
 use crate::drive::retry_waiting::{MAX_WAITING_RETRIES, WaitingRetries};
@@ -20,9 +21,9 @@ use crate::transfer::Transfer;
 /// The requests and the thread of an executor.
 pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
-    pub(super) waiting: HashMap<u64, WaitingRequest>,
-    /// The deadlines of waiting requests, each with the id of its request. A request is included if
-    /// its timeout or its pool timeout can expire before it starts.
+    pub(super) waiting: FxHashMap<u64, WaitingRequest>,
+    /// The deadlines of waiting requests, each with the id of its request. Only requests whose
+    /// timeout can expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
     /// The requests in progress that wait to be tried again. They do not count towards the limits
@@ -65,7 +66,7 @@ impl RequestExecutorState {
     pub(super) fn new(caps: QueueCaps) -> Self {
         Self {
             queue: JobQueue::new(caps),
-            waiting: HashMap::new(),
+            waiting: FxHashMap::default(),
             due: BTreeSet::new(),
             running: BTreeMap::new(),
             retrying: BTreeMap::new(),
@@ -93,7 +94,7 @@ impl RequestExecutorState {
 
     /// Removes all waiting requests from the queue and returns them. The key is the id of the
     /// request.
-    pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
+    pub(super) fn take_all_waiting(&mut self) -> FxHashMap<u64, WaitingRequest> {
         self.queue = self.queue.empty_with_same_caps();
         self.due.clear();
         std::mem::take(&mut self.waiting)

@@ -162,6 +162,8 @@ struct DeferredWork {
     /// round of the event loop, and may have more to receive. Also the tokens of those whose QUIC
     /// handshake begins in the next round.
     ready_again: Vec<usize>,
+    /// True if this round of the event loop has handled messages without a look at the sockets.
+    has_skipped_poll: bool,
     /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
 }
@@ -273,7 +275,16 @@ impl Worker {
 
     fn wait_for_events(&mut self, events: &mut Events) -> Result<()> {
         let before = Instant::now();
+        let may_poll_later = self.turn.ready_again.is_empty() && !self.turn.has_skipped_poll;
         let may_sleep = self.turn.ready_again.is_empty() && self.inbox.try_sleep();
+        self.turn.has_skipped_poll = may_poll_later && !may_sleep;
+        if self.turn.has_skipped_poll {
+            // The messages may start a transfer. The sockets have their turn in the next round.
+            self.slots.set_timers();
+            events.clear();
+            self.now = before;
+            return Ok(());
+        }
         let timeout = if may_sleep {
             self.next_wakeup(before).map(|at| at.saturating_duration_since(before))
         } else {
