@@ -13,7 +13,6 @@
 //! once, because acquiring the lock for each small body would cost more than its exchange.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +22,7 @@ use haul::fleet::{HostStartRate, StartRate};
 use haul::request::{StallLimit, TotalRateLimit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::async_exchange::{AsyncExchange, Upload};
 use crate::bytes_sink::{BytesSink, SpareBuffers};
@@ -49,17 +49,17 @@ pub(crate) struct PendingBatchRequest {
 pub(crate) struct PyBatch {
     pub(crate) batch: haul::batch::Batch,
     client: haul::Client,
-    pending: Mutex<HashMap<u64, PendingBatchRequest>>,
+    pending: Mutex<FxHashMap<u64, PendingBatchRequest>>,
     fd: Mutex<Option<OwnedFd>>,
     last_url: LastUrlCache,
     spare_buffers: Arc<SpareBuffers>,
 }
 
 /// The id of a request, with its response or its exception.
-type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
+type NumberedResult = (u64, Option<Py<ReceivedResponse>>, Option<Py<PyAny>>);
 
 impl PyBatch {
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingBatchRequest>> {
+    fn pending(&self) -> MutexGuard<'_, FxHashMap<u64, PendingBatchRequest>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,24 +72,26 @@ impl PyBatch {
 
     fn results(&self, py: Python<'_>, finished: Vec<FinishedRequest>) -> Vec<NumberedResult> {
         let mut pending = self.pending();
-        let known: Vec<_> = finished
-            .into_iter()
-            .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
-            .collect();
+        let kept: Vec<_> = finished.iter().map(|finished| pending.remove(&finished.id())).collect();
         drop(pending);
-        let result = |(pending, finished): (PendingBatchRequest, FinishedRequest)| {
-            let PendingBatchRequest { url, cookie, exception, method } = pending;
-            let id = finished.id();
-            let (outcome, sink) = finished.into_parts::<BytesSink>();
-            match response_of(py, outcome, url, cookie, &exception, method) {
-                Ok(mut response) => {
-                    response.body = Some(sink.unwrap_or_default().into_body(py));
-                    (id, Some(response), None)
-                }
-                Err(error) => (id, None, Some(error.into_value(py).into_any())),
-            }
-        };
-        known.into_iter().map(result).collect()
+        let both = finished.into_iter().zip(kept);
+        both.filter_map(|(finished, kept)| Some(result_of(py, finished, kept?))).collect()
+    }
+}
+
+/// Converts a finished request. The response becomes a Python object here, not when the list of all
+/// results does, because it is large and each step through a list would copy it.
+fn result_of(py: Python<'_>, finished: FinishedRequest, kept: PendingBatchRequest) -> NumberedResult {
+    let PendingBatchRequest { url, cookie, exception, method } = kept;
+    let id = finished.id();
+    let (outcome, sink) = finished.into_parts::<BytesSink>();
+    let response = response_of(py, outcome, url, cookie, &exception, method).and_then(|mut response| {
+        response.body = Some(sink.unwrap_or_default().into_body(py));
+        Py::new(py, response)
+    });
+    match response {
+        Ok(response) => (id, Some(response), None),
+        Err(error) => (id, None, Some(error.into_value(py).into_any())),
     }
 }
 

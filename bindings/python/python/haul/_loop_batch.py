@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._async_body import AsyncBody
 from ._haul import Batch, EngineError
-from ._thread_calls import close, in_loop
+from ._reply_future import ReplyFuture
+from ._thread_calls import close, closed_error, in_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,6 +26,16 @@ _T = TypeVar("_T")
 
 _MAX_RESULTS_AT_ONCE = 64
 _END = object()
+#: The number of forks since the module was loaded. Comparing it costs nothing, ``os.getpid`` a system call.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class LoopBatch:
@@ -35,8 +46,8 @@ class LoopBatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, batch: Batch) -> None:
         self.batch: Batch | None = batch
-        self.futures: dict[int, asyncio.Future[ReceivedResponse]] = {}
-        self.pid = os.getpid()
+        self.futures: dict[int, ReplyFuture] = {}
+        self._made_after_forks = _forks
         self._loop = weakref.ref(loop)
         #: The number of the last task.
         self._last_task = 0
@@ -51,7 +62,7 @@ class LoopBatch:
     def is_open(self) -> bool:
         """True if the event loop is still open, in this process."""
         loop = self._loop()
-        return loop is not None and not loop.is_closed() and self.pid == os.getpid()
+        return loop is not None and not loop.is_closed() and self._made_after_forks == _forks
 
     def _drain(self) -> None:
         """Passes results to the futures that wait for them, and wakes tasks."""
@@ -59,14 +70,19 @@ class LoopBatch:
         if batch is None:
             return
         # The number is limited, so that the loop can do other work between.
-        for number, reply, error in batch.try_next(_MAX_RESULTS_AT_ONCE):
+        finished = batch.try_next(_MAX_RESULTS_AT_ONCE)
+        only: ReplyFuture | None = None
+        reply: Any = None
+        for number, reply, error in finished:
             future = self.futures.pop(number, None)
-            if future is None or future.done():
+            if future is None or future.is_done:
                 continue
-            if reply is not None:
-                future.set_result(reply)
-            else:
+            if reply is None:
                 future.set_exception(error if error is not None else RuntimeError("the request has no result"))
+            elif len(finished) == 1:
+                only = future
+            else:
+                future.set_result(reply)
         # Most sessions never have tasks.
         for task in batch.woken_tasks() if self._last_task else ():
             for wait in self._waits.pop(task, ()):
@@ -75,6 +91,18 @@ class LoopBatch:
             producer = self.producers.get(task)
             if producer is not None:
                 producer.wake()
+        if only is not None:
+            # The program's code runs in here, so this is the last step. Of several tasks, one that ran in
+            # here would go before those whose results came first.
+            only.continue_task(reply)
+
+    def submit(self, call: Call) -> ReplyFuture:
+        """Sends a request. Returns the future of its response."""
+        batch, loop = self.batch, self._loop()
+        assert batch is not None and loop is not None
+        number = batch.submit(*call)
+        future = self.futures[number] = ReplyFuture(loop, batch, number)
+        return future
 
     def release(self) -> None:
         """Ends requests in progress, at once in the thread of the loop, else soon."""
@@ -89,7 +117,8 @@ class LoopBatch:
         if batch is not None:
             loop.remove_reader(batch.fileno())
         for future in futures.values():
-            close(future)
+            if not future.is_done:
+                future.set_exception(closed_error())
         for tasks in waits.values():
             for wait in tasks:
                 close(wait)
@@ -230,7 +259,7 @@ class LoopBatches:
         loop_batch = self._last
         if loop_batch is None or loop_batch._loop() is not loop:
             loop_batch = self._last = self._batches.get(loop)
-        if loop_batch is None or loop_batch.batch is None or loop_batch.pid != os.getpid():
+        if loop_batch is None or loop_batch.batch is None or loop_batch._made_after_forks != _forks:
             loop_batch = self._last = self._add(loop)
         return loop_batch
 

@@ -83,10 +83,15 @@ def _pass_result(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
         waits.set_result(call.result())
 
 
+def closed_error() -> EngineError:
+    """Returns the error of a call whose session is closed."""
+    return EngineError("Closed", "the session was closed", None, "head")
+
+
 def close(future: asyncio.Future[Any]) -> None:
     """Ends a call whose session is closed."""
     if not future.done():
-        future.set_exception(EngineError("Closed", "the session was closed", None, "head"))
+        future.set_exception(closed_error())
         # Retrieved here, so that asyncio prints no warning if the task is gone.
         future.exception()
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ._haul import ReceivedResponse, StreamedBody
     from ._mounts import FunctionAdapter
+    from ._reply_future import ReplyFuture
     from ._retry_policy import Retry
     from ._types import (
         Auth, Body, Cert, Cookies, Files, Headers, HookFunctions, Params, PostArguments, Proxies, PutArguments, RequestArguments,
@@ -241,8 +242,8 @@ class AsyncSession:
             except EngineError as failure:
                 raise from_engine_error(failure, Request(method, url, headers=headers), call[0].proxied) from None
             response: Response = response_from(AsyncResponse, reply, call)
-            reply.cookies_into(session.cookies._jar)
-            if reply.location() is None:
+            reply.cookies_into(session._cookies._jar)
+            if not 300 < response.status_code < 400 or reply.location() is None:
                 return response  # type: ignore[return-value]
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         else:
@@ -415,15 +416,6 @@ class AsyncSession:
                     return reply
             await asyncio.sleep(wait)
 
-    async def _exchange(self, call: Any) -> ReceivedResponse:
+    def _exchange(self, call: Any) -> ReplyFuture:
         """Sends one request on the thread of the engine."""
-        loop_batch = self._loop_batches.current()
-        batch: Any = loop_batch.batch
-        number = batch.submit(*call)
-        future: asyncio.Future[ReceivedResponse] = asyncio.get_running_loop().create_future()
-        loop_batch.futures[number] = future
-        try:
-            return await future
-        except asyncio.CancelledError:
-            batch.cancel(number)
-            raise
+        return self._loop_batches.current().submit(call)
