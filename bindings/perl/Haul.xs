@@ -339,21 +339,35 @@ _add(self, index, method, url, headers, content, max_redirect)
   CODE:
     hk_batch_add(aTHX_ self, index, method, url, headers, content, max_redirect);
 
+bool
+_add_url(self, index, url, max_redirect)
+    SV *self
+    UV index
+    SV *url
+    IV max_redirect
+  CODE:
+    RETVAL = hk_batch_add_url(aTHX_ self, index, url, max_redirect);
+  OUTPUT:
+    RETVAL
+
 void
-_next(self, timeout_ms)
+_next(self, timeout_ms, states)
     SV *self
     IV timeout_ms
+    HV *states
   PREINIT:
-    SV *response;
+    SV *response, *request;
     UV index;
   PPCODE:
     PUTBACK;
-    response = hk_batch_next(aTHX_ self, timeout_ms, &index);
+    response = hk_batch_next(aTHX_ self, timeout_ms, states, &index, &request);
     SPAGAIN;
     if (response) {
-        EXTEND(SP, 2);
+        EXTEND(SP, 3);
         mPUSHu(index);
         mPUSHs(response);
+        if (request)
+            PUSHs(request);
     }
 
 UV

@@ -111,6 +111,24 @@ void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV
     check(aTHX_ status);
 }
 
+bool hk_batch_add_url(pTHX_ SV *self, UV index, SV *url, IV max_redirect) {
+    hk_batch *batch = batch_of(aTHX_ self);
+    haul_request *request;
+    haul_status status;
+    STRLEN len;
+    const char *text = SvPVutf8(url, len);
+    if ((TAINTING_get && SvTAINTED(url)) || strlen(text) != len || !hk_has_scheme(text, len))
+        return FALSE;
+    request = haul_request_new("GET", text);
+    if (!request)
+        return FALSE;
+    status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
+    if (status == HAUL_STATUS_OK)
+        status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
+    haul_request_free(request);
+    return status == HAUL_STATUS_OK;
+}
+
 /* Adds the redirects to a response, each as a hash without content. */
 static void add_redirects(pTHX_ HV *response, const haul_response *from) {
     size_t count = haul_response_redirect_count(from);
@@ -132,15 +150,32 @@ static void add_redirects(pTHX_ HV *response, const haul_response *from) {
     }
 }
 
-/* Returns the next response, or NULL after the timeout. */
-SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
+/* Makes the hash of a complete response. `url` is the URL of the request if no redirect was
+ * followed, else NULL. */
+static HV *complete(pTHX_ const haul_reply *reply, const haul_response *response, SV *url) {
+    HV *answer;
+    TAINT;
+    url = url ? newSVsv(url) : newSVpvn(reply->url.data, reply->url.len);
+    answer = hk_response(aTHX_ reply, url);
+    hk_store(aTHX_ answer, HK_CONTENT, newSVpvn(reply->body_len ? reply->body : "", reply->body_len));
+    TAINT_NOT;
+    hk_add_trailers(aTHX_ answer, response);
+    add_redirects(aTHX_ answer, response);
+    return answer;
+}
+
+SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, HV *states, UV *index, SV **request) {
     hk_batch *batch = batch_of(aTHX_ self);
     hk_engine *engine = hk_engine_of_sv(aTHX_ batch->engine);
     haul_response *response = NULL;
     const haul_error *error;
     void *user = NULL;
     haul_status status = haul_batch_next(batch->batch, timeout_ms, &response, &user);
+    char key[24];
+    I32 key_len;
+    SV **state;
     HV *answer;
+    *request = NULL;
     if (engine && engine->error) {
         SV *died = sv_2mortal(engine->error);
         engine->error = NULL;
@@ -153,33 +188,35 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
     if (!response)
         return NULL;
     *index = PTR2UV(user);
+    key_len = (I32)my_snprintf(key, sizeof key, "%" UVuf, *index);
+    state = hv_fetch(states, key, key_len, 0);
+    if (state && !SvROK(*state))
+        *request = *state;
     error = haul_response_error(response);
     if (error) {
         const char *of = haul_error_url(error);
         SV *url = sv_2mortal(newSVpv(of ? of : "", 0));
         SV *why = sv_2mortal(hk_failure(aTHX_ haul_error_code(error), error, SvPVX(url), SvCUR(url), engine->max_size));
-        answer = hk_response_599(aTHX_ url, why);
+        answer = hk_response_599(aTHX_ *request ? *request : url, why);
         hk_store(aTHX_ answer, HK_ERROR, newRV_noinc((SV *)hk_error(aTHX_ haul_error_code(error), error)));
     }
     else {
+        const bool followed = haul_response_redirect_count(response) > 0;
         haul_reply reply;
-        SV *url;
         status = haul_response_reply(response, &reply);
         if (status != HAUL_STATUS_OK) {
             haul_response_free(response);
             check(aTHX_ status);
         }
-        TAINT;
-        url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
-        answer = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(url));
-        hk_store(aTHX_ answer, HK_CONTENT, newSVpvn(reply.body_len ? reply.body : "", reply.body_len));
-        TAINT_NOT;
-        hk_add_trailers(aTHX_ answer, response);
-        add_redirects(aTHX_ answer, response);
+        answer = complete(aTHX_ &reply, response, followed ? NULL : *request);
+        if (!followed && hk_redirects(&reply))
+            *request = NULL;
         if (engine && engine->timings)
             hk_add_timings(aTHX_ answer, response);
     }
     haul_response_free(response);
+    if (*request)
+        *request = hv_delete(states, key, key_len, 0);
     return newRV_noinc((SV *)answer);
 }
 

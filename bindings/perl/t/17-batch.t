@@ -73,6 +73,17 @@ like($responses[5]{content}, qr/Could not connect/, 'failure has a message');
 like($responses[8]{content}, qr/Wide character/, 'failure has a message');
 is($responses[5]{url}, 'http://127.0.0.1:1/', 'failure has its URL');
 
+# A URL alone takes a shorter way than an array with the same URL.
+my @alone = ($urls[0], $server->url('/go/9'), $server->url('/none'), 'http://127.0.0.1:1/', 'no url', "http://a/\0", $server->url("/page/7?\x{e9}"));
+for my $most (0, 5) {
+    my $client = HTTP::Haul->new(max_redirect => $most);
+    for my $order (qw(input completion)) {
+        my @responses = map { [$client->batch($_, { order => $order })] } \@alone, [map { [GET => $_] } @alone];
+        delete $_->{headers}{'x-connection'} for map { @$_ } @responses;
+        is_deeply($responses[0], $responses[1], "URL alone has the same response (order $order, at most $most redirects)");
+    }
+}
+
 # Cookies.
 my $jar = HTTP::Haul::Jar->new;
 HTTP::Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);

@@ -13,27 +13,9 @@ sub _croak { require Carp; Carp::croak(@_) }
 # Runs all requests, and calls `take` with each response. Requests are an array or a code reference.
 sub _run {
     my ($http, $requests, $options, $take) = @_;
+    ref $requests eq 'ARRAY' || ref $requests eq 'CODE' or _croak("requests are an array or code reference\n");
     require HTTP::Haul::Queue;
-    my $at = 0;
-    my $source
-        = ref $requests eq 'ARRAY' ? sub { $at < @$requests ? $requests->[$at++] : () }
-        : ref $requests eq 'CODE'  ? $requests
-        :                            _croak("requests are an array or code reference\n");
-    my $queue = HTTP::Haul::Queue->new($http, $options);
-    my ($dry, $count) = (0, 0);
-    while (1) {
-        while (!$dry && $queue->has_room) {
-            my ($request) = $source->();
-            if (!defined $request) { $dry = 1; last }
-            $queue->add($request);
-        }
-        last unless $queue->pending;
-        # Signal handlers run between the waits.
-        my ($index, $response, $request) = $queue->take(100) or next;
-        $count++;
-        $take->($response, $request, $index);
-    }
-    return $count;
+    return HTTP::Haul::Queue->new($http, $options)->run($requests, $take);
 }
 
 sub one_by_one {

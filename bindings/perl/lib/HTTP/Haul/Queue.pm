@@ -49,13 +49,37 @@ sub new {
         added   => 0,
         turn    => 0,
         running => 0,
-        # By number: the requests that are not taken yet, and those of them that have ended.
+        # By number: the requests that are not taken yet, and those of them that have ended. A
+        # request that is only a URL has its URL in `states`, others have a hash.
         states => {}, finished => {},
         # The numbers of `finished`, in the order of completion.
         completed => [],
         # Pairs of a time and a number: the requests that wait, the earliest first.
         waiting => [],
     }, $class;
+}
+
+# Runs the requests of an array or a code reference, and calls `ended` with each response. Returns
+# the number of requests.
+sub run {
+    my ($self, $requests, $ended) = @_;
+    my ($states, $waiting, $ahead) = @$self{qw(states waiting ahead)};
+    my $is_list = ref $requests eq 'ARRAY';
+    my ($at, $count, $is_dry) = (0, 0, 0);
+    while (1) {
+        # The condition of has_room. A call would cost more than the rest of the loop.
+        until ($is_dry || keys(%$states) - @$waiting >= $ahead || @$waiting >= MOST_WAITING) {
+            my ($request) = $is_list ? $requests->[$at++] : $requests->();
+            if (!defined $request) { $is_dry = 1; last }
+            $self->add($request);
+        }
+        last unless %$states;
+        # Signal handlers run between the waits.
+        my ($index, $response, $request) = $self->take(100) or next;
+        $count++;
+        $ended->($response, $request, $index);
+    }
+    return $count;
 }
 
 # Returns whether another request should be added now.
@@ -100,9 +124,20 @@ sub _request {
 # Adds a request and returns its number. A request that cannot be sent gets its 599 at once.
 sub add {
     my ($self, $request) = @_;
-    my ($method, $url, $args) = defined $request && !ref $request ? ('GET', $request, {}) : _request($request);
     my $http = $self->{http};
     my $rules = $self->{rules};
+    my $jar = $http->{cookie_jar};
+    $jar = undef if $jar && $jar->isa('HTTP::Haul::Jar');
+    # Most requests are only a URL, and need no Perl code but this.
+    if (!ref $request && defined $request && !$rules && !$jar && !$http->{default_headers}) {
+        my $index = $self->{added};
+        if ($self->{batch}->_add_url($index, $request, $http->{max_redirect} || 0)) {
+            $self->{running}++;
+            $self->{states}{$index} = $request;
+            return $self->{added}++;
+        }
+    }
+    my ($method, $url, $args) = _request($request);
     if (%$args) {
         for my $not (qw(data_callback trailer_callback peer on_step)) {
             _croak("'$not' cannot be used in a batch\n") if defined $args->{$not};
@@ -114,13 +149,12 @@ sub add {
             $rules = HTTP::Haul::Retry->of($args->{retries});
         }
     }
-    my $jar = $http->{cookie_jar};
     my $index = $self->{added}++;
     # Only what the request has: most are a URL.
     my $fields = $args->{headers} || $http->{default_headers} ? $http->_fields($args->{headers}) : {};
     my %state = (method => $method, url => "$url", args => $args, fields => $fields, request => $request);
     $state{content} = $args->{content} if defined $args->{content};
-    $state{foreign} = $jar if $jar && !$jar->isa('HTTP::Haul::Jar');
+    $state{foreign} = $jar if $jar;
     $state{retry} = $rules->state($http->{_holds} ||= {}) if $rules;
     $state{tainted} = 1 if ${^TAINT} && HTTP::Haul::_is_tainted($url);
     $self->{states}{$index} = \%state;
@@ -209,7 +243,13 @@ sub take {
         $timeout = int(1000 * $due) + 1 if 1000 * $due < $timeout;
     }
     if ($self->{running}) {
-        my ($index, $response) = $self->{batch}->_next($timeout);
+        my ($index, $response, $request) = $self->{batch}->_next($timeout, $self->{states});
+        if (defined $request) {
+            # libhaul keeps the order, and what ended before was returned above.
+            $self->{running}--;
+            $self->{turn}++;
+            return ($index, $response, $request);
+        }
         $self->_received($index, $response) if defined $index;
     }
     elsif (@$waiting && $timeout > 0) {
@@ -223,6 +263,10 @@ sub _received {
     my ($self, $index, $response) = @_;
     my $http = $self->{http};
     my $state = $self->{states}{$index};
+    if (!ref $state) {
+        $state = { method => 'GET', url => $state, args => {}, fields => {}, request => $state };
+        $self->{states}{$index} = $state;
+    }
     $self->{running}--;
     $response->{url} = $state->{url} unless length $response->{url} && $response->{redirects};
     if ($state->{retry}) {
