@@ -282,6 +282,24 @@ _call(self, method, url, fields, content, headers)
     for (SSize_t i = 0; i < count; i++)
         PUSHs(sv_2mortal(out[i]));
 
+void
+_call_plain(ua, request, timeout, keep_alive, unset)
+    SV *ua
+    SV *request
+    SV *timeout
+    SV *keep_alive
+    AV *unset
+  PREINIT:
+    SV *out[HK_LWP_ANSWER + 1];
+    SSize_t count;
+  PPCODE:
+    PUTBACK;
+    count = hk_lwp_plain(aTHX_ ua, request, timeout, keep_alive, unset, out);
+    SPAGAIN;
+    EXTEND(SP, count);
+    for (SSize_t i = 0; i < count; i++)
+        PUSHs(sv_2mortal(out[i]));
+
 MODULE = HTTP::Haul    PACKAGE = HTTP::Haul::Stream
 
 SV *

@@ -9,6 +9,7 @@
  *   response.c      responses as hashes like those of HTTP::Tiny
  *   form.c          application/x-www-form-urlencoded
  *   lwp.c           requests for LWP::Protocol::haul, whole or streamed
+ *   lwp_plain.c     such requests that need no Perl code
  *   batch.c         many requests at once
  *   jar.c           cookie jars
  *
@@ -77,6 +78,7 @@ typedef struct hk_exchange {
 enum {
     HK_SUCCESS, HK_URL, HK_STATUS, HK_REASON, HK_CONTENT, HK_HEADERS_KEY, HK_PROTOCOL, HK_ENGINE, HK_DEFAULT_HEADERS,
     HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_RETRIES, HK_ON_STEP, HK_TIMINGS, HK_CONNECTION, HK_ERROR,
+    HK_RC, HK_MSG, HK_LWP_PROTOCOL, HK_REQUEST, HK_LWP_HEADERS, HK_LWP_CONTENT,
     HK_HTTP_1_0, HK_HTTP_1_1, HK_HTTP_2, HK_HTTP_3, HK_WORDS
 };
 
@@ -88,6 +90,9 @@ void hk_store(pTHX_ HV *hv, int word, SV *value);
 SV *hk_word(pTHX_ int word);
 void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded);
 void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count);
+/* Returns the place of a field name in the order of HTTP::Headers, and stores its spelling, mortal;
+ * 0 if HTTP::Headers does not know it. `key` is the name in lower case. */
+IV hk_place(pTHX_ const char *key, STRLEN len, SV **spelling);
 
 /* engine.c */
 SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
@@ -106,6 +111,8 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
 
 /* request.c */
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url);
+/* Adds a field. Name and value must live as long as the exchange. */
+void hk_push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value);
 bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value);
 bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but);
 /* Sets the content, and returns the mortal value that has to live as long as the request; NULL
@@ -177,9 +184,17 @@ int hk_batch_fd(pTHX_ SV *batch);
 SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 /* Makes a request and returns after the head, with an HTTP::Haul::Stream as the content. */
 SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
+/* Sends a request whose fields and content are set, and fills `out`. */
+void hk_lwp_run(pTHX_ hk_exchange *x, SV *headers, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
 AV *hk_stream_trailers(pTHX_ SV *stream);
 #define HK_LWP_ANSWER 8
+
+/* lwp_plain.c */
+/* Makes a request that needs no Perl code. Returns 0, without having sent anything, if it needs
+ * some; 1 if `out` has an HTTP::Response; else HK_LWP_ANSWER + 1, with the HTTP::Headers last.
+ * `unset` has the names of the members of an HTTP::Response that have no value yet. */
+SSize_t hk_lwp_plain(pTHX_ SV *ua, SV *request, SV *timeout, SV *keep_alive, AV *unset, SV **out);
 
 /* jar.c */
 SV *hk_jar_new(pTHX_ const char *class);

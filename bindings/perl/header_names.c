@@ -10,6 +10,8 @@
 typedef struct name_slot {
     SV *key;                   /* in lower case */
     SV *standard;              /* the spelling that HTTP::Headers stores; NULL: not asked yet */
+    SV *spelling;              /* the spelling that HTTP::Headers knows; NULL: not asked yet */
+    IV place;                  /* the place of the name in the order of HTTP::Headers; 0: none */
     U8 len;
     char name[NAME_ROOM];      /* as received */
 } name_slot;
@@ -24,7 +26,8 @@ START_MY_CXT
 
 static const char *const words[HK_WORDS] = {
     "success", "url", "status", "reason", "content", "headers", "protocol", "_engine", "default_headers", "data_callback",
-    "trailer_callback", "peer", "retries", "on_step", "timings", "connection", "error", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
+    "trailer_callback", "peer", "retries", "on_step", "timings", "connection", "error",
+    "_rc", "_msg", "_protocol", "_request", "_headers", "_content", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
 };
 
 static void begin(pTHX_ my_cxt_t *cxt) {
@@ -97,7 +100,7 @@ static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) 
     name_slot *slot;
     if (!len || len > NAME_ROOM) {
         spare->key = sv_2mortal(lower(aTHX_ name, len));
-        spare->standard = NULL;
+        spare->standard = spare->spelling = NULL;
         return spare;
     }
     slot = &MY_CXT.names[slot_index((const U8 *)name, len)];
@@ -105,8 +108,9 @@ static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) 
         return slot;
     SvREFCNT_dec(slot->key);
     SvREFCNT_dec(slot->standard);
+    SvREFCNT_dec(slot->spelling);
     slot->key = lower(aTHX_ name, len);
-    slot->standard = NULL;
+    slot->standard = slot->spelling = NULL;
     slot->len = (U8)len;
     Copy(name, slot->name, len, char);
     return slot;
@@ -197,4 +201,39 @@ void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t cou
             sv_setrv_noinc(*cases, (SV *)newHV());
         (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
     }
+}
+
+/* Asks Perl for the place and the spelling of a name in HTTP::Headers. */
+static IV ask_place(pTHX_ const char *key, STRLEN len, SV **spelling) {
+    dSP;
+    IV place;
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    mXPUSHp(key, len);
+    PUTBACK;
+    if (call_pv("LWP::Protocol::haul::_place", G_LIST) != 2)
+        croak("LWP::Protocol::haul::_place has two results");
+    SPAGAIN;
+    *spelling = newSVsv(POPs);
+    place = POPi;
+    PUTBACK;
+    FREETMPS;
+    LEAVE;
+    return place;
+}
+
+IV hk_place(pTHX_ const char *key, STRLEN len, SV **spelling) {
+    name_slot spare, *slot = slot_of(aTHX_ key, len, &spare);
+    if (!slot->spelling) {
+        SV *asked;
+        IV place = ask_place(aTHX_ key, len, &asked);
+        /* Perl code ran: look again. */
+        slot = slot_of(aTHX_ key, len, &spare);
+        SvREFCNT_dec(slot->spelling);
+        slot->spelling = slot == &spare ? sv_2mortal(asked) : asked;
+        slot->place = place;
+    }
+    *spelling = sv_2mortal(SvREFCNT_inc_simple_NN(slot->spelling));
+    return slot->place;
 }

@@ -130,19 +130,49 @@ static SV *element(pTHX_ AV *fields, SSize_t at) {
     return bytes;
 }
 
-SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
-    hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
-    hk_exchange x;
+void hk_lwp_run(pTHX_ hk_exchange *x, SV *headers, SV **out) {
     haul_reply reply;
     haul_response *used;
     haul_status status;
+    x->call.max_size = 0;
+    x->content = sv_2mortal(newSVpvs(""));
+    x->call.reserve = hk_reserve;
+    clear_results(aTHX_ out);
+    status = hk_exchange_run(aTHX_ x, &reply, &used);
+    if (x->error && !reply.status) {
+        hk_exchange_done(aTHX_ x, used);
+        croak_sv(x->error);
+    }
+    if (x->error) {
+        /* As in LWP, an exception of a signal handler during a body keeps the received part. */
+        out[6] = newSVuv(HAUL_STATUS_OK);
+        out[7] = newSVsv(x->error);
+    }
+    else if (status != HAUL_STATUS_OK)
+        failure(aTHX_ out, status);
+    if (reply.status) {
+        head(aTHX_ &reply, used, headers, out);
+        add_trailers(aTHX_ headers, SvROK(headers) ? NULL : (AV *)SvRV(out[3]), used);
+        SvPOK_only(x->content);
+        SvCUR_set(x->content, reply.body_len < SvLEN(x->content) ? reply.body_len : 0);
+        *SvEND(x->content) = '\0';
+        TAINT;
+        SvTAINT(x->content);
+        TAINT_NOT;
+        out[4] = SvREFCNT_inc_simple_NN(x->content);
+    }
+    hk_exchange_done(aTHX_ x, used);
+}
+
+SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
+    hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
+    hk_exchange x;
     STRLEN len;
     const char *text = SvPV(method, len);
     if (!engine)
         croak("not an HTTP::Haul::Engine");
     sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
     hk_begin(aTHX_ &x, engine, text, len, url);
-    x.call.max_size = 0;
     for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
         SV *name = element(aTHX_ fields, i);
         if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
@@ -155,33 +185,7 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     }
     if (SvOK(content) && !hk_set_content(aTHX_ &x, content))
         croak_sv(x.error);
-    x.content = sv_2mortal(newSVpvs(""));
-    x.call.reserve = hk_reserve;
-    clear_results(aTHX_ out);
-    status = hk_exchange_run(aTHX_ &x, &reply, &used);
-    if (x.error && !reply.status) {
-        hk_exchange_done(aTHX_ &x, used);
-        croak_sv(x.error);
-    }
-    if (x.error) {
-        /* As in LWP, an exception of a signal handler during a body keeps the received part. */
-        out[6] = newSVuv(HAUL_STATUS_OK);
-        out[7] = newSVsv(x.error);
-    }
-    else if (status != HAUL_STATUS_OK)
-        failure(aTHX_ out, status);
-    if (reply.status) {
-        head(aTHX_ &reply, used, headers, out);
-        add_trailers(aTHX_ headers, SvROK(headers) ? NULL : (AV *)SvRV(out[3]), used);
-        SvPOK_only(x.content);
-        SvCUR_set(x.content, reply.body_len < SvLEN(x.content) ? reply.body_len : 0);
-        *SvEND(x.content) = '\0';
-        TAINT;
-        SvTAINT(x.content);
-        TAINT_NOT;
-        out[4] = SvREFCNT_inc_simple_NN(x.content);
-    }
-    hk_exchange_done(aTHX_ &x, used);
+    hk_lwp_run(aTHX_ &x, headers, out);
     return HK_LWP_ANSWER;
 }
 

@@ -117,7 +117,7 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
     x->tainted = TAINTING_get && SvTAINTED(url);
 }
 
-static void push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value) {
+void hk_push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value) {
     haul_header *at;
     if (x->header_count == x->header_room) {
         /* The buffer of a mortal value is freed after an exception, too. */
@@ -142,7 +142,7 @@ static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *valu
     SV *bytes = hk_bytes(aTHX_ value);
     if (!bytes)
         return hk_fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
-    push_field(aTHX_ x, name, len, hk_slice(aTHX_ bytes));
+    hk_push_field(aTHX_ x, name, len, hk_slice(aTHX_ bytes));
     return TRUE;
 }
 
@@ -340,7 +340,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
             return refused(aTHX_ &x);
         if ((x.call.read || x.call.body.len) && !x.has_type) {
             haul_slice type = { "application/octet-stream", 24 };
-            push_field(aTHX_ &x, "Content-Type", 12, type);
+            hk_push_field(aTHX_ &x, "Content-Type", 12, type);
         }
         /* Trailers need chunked content. */
         if (x.call.read && x.call.read_length < 0 && x.trailer_callback) {

@@ -54,6 +54,42 @@ is($response->header('Client-Peer'), '127.0.0.1:' . $server->port, 'Client-Peer 
 ok($response->header('Client-Date'), 'Client-Date is set');
 is($response->request->uri, $server->url('/echo'), 'response has its request');
 
+# C makes a request of the usual classes, Perl one of a subclass. Both send and return the same.
+{
+    package Other::Request;
+    our @ISA = ('HTTP::Request');
+}
+my @requests = (
+    [GET => '/echo'], [HEAD => '/echo'], [DELETE => '/echo'], [PUT => '/echo', [], 'put'], [POST => '/echo', [], 'post'], [POST => '/echo'],
+    [GET => '/echo', [Referer => 'http://a/', 'X-B' => 'b', Accept => 'a/b', 'x_c' => 'c', Date => 'd', 'Content-Type' => 't', 'X-A-Long-Name-That-No-Cache-Has' => 1]],
+    [GET => '/echo', ['X-Many' => 2, 'X-Many' => 1, Accept => ['b', 'a'], 'X-Empty' => '', 'X-Lines' => "a\r\n b", ':X_Colon' => 1]],
+    [POST => '/echo', ['Content-Length' => 4, 'X-Number' => 7, 'X-Object' => URI->new('http://a/')], 'post'],
+    [POST => '/echo', ['Content-Length' => 9], 'post'], [POST => '/echo', ['Content-Length' => 0]], [POST => '/echo', ['Content-Length' => 3], ''],
+    [POST => '/echo', [], "\x{e9}"], [POST => '/echo', [], \'reference'], [GET => '/echo', ["X-\x{e9}" => "\x{e9}"]], [GET => '/echo', ['X-Wide' => "\x{263a}"]],
+    [GET => '/echo', [Authorization => 'Basic a']], [GET => '/echo?a#b'], [get => '/echo'], ['bad method' => '/echo'],
+    [GET => '/html'], [GET => '/chunked'], [GET => '/count'], [GET => '/none'], [GET => '/short'],
+    [GET => '/echo', [map { ("X-$_" => $_) } 1 .. 30]],
+);
+my $by_perl = 0;
+my $outgoing = \&LWP::Protocol::haul::_outgoing;
+no warnings 'redefine';
+local *LWP::Protocol::haul::_outgoing = sub { $by_perl++; goto &$outgoing };
+for my $case (@requests) {
+    my ($method, $path, @rest) = @$case;
+    my @seen = map {
+        my @warnings;
+        local $SIG{__WARN__} = sub { push @warnings, $_[0] =~ /\A(.*?) at /s };
+        my $response = $ua->request($_->new($method, $server->url($path), @rest));
+        $response->remove_header('Client-Date');
+        (my $text = join "\n", @warnings, $response->as_string) =~ s/^[0-9]+\.[0-9]+$/count/m;
+        $text;
+    } 'HTTP::Request', 'Other::Request';
+    is($seen[0], $seen[1], "$method $path is the same in C and in Perl");
+}
+$by_perl = 0;
+$ua->request(HTTP::Request->new(PUT => $server->url('/echo'), ['X-A' => 'b'], 'put'));
+is($by_perl, 0, 'C makes a plain request');
+
 $response = $ua->get($server->url('/count'));
 is(join(',', $response->header('X-Many')), '1,2', 'repeated fields are kept');
 my ($connection) = $response->content =~ /\A(\d+)\./;

@@ -5,6 +5,7 @@ use warnings;
 
 use HTTP::Haul ();
 use HTTP::Headers  ();
+use HTTP::Request  ();
 use HTTP::Response ();
 use HTTP::Status   ();
 use LWP::Protocol  ();
@@ -90,8 +91,8 @@ sub _tls {
     return;
 }
 
-# True if HTTP::Headers and HTTP::Response are the hashes that this module knows. Then C fills them
-# directly; otherwise their methods are called.
+# True if HTTP::Headers, HTTP::Request and HTTP::Response are the hashes that this module knows. Then
+# C reads and fills them directly; otherwise their methods are called.
 my @unset;
 my $is_plain = do {
     my $headers = HTTP::Headers->new;
@@ -110,6 +111,13 @@ my $is_plain = do {
     @unset = grep { !defined $made{$_} } keys %made;
     delete @made{@unset};
     ref $headers eq 'HTTP::Headers' && join(' ', map { "$_=$made{$_}" } sort keys %made) eq '_content=d _msg=a _protocol=b _rc=299 _request=c';
+} && do {
+    my $request = HTTP::Request->new('a', 'http://b/', undef, 'c');
+    my %made = %$request;
+    my ($url, $headers) = delete @made{qw(_uri _headers)};
+    delete @made{ grep { !defined $made{$_} } keys %made };
+    ref $url eq 'URI::http' && (reftype $url) eq 'SCALAR' && $$url eq 'http://b/' && ref $headers eq 'HTTP::Headers'
+        && join(' ', map { "$_=$made{$_}" } sort keys %made) eq '_content=c _method=a';
 };
 
 # The spelling of a field name that HTTP::Headers stores, if any. C asks once for each name.
@@ -119,6 +127,32 @@ sub _standard {
     my $headers = HTTP::Headers->new;
     $headers->push_header($name, 1);
     return ($headers->{'::std_case'} || {})->{ lc $name };
+}
+
+# The names that HTTP::Headers sorts by their kind, before all other names.
+my @sorted = qw(
+    Cache-Control Connection Date Pragma Trailer Transfer-Encoding Upgrade Via Warning
+    Accept Accept-Charset Accept-Encoding Accept-Language Authorization Expect From Host If-Match If-Modified-Since
+    If-None-Match If-Range If-Unmodified-Since Max-Forwards Proxy-Authorization Range Referer TE User-Agent
+    Accept-Ranges Age ETag Location Proxy-Authenticate Retry-After Server Vary WWW-Authenticate
+    Allow Content-Encoding Content-Language Content-Length Content-Location Content-MD5 Content-Range Content-Type
+    Expires Last-Modified
+);
+my %places;
+
+# Returns the place of a field name in the order of HTTP::Headers (0: none), and its spelling there.
+# C asks once for each name.
+sub _place {
+    my ($key) = @_;
+    if (!%places) {
+        my $place = 0;
+        # "!" is the first of the other names.
+        for my $name (HTTP::Headers->new(map { $_ => 1 } '!', @sorted)->header_field_names) {
+            last if $name eq '!';
+            $places{ lc $name } = [++$place, $name];
+        }
+    }
+    return @{ $places{$key} || [0, $key] };
 }
 
 # Returns the fields to send as a list, the content, and whether the fields may authenticate the
@@ -320,7 +354,16 @@ my $HEAD_ELEMENTS = qr/<(?:base|isindex|link|meta|title)/i;
 
 sub request {
     my ($self, $request, $proxy, $arg, $size, $timeout) = @_;
-    my ($ua, $method, $url) = ($self->{ua}, $request->method, $request->uri);
+    my $ua = $self->{ua};
+    if ($is_plain && !defined $arg && !$proxy && !@LWP::Protocol::http::EXTRA_SOCK_OPTS) {
+        my @answer = HTTP::Haul::Engine::_call_plain($ua, $request, $timeout, $KEEP_ALIVE, \@unset);
+        return $answer[0] if @answer == 1;
+        if (@answer) {
+            my $headers = pop @answer;
+            return $self->_finish($request, $proxy, $arg, $size, $headers, 0, @answer);
+        }
+    }
+    my ($method, $url) = ($request->method, $request->uri);
     if ($method !~ /\A[A-Za-z0-9_!\#\$%&'*+\-.^`|~]+\z/) {
         return HTTP::Response->new(HTTP::Status::RC_BAD_REQUEST(), "Library does not allow method $method for '" . $url->scheme . ":' URLs");
     }
@@ -343,10 +386,18 @@ sub request {
     }
     my $headers = $is_plain ? HTTP::Headers->new : undef;
     my $stream = _wants_stream($ua, $arg);
-    my ($code, $message, $protocol, $list, $body, $is_html, $status, $error)
+    my @answer
         = $stream ? $engine->_open($method, $text, $fields, $content, $headers)
         :           $engine->_call($method, $text, $fields, $content, $headers);
-    _die($status, $error, $url, $proxy) unless defined $code;
+    return $self->_finish($request, $proxy, $arg, $size, $headers, $stream, @answer);
+}
+
+# Makes the response from the results of the engine.
+sub _finish {
+    my ($self, $request, $proxy, $arg, $size, $headers, $stream, @answer) = @_;
+    my ($code, $message, $protocol, $list, $body, $is_html, $status, $error) = @answer;
+    my $ua = $self->{ua};
+    _die($status, $error, $request->uri, $proxy) unless defined $code;
     # No handler has to see the body, so the response is complete.
     my $is_done = !$stream && !defined $error && !($is_html && $body =~ $HEAD_ELEMENTS && _parses_head($ua));
     if ($is_plain && $is_done) {
