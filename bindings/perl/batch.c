@@ -150,14 +150,35 @@ static void add_redirects(pTHX_ HV *response, const haul_response *from) {
     }
 }
 
+/* Takes the body out of a response. Perl frees strings by free(), so this one owns the memory of
+ * libhaul. Another allocator of Perl needs a copy. */
+static SV *take_body(pTHX_ haul_response *response, const haul_reply *reply) {
+#if !defined(MYMALLOC) && !defined(PERL_IMPLICIT_SYS) && !defined(PERL_TRACK_MEMPOOL) && !defined(PERL_DEBUG_READONLY_COW)
+    size_t len = 0;
+    char *body = haul_response_take_body(response, &len);
+    /* Perl counts the copies of a string in a byte behind the NUL. */
+    char *memory = body ? (char *)realloc(body, len + 2) : NULL;
+    if (body) {
+        SV *sv = newSV_type(SVt_PV);
+        SvPV_set(sv, memory ? memory : body);
+        SvCUR_set(sv, len);
+        SvLEN_set(sv, memory ? len + 2 : len + 1);
+        SvPOK_only(sv);
+        SvTAINT(sv);
+        return sv;
+    }
+#endif
+    return newSVpvn(reply->body_len ? reply->body : "", reply->body_len);
+}
+
 /* Makes the hash of a complete response. `url` is the URL of the request if no redirect was
  * followed, else NULL. */
-static HV *complete(pTHX_ const haul_reply *reply, const haul_response *response, SV *url) {
+static HV *complete(pTHX_ const haul_reply *reply, haul_response *response, SV *url) {
     HV *answer;
     TAINT;
     url = url ? newSVsv(url) : newSVpvn(reply->url.data, reply->url.len);
     answer = hk_response(aTHX_ reply, url);
-    hk_store(aTHX_ answer, HK_CONTENT, newSVpvn(reply->body_len ? reply->body : "", reply->body_len));
+    hk_store(aTHX_ answer, HK_CONTENT, take_body(aTHX_ response, reply));
     TAINT_NOT;
     hk_add_trailers(aTHX_ answer, response);
     add_redirects(aTHX_ answer, response);

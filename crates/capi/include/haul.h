@@ -867,6 +867,12 @@ haul_status haul_response_trailer(const haul_response *response, size_t index, h
 // not been read yet (haul_client_open).
 haul_slice haul_response_body(const haul_response *response);
 
+// Takes the whole body out of a response, and returns it in memory from malloc, which you free with
+// free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body. NULL if
+// a haul_body_fn received the body, if it has not been read yet, or if there is no memory for it.
+// The body of a batch's response is not copied.
+char *haul_response_take_body(haul_response *response, size_t *len);
+
 // Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
 // be NULL) receives its port.
 const char *haul_response_peer(const haul_response *response, uint16_t *port);

@@ -30,12 +30,12 @@ use std::time::{Duration, Instant};
 use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
 use haul::fleet::{HostStartRate, StartRate};
 use haul::request::{StallLimit, TotalRateLimit};
-use haul::sink::memory::MemorySink;
 
 use crate::c_arguments;
 use crate::callbacks::UserPointer;
 use crate::client::{EngineWithOptions, haul_client};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
+use crate::malloc_body::MallocBody;
 use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
 use crate::response::haul_response;
@@ -95,10 +95,10 @@ impl haul_batch {
     fn to_response(&self, finished: FinishedRequest) -> (UserPointer, Box<haul_response>) {
         let user = self.users.borrow_mut().remove(&finished.id());
         let (user, decodes) = user.unwrap_or((UserPointer(std::ptr::null_mut()), false));
-        let (outcome, memory) = finished.into_parts::<MemorySink>();
+        let (outcome, body) = finished.into_parts::<MallocBody>();
         let mut response = Box::<haul_response>::default();
-        let kept = memory.map(MemorySink::into_bytes).unwrap_or_default();
-        response.body = StoredBody { len: kept.len() as u64, kept, is_kept: true, ..StoredBody::default() };
+        let body = body.unwrap_or_default();
+        response.body = StoredBody { len: body.as_bytes().len() as u64, malloc: Some(body), ..StoredBody::default() };
         if let Err(fault) = response.store_outcome(outcome, decodes) {
             response.fail(fault);
         }
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn haul_batch_add(
         };
         let request = request.prepare_owned(&batch.shared)?;
         let decodes = request.options().decode;
-        let id = batch.lock_batch().submit(request);
+        let id = batch.lock_batch().submit_into(request, Box::new(MallocBody::default()));
         batch.users.borrow_mut().insert(id, (UserPointer(user), decodes));
         Ok(())
     })

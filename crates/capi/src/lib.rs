@@ -46,6 +46,7 @@ pub mod client_settings;
 pub mod connection_settings;
 pub mod error;
 pub mod jar;
+mod malloc_body;
 mod reply_destination;
 pub mod request;
 pub mod request_body;

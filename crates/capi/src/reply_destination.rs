@@ -16,11 +16,12 @@ use rustix::net::{RecvFlags, recv};
 use crate::c_arguments::haul_slice;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::error::CallFailure;
+use crate::malloc_body::MallocBody;
 use crate::response::haul_reply;
 
 /// The largest number of bytes that are allocated at once because a server announced that length. A
 /// server that announces a false length therefore wastes little memory.
-const TRUSTED_LENGTH: u64 = 4 << 20;
+pub(crate) const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// The caller's callbacks for a reply. If none receives the body, haul stores the body.
 #[derive(Debug, Clone, Copy)]
@@ -64,14 +65,37 @@ pub(crate) struct StoredBody {
     /// The start and length of the body in memory that the caller supplied (haul_reserve_fn). Its
     /// pointer is NULL if the body is not there.
     pub(crate) lent: haul_slice,
+    /// The body of a batch's response. `None` if the body is stored elsewhere.
+    pub(crate) malloc: Option<MallocBody>,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
     /// True if the body is in `kept`; false if it is in the caller's memory or went to a callback.
     pub(crate) is_kept: bool,
 }
 
-/// Receives the body of one reply and writes it to its destination: haul's memory, the caller's
-/// memory, or a callback.
+impl StoredBody {
+    /// Returns the body; `data` is NULL if there is none in memory.
+    pub(crate) fn bytes(&self) -> haul_slice {
+        match &self.malloc {
+            Some(body) => haul_slice::from_bytes(body.as_bytes()),
+            None if self.is_kept => haul_slice::from_bytes(&self.kept),
+            None => self.lent,
+        }
+    }
+
+    /// Takes the body out. Returns `None` if there is none in memory, or no memory for a copy.
+    pub(crate) fn take(&mut self) -> Option<MallocBody> {
+        let body = self.malloc.take().or_else(|| {
+            let body = self.bytes();
+            // SAFETY: the caller's memory, or haul's, has the body until the next call.
+            (!body.data.is_null()).then(|| unsafe { body.bytes() }).and_then(MallocBody::copy_of)
+        })?;
+        *self = Self { kept: std::mem::take(&mut self.kept), ..Self::default() };
+        Some(body)
+    }
+}
+
+/// Receives one body and writes it to its destination.
 pub(crate) struct ReplyBodyWriter {
     output: ReplyCallbacks,
     kept: Vec<u8>,
@@ -150,7 +174,7 @@ impl ReplyBodyWriter {
         } else {
             haul_slice::NONE
         };
-        StoredBody { kept: self.kept, lent, len: self.len as u64, is_kept }
+        StoredBody { kept: self.kept, lent, malloc: None, len: self.len as u64, is_kept }
     }
 }
 

@@ -19,6 +19,7 @@ use haul_proto::response_head::{Fields, ResponseHead};
 
 use crate::c_arguments::{self, haul_header, haul_slice};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_error, haul_status};
+use crate::malloc_body::MallocBody;
 use crate::reply_destination::StoredBody;
 use crate::streaming::StreamedReply;
 
@@ -185,9 +186,8 @@ impl haul_response {
 
     /// Returns the reply as a plain struct for C, whose pointers point into this object.
     pub(crate) fn reply(&self) -> haul_reply {
-        let body = if self.body.is_kept { haul_slice::from_bytes(&self.body.kept) } else { self.body.lent };
         haul_reply {
-            body: body.data,
+            body: self.body.bytes().data,
             body_len: usize::try_from(self.body.len).unwrap_or(usize::MAX),
             decoded: self.is_decoded,
             redirects: self.facts.as_ref().map_or(self.hops.len() as u32, |facts| facts.redirects),
@@ -358,6 +358,23 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
     };
     // SAFETY: the header's contract.
     unsafe { with_response(response, haul_slice::NONE, body) }
+}
+
+/// Takes the whole body out of a response, and returns it in memory from malloc, which you free with
+/// free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body. NULL if
+/// a haul_body_fn received the body, if it has not been read yet, or if there is no memory for it.
+/// The body of a batch's response is not copied.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_take_body(response: *mut haul_response, len: *mut usize) -> *mut c_char {
+    catch_panic_or(std::ptr::null_mut(), || {
+        // SAFETY: the header's contract.
+        let (response, len) = unsafe { (response.as_mut(), len.as_mut()) };
+        let taken = response.and_then(|response| response.body.take());
+        if let (Some(len), Some(body)) = (len, &taken) {
+            *len = body.as_bytes().len();
+        }
+        taken.and_then(MallocBody::into_raw).unwrap_or(std::ptr::null_mut())
+    })
 }
 
 /// Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may

@@ -165,6 +165,17 @@ static void bounds(void) {
         void *user;
         CHECK(haul_batch_next(batch, -1, &response, &user) == HAUL_STATUS_OK && user == (void *)i);
         CHECK(haul_response_body(response).len == 1000000);
+        if (i % 2) {
+            /* The body belongs to the program, also after the response. */
+            size_t len = 0;
+            char *body = haul_response_take_body(response, &len);
+            CHECK(body && len == 1000000 && !body[len] && !haul_response_body(response).data);
+            CHECK(!haul_response_take_body(response, NULL));
+            haul_response_free(response);
+            body[len - 1] = 'x';
+            free(body);
+            continue;
+        }
         haul_response_free(response);
     }
     haul_batch_free(batch);
