@@ -196,9 +196,9 @@ void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t cou
         }
         if (!SvOK(slot->standard))
             continue;
-        cases = hv_fetchs(hv, "::std_case", TRUE);
-        if (!SvROK(*cases))
-            sv_setrv_noinc(*cases, (SV *)newHV());
+        cases = hv_fetchs(hv, "::std_case", FALSE);
+        if (!cases || !SvROK(*cases))
+            cases = hv_stores(hv, "::std_case", newRV_noinc((SV *)newHV()));
         (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
     }
 }
@@ -212,7 +212,7 @@ static IV ask_place(pTHX_ const char *key, STRLEN len, SV **spelling) {
     PUSHMARK(SP);
     mXPUSHp(key, len);
     PUTBACK;
-    if (call_pv("LWP::Protocol::haul::_place", G_LIST) != 2)
+    if (call_pv("LWP::Protocol::haul::_place", G_ARRAY) != 2)
         croak("LWP::Protocol::haul::_place has two results");
     SPAGAIN;
     *spelling = newSVsv(POPs);
