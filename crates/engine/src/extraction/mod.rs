@@ -34,6 +34,8 @@ mod html;
 mod json;
 #[cfg(test)]
 mod naive_model_tests;
+#[cfg(feature = "select")]
+mod near_bytes;
 mod page_search;
 mod pattern_shape;
 mod prefilter;

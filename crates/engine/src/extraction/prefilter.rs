@@ -23,10 +23,10 @@
 //! again with the next hit. If *L* is large or has no bound, the span is the rest of the haystack,
 //! and the match found there is the answer.
 
-#[cfg(feature = "select")]
-use memchr::{memchr, memchr2_iter};
 use regex_syntax::hir::Hir;
 
+#[cfg(feature = "select")]
+use super::near_bytes::NearByteFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
 /// The maximum estimated frequency of hits per byte of text, for a triple that is used. With more
@@ -160,7 +160,9 @@ impl ByteSetTriple {
 pub(super) struct HitAcrossMarkupTest {
     /// The only byte value that a hit can have.
     here: u8,
-    /// The sets of allowed values, in markup, for the byte before the hit and the byte after it.
+    /// The finder for the end of a text, a possible hit, or a character reference.
+    stops: NearByteFinder,
+    /// The sets of allowed values for the byte before the hit and the byte after it.
     neighbours: [Box<ByteSet>; 2],
     /// The bytes that precede the hit in every match: a set of values, and the minimum number of
     /// bytes. The set also contains `<` and `>`, since a tag may be there. `None` if these bytes
@@ -194,7 +196,8 @@ impl ByteSetTriple {
         };
         let neighbours = [in_markup(before), in_markup(after)];
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
-        Some(HitAcrossMarkupTest { here, neighbours, run_before })
+        let stops = NearByteFinder::new([b'<', here, b'&']);
+        Some(HitAcrossMarkupTest { here, stops, neighbours, run_before })
     }
 }
 
@@ -214,59 +217,27 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     set
 }
 
-/// The number of bytes of a text that are searched in words of eight bytes. Longer texts are
-/// searched by `memchr`, whose call costs more than the search of a short text.
-#[cfg(feature = "select")]
-const NEAR: usize = 32;
-
 #[cfg(feature = "select")]
 impl HitAcrossMarkupTest {
-    /// Returns the index of the first `<` at `from` or later, i.e. the end of the text at `from`.
-    /// Returns `None` if a hit may be in that text, or if there is no `<`. The byte before `from`
-    /// must end a tag, and `bytes` must have no null bytes. A neighbour of a hit may belong to
-    /// another text.
-    #[inline]
+    /// Returns the index of the first `<` at `from` or later. Returns `None` if a hit may be in the
+    /// text before it, or if there is none. The text's neighbours may be in other texts. The byte
+    /// before `from` ends a tag, and `bytes` has no null bytes.
+    #[inline(always)]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
-        while at - from < NEAR {
-            let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else { break };
-            let word = u64::from_le_bytes(*word);
-            let end = places_of(word, b'<');
-            // The bytes before the first `<`, or all of them.
-            let before = end.wrapping_sub(1) & !end;
-            let possible = (places_of(word, self.here) | places_of(word, b'&')) & before;
-            if possible != 0 && self.has_hit(bytes, at, possible) {
+        loop {
+            at += self.stops.find(bytes.get(at..)?)?;
+            if bytes[at] == b'<' {
+                return Some(at);
+            }
+            if self.is_hit(bytes, at) {
                 return None;
             }
-            if end != 0 {
-                return Some(at + end.trailing_zeros() as usize / 8);
-            }
-            at += 8;
+            at += 1;
         }
-        self.skip_long_text(bytes, at)
     }
 
     #[inline(never)]
-    fn skip_long_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        let text = &bytes[from..];
-        let length = memchr(b'<', text)?;
-        let mut places = memchr2_iter(self.here, b'&', &text[..length]);
-        if places.any(|place| self.is_hit(bytes, from + place)) { None } else { Some(from + length) }
-    }
-
-    /// Returns true if one of the possible hits in the eight bytes from `at` on is a hit. In
-    /// `possible`, the highest bit of each byte that may be a hit is set.
-    #[inline(never)]
-    fn has_hit(&self, bytes: &[u8], at: usize, mut possible: u64) -> bool {
-        while possible != 0 {
-            if self.is_hit(bytes, at + possible.trailing_zeros() as usize / 8) {
-                return true;
-            }
-            possible &= possible - 1;
-        }
-        false
-    }
-
     fn is_hit(&self, bytes: &[u8], at: usize) -> bool {
         let [before, after] = &self.neighbours;
         let is_hit = bytes[at] == self.here
@@ -283,15 +254,6 @@ impl HitAcrossMarkupTest {
         let is_end = |byte: &&u8| matches!(byte, b'<' | b'>') || !set[usize::from(**byte)];
         bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
     }
-}
-
-/// Returns a mask of the positions of `byte` in a word of eight bytes: the highest bit of each such
-/// byte is set. Only the lowest set bit is certain. A higher bit may be set by mistake.
-#[cfg(feature = "select")]
-fn places_of(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let differences = word ^ (u64::from(byte) * ONES);
-    differences.wrapping_sub(ONES) & !differences & (0x80 * ONES)
 }
 
 const BLOCK_SIZE: usize = 64;

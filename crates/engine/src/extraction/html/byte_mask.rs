@@ -1,38 +1,39 @@
 //! The places of some bytes in a block of text, as bits, and the bytes of a word: a few
 //! instructions for many bytes.
 
-use memchr::memchr;
-
-/// The number of bytes that are searched for a byte in words of eight bytes, before `memchr` is
-/// used.
-const WORDWISE_SEARCH_LENGTH: usize = 32;
-/// A word in which each byte has the value 1.
+/// The number with 1 in each byte.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 /// A word in which the highest bit of each byte is set.
 pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
-/// The first one to eight bytes of a word of eight bytes, to be compared with other words.
-#[derive(Clone, Copy, Debug, Default)]
+/// The first one to eight bytes of a word. The default value begins no word.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct WordPrefix {
     bytes: u64,
-    /// The number of bits of the word that do not belong to its first bytes.
-    unused: u32,
+    /// The bits of a word that belong to the prefix.
+    mask: u64,
+}
+
+impl Default for WordPrefix {
+    fn default() -> Self {
+        Self { bytes: 1, mask: 0 }
+    }
 }
 
 impl WordPrefix {
-    /// Makes a value for the first `length` bytes of `word`.
+    /// Makes the prefix of `word` with `length` bytes, one to eight.
     pub(super) fn new(word: u64, length: usize) -> Self {
-        let unused = 64 - 8 * length as u32;
-        Self { bytes: word << unused >> unused, unused }
+        let mask = u64::MAX >> (64 - 8 * length);
+        Self { bytes: word & mask, mask }
     }
 
-    /// Returns true if `word` begins with these bytes. The default value begins no word.
+    /// Returns true if `word` begins with these bytes.
     pub(super) fn begins(self, word: u64) -> bool {
-        (word ^ self.bytes) << self.unused == 0 && self.bytes != 0
+        word & self.mask == self.bytes
     }
 
     pub(super) fn length(self) -> usize {
-        8 - self.unused as usize / 8
+        8 - self.mask.leading_zeros() as usize / 8
     }
 }
 
@@ -68,41 +69,9 @@ pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u
     (0..8).fold(0, |bits, index| bits | part(index))
 }
 
-/// Returns the index of the first `byte` in `bytes`, or `None` if there is none, as `memchr` does.
-/// It is faster than `memchr` if that index is small, as that of the next tag usually is.
-pub(super) fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let mut rest = bytes;
-    while bytes.len() - rest.len() < WORDWISE_SEARCH_LENGTH
-        && let Some((word, after)) = rest.split_first_chunk()
-    {
-        let differences = u64::from_le_bytes(*word) ^ (u64::from(byte) * ONES);
-        // The lowest bit is that of the first byte without a difference.
-        let equal = differences.wrapping_sub(ONES) & !differences & HIGHEST;
-        if equal != 0 {
-            return Some(bytes.len() - rest.len() + equal.trailing_zeros() as usize / 8);
-        }
-        rest = after;
-    }
-    memchr(byte, rest).map(|at| bytes.len() - rest.len() + at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_byte_is_found_at_every_distance() {
-        for length in 0..100_usize {
-            let text: Vec<u8> = (0..length).map(|index| b"ab\0=;\xbc"[index % 6]).collect();
-            assert_eq!(find_near(b'<', &text), None);
-            for at in 0..length {
-                let mut text = text.clone();
-                text[at] = b'<';
-                text[length - 1] = b'<';
-                assert_eq!(find_near(b'<', &text), Some(at));
-            }
-        }
-    }
 
     #[test]
     fn mask_has_a_bit_for_each_place() {

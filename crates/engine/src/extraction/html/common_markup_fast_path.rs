@@ -8,12 +8,15 @@
 //! collected.
 
 use super::HtmlQueries;
-use super::byte_mask::{HIGHEST, ONES, WordPrefix, find_near};
-use super::open_elements::{OpenElement, StartTagRules};
+use super::byte_mask::{HIGHEST, ONES, WordPrefix};
+use super::open_elements::{
+    IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagRules, UsualPlace,
+};
 use super::page_parser_state::{InsertionMode, TreeBuilder};
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
+use crate::extraction::near_bytes::find_near;
 
 /// The number of bytes, from the `<` of a tag on, in which the fast path looks for the tag's name.
 /// Each name that the fast path accepts fits into them, together with the byte after it.
@@ -32,54 +35,101 @@ struct SkippedTextElement {
 /// attributes.
 const RECENT: usize = 64;
 
-/// Caches of the names of start tags and attributes that were read last. Most names are found in
-/// them by one comparison.
+/// The names of start tags and attributes that were last read, so that most names need one
+/// comparison.
+#[derive(Default)]
 pub(super) struct RecentNames {
-    tags: [KnownTag; RECENT],
-    attributes: [WordPrefix; RECENT],
+    tags: RecentTags,
+    attributes: RecentAttributes,
 }
 
-/// The name of a start tag, and the properties that all tags with this name share.
+/// The start tags that were last read, in pairs: the first one of a pair has no attributes, the
+/// second one has.
+struct RecentTags([KnownTag; 2 * RECENT]);
+
+/// The names of attributes that were last read, with `="` after them.
+struct RecentAttributes([WordPrefix; RECENT]);
+
+/// The name of a start tag, and what is known of all tags with this name.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct KnownTag {
     /// The first bytes of the tag: the name and the byte after it.
     start: WordPrefix,
     /// The description of the element that a tag with this name opens.
     element: OpenElement,
-    length: usize,
+    place: UsualPlace,
     rules: StartTagRules,
+    /// The length of the tag, or if it has attributes, of its `<` and name.
+    length: u8,
+    has_attributes: bool,
     is_void: bool,
     /// True if a query may select elements with this name.
     is_selected: bool,
 }
 
-impl Default for RecentNames {
+impl Default for RecentTags {
     fn default() -> Self {
-        Self { tags: [KnownTag::default(); RECENT], attributes: [WordPrefix::default(); RECENT] }
+        Self([KnownTag::default(); 2 * RECENT])
     }
 }
 
-/// Returns the index in a table of [`RecentNames`] at which a name is stored. `word` contains the
-/// first eight bytes of the name.
-fn recent_index(word: u64) -> usize {
-    ((word & 0x00ff_ffff).wrapping_mul(0x9e37_79b9) >> 24) as usize % RECENT
+impl Default for RecentAttributes {
+    fn default() -> Self {
+        Self([WordPrefix::default(); RECENT])
+    }
 }
 
-impl RecentNames {
-    /// Returns what is known of the start tag that begins with the bytes `head`. Returns `None` if
-    /// its name does not have one to seven letters and digits.
-    fn name(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+/// Returns a number below [`RECENT`] that is often different for different values of `start`.
+fn recent_index(start: u64) -> usize {
+    (start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+}
+
+impl RecentTags {
+    /// Returns the start tag with this head, if its name has one to seven letters and digits.
+    #[inline(always)]
+    fn tag(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
         let word = word_at(head, 1);
-        let index = recent_index(word);
-        if !self.tags[index].start.begins(word) {
-            self.tags[index] = KnownTag::new(head, queries)?;
+        let first = 2 * recent_index(word & 0xffff);
+        if self.0[first].start.begins(word) {
+            return Some(&self.0[first]);
         }
-        Some(&self.tags[index])
+        let second = first + 1;
+        if self.0[second].start.begins(word) {
+            return Some(&self.0[second]);
+        }
+        self.add(first, head, queries)
+    }
+
+    #[inline(never)]
+    fn add(&mut self, first: usize, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+        let tag = KnownTag::new(head, queries)?;
+        let entry = &mut self.0[first + usize::from(tag.has_attributes)];
+        *entry = tag;
+        Some(entry)
+    }
+}
+
+impl RecentAttributes {
+    /// Returns the length of an attribute's name and `="`, if `word` begins with a name of one to
+    /// six letters and digits, and with these.
+    #[inline(always)]
+    fn length(&mut self, word: u64) -> Option<usize> {
+        let entry = &mut self.0[recent_index(word & 0x00ff_ffff)];
+        if !entry.begins(word) {
+            let length = length_of_name(word);
+            let is_usual =
+                (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
+            if !is_usual {
+                return None;
+            }
+            *entry = WordPrefix::new(word, length + 2);
+        }
+        Some(entry.length())
     }
 }
 
 impl KnownTag {
-    #[cold]
     fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
         let (name, length) = usual_name(head, 1)?;
         let word = word_at(head, 1);
@@ -91,13 +141,34 @@ impl KnownTag {
         let rules = if is_usual { StartTagRules::new(name, bits) } else { StartTagRules::Other };
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
+        let mut element = OpenElement::in_place_of(rules, OpenElement::new(name, Namespace::Html, bits, 0));
         // Another end tag needs the tree builder.
-        let end_tag = if has_usual_end_tag(bits) { WordPrefix::new(end, length + 1) } else { WordPrefix::default() };
-        let is_preformatted = bits & properties::IS_PREFORMATTED != 0;
-        let is_row_in_table = rules == StartTagRules::Row;
-        let element =
-            OpenElement { name, properties: bits, is_preformatted, end_tag, is_row_in_table, ..OpenElement::default() };
-        Some(Self { start: WordPrefix::new(word, length + 1), element, length, rules, is_void, is_selected })
+        if has_usual_end_tag(bits) {
+            element.end_tag = WordPrefix::new(end, length + 1);
+        }
+        let has_attributes = head[1 + length] != b'>';
+        Some(Self {
+            start: WordPrefix::new(word, length + 1),
+            element,
+            place: UsualPlace::new(rules),
+            rules,
+            length: (length + 1) as u8 + u8::from(!has_attributes),
+            has_attributes,
+            is_void,
+            is_selected,
+        })
+    }
+
+    /// Returns true if the tag opens an element, unless the element is void, and false if it closes
+    /// an innermost `<a>` and opens another one like it. Returns `None` if it does more than that.
+    #[inline(never)]
+    fn opens_in_unusual_place(&self, open: &OpenElements) -> Option<bool> {
+        if !open.is_in_html() {
+            return None;
+        }
+        let opens = open.takes_without_rules(self.element.name, self.rules);
+        let is_reopened = self.rules == StartTagRules::Anchor && open.is_innermost(names::A) && !self.is_selected;
+        (opens || is_reopened).then_some(opens)
     }
 }
 
@@ -141,27 +212,27 @@ impl TreeBuilder<'_, '_> {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
         let mut skipped = SkippedTextElement { start: 0, depth: 0 };
-        while open.is_in_html() {
-            let Some(&first) = bytes.get(at) else { break };
+        while let Some(rest) = bytes.get(at..)
+            && let Some(head) = rest.first_chunk::<HEAD_SIZE>()
+        {
             // Most tags follow another tag.
-            if first != b'<' {
+            if head[0] != b'<' {
                 let next = match hits {
                     Some(hits) if skipped.depth > 0 => hits.skip_text(bytes, at),
-                    _ => find_near(b'<', &bytes[at..]).map(|length| at + length),
+                    _ => find_near(b'<', rest).map(|length| at + length),
                 };
                 let Some(next) = next else { break };
                 at = next;
+                continue;
             }
-            let rest = &bytes[at..];
-            let Some(head) = rest.first_chunk::<HEAD_SIZE>() else { break };
             if head[1] == b'/' {
-                let current = open.current();
-                let length = if current.end_tag.begins(word_at(head, 2)) {
-                    current.end_tag.length() + 2
+                let end_tag = open.current().end_tag;
+                let length = if end_tag.begins(word_at(head, 2)) {
+                    end_tag.length() + 2
                 } else {
-                    match end_of_end_tag(head, current.name) {
-                        Some(length) if has_usual_end_tag(current.properties) => length,
-                        _ => break,
+                    match end_of_innermost(head, open) {
+                        Some(length) => length,
+                        None => break,
                     }
                 };
                 if skipped.depth == open.depth() {
@@ -171,32 +242,30 @@ impl TreeBuilder<'_, '_> {
                 at += length;
                 continue;
             }
-            let Some(found) = recent.name(head, queries) else { break };
-            let KnownTag { length, is_void, is_selected, .. } = *found;
-            if is_selected && (hits.is_none() || skipped.depth > 0) {
+            let Some(tag) = recent.tags.tag(head, queries) else { break };
+            if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
                 break;
             }
-            let name_end = 1 + length;
-            let mut element = found.element;
-            // `<a>` in an innermost `<a>` closes it and opens another one like it.
-            let is_reopened = !open.takes_without_rules(element.name, found.rules);
-            if is_reopened && (found.rules != StartTagRules::Anchor || open.current().name != names::A || is_selected) {
-                break;
-            }
-            let end = if head[name_end % HEAD_SIZE] == b'>' {
-                name_end + 1
+            let opens = if open.is_usual_place(tag.place) {
+                true
             } else {
-                match skip_attributes(rest, name_end, &mut recent.attributes) {
-                    Some(end) => end,
+                match tag.opens_in_unusual_place(open) {
+                    Some(opens) => opens,
                     None => break,
                 }
             };
-            at += end;
-            if !is_void && !is_reopened {
-                element.is_preformatted |= open.current().is_preformatted;
-                open.push(element);
+            at += if tag.has_attributes {
+                match skip_attributes(rest, usize::from(tag.length), &mut recent.attributes) {
+                    Some(end) => end,
+                    None => break,
+                }
+            } else {
+                usize::from(tag.length)
+            };
+            if opens && !tag.is_void {
+                open.push_in_place(tag.element);
             }
-            if is_selected {
+            if tag.is_selected {
                 skipped = SkippedTextElement { start: at, depth: open.depth() };
             }
         }
@@ -215,7 +284,7 @@ impl TreeBuilder<'_, '_> {
     /// Adds text up to the next tag to the collected text, if text is collected.
     fn usual_text(&mut self, text: &[u8]) -> Result<()> {
         if !text.is_empty() && self.tree.collects_text() {
-            let is_preformatted = self.tree.open.current().is_preformatted;
+            let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
             self.tree.text.push(text, true, is_preformatted);
             self.check_memory()?;
         }
@@ -283,9 +352,8 @@ impl TreeBuilder<'_, '_> {
         if properties & properties::IS_VOID != 0 {
             return;
         }
-        let is_preformatted = properties & properties::IS_PREFORMATTED != 0 || tree.open.current().is_preformatted;
-        let element = OpenElement { name, properties, is_selected, is_preformatted, ..OpenElement::default() };
-        tree.open.push(element);
+        let flags = if is_selected { IS_SELECTED } else { 0 };
+        tree.open.push(OpenElement::new(name, Namespace::Html, properties, flags));
     }
 }
 
@@ -300,21 +368,11 @@ fn has_usual_end_tag(bits: u32) -> bool {
 /// the same cases as [`skip_common_attributes`].
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
-/// Their names are compared as words of eight bytes with the names that were read before.
-fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT]) -> Option<usize> {
+/// Their names and values are read by words of eight bytes.
+fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributes) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
-        let word = u64::from_le_bytes(*start);
-        let entry = &mut recent[recent_index(word)];
-        if !entry.begins(word) {
-            let length = length_of_name(word);
-            let is_usual =
-                (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
-            if !is_usual {
-                break;
-            }
-            *entry = WordPrefix::new(word, length + 2);
-        }
-        let value = at + 1 + entry.length();
+        let Some(length) = recent.length(u64::from_le_bytes(*start)) else { break };
+        let value = at + 1 + length;
         at = value + find_near(b'"', bytes.get(value..)?)? + 1;
     }
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
@@ -349,6 +407,15 @@ fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> 
         return None;
     }
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
+}
+
+/// Returns the length of the end tag of the innermost element at the beginning of `head`. Returns
+/// `None` if there is another tag, or if the element's end tag has special rules.
+#[inline(never)]
+fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
+    let current = open.current();
+    let is_usual = open.is_in_html() && has_usual_end_tag(current.properties);
+    end_of_end_tag(head, current.name).filter(|_| is_usual)
 }
 
 /// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` if there
@@ -388,6 +455,29 @@ mod tests {
                 assert_eq!(usual_name(&head, 1), expected, "{byte} at {at}");
             }
         }
+    }
+
+    #[test]
+    fn recent_tags_tell_names_and_attributes_apart() {
+        let query = crate::extraction::css::CssQuery::new("td").unwrap();
+        let queries = HtmlQueries::new(&[query]).unwrap();
+        let mut recent = RecentTags::default();
+        let names = ["td", "tr", "th", "thead", "TD", "div", "dir", "span", "a", "b", "section", "s", "h1", "h2"];
+        let ends = [">", " class=\"x\">", "\nid=y>", "/>"];
+        for round in 0..1000 {
+            let (name, end) = (names[round * 5 % names.len()], ends[round * round % ends.len()]);
+            let mut head = *b"................";
+            let tag = format!("<{name}{end}");
+            let length = tag.len().min(HEAD_SIZE);
+            head[..length].copy_from_slice(&tag.as_bytes()[..length]);
+            let known = recent.tag(&head, &queries).unwrap();
+            assert!(known.element.name == TagName::new(name.as_bytes()), "{tag}");
+            assert_eq!(known.has_attributes, end != ">", "{tag}");
+            assert_eq!(usize::from(known.length), name.len() + 1 + usize::from(end == ">"), "{tag}");
+            assert_eq!(known.is_selected, name.eq_ignore_ascii_case("td"), "{tag}");
+        }
+        assert!(recent.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
+        assert!(recent.tag(b"<sections>......", &queries).is_none());
     }
 
     #[test]

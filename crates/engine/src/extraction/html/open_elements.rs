@@ -19,25 +19,41 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// An open element. It owns no memory and is small, because most elements are only opened and
-/// closed.
+/// The element is one of HTML, and not the document.
+pub(super) const IS_HTML: u16 = 1;
+/// The element is a table.
+const IS_TABLE: u16 = 1 << 1;
+/// The element is known to be a group of rows directly inside a table.
+const IS_GROUP_IN_TABLE: u16 = 1 << 2;
+/// The element is known to be a row directly inside a group of rows inside a table.
+const IS_ROW_IN_TABLE: u16 = 1 << 3;
+/// The element is `<ol>` or `<ul>`.
+const IS_LIST: u16 = 1 << 4;
+/// The element is no heading.
+const IS_NO_HEADING: u16 = 1 << 5;
+/// The element is one of SVG or MathML and may contain HTML elements.
+pub(super) const ALLOWS_HTML: u16 = 1 << 6;
+/// The text of the element is selected.
+pub(super) const IS_SELECTED: u16 = 1 << 7;
+/// Text inside the element keeps its blanks.
+pub(super) const KEEPS_BLANKS: u16 = 1 << 8;
+/// No element has this flag.
+const IS_NEVER_SET: u16 = 1 << 15;
+
+/// An open element. It is small and has no owned memory, because most elements are opened and
+/// closed without any other use.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
-    pub(super) namespace: Namespace,
-    pub(super) properties: u32,
-    /// True if this element belongs to SVG or MathML but may contain HTML elements, such as
-    /// `<foreignObject>`.
-    pub(super) allows_html: bool,
-    /// True if the text of the element is selected.
-    pub(super) is_selected: bool,
-    /// True if the blanks of the text inside the element are kept.
-    pub(super) is_preformatted: bool,
-    /// The bytes that the element's end tag probably has after `</`: the name and `>`.
+    /// The name and the `>` after it, as they are probably in the end tag.
     pub(super) end_tag: WordPrefix,
-    /// True if the element is known to be a table row inside a group of rows (such as `<tbody>`)
-    /// inside a table.
-    pub(super) is_row_in_table: bool,
+    pub(super) properties: u32,
+    /// The facts about this element that its name does not tell, or that start tags inside ask for,
+    /// as a bit set: [`IS_HTML`] and so on.
+    flags: u16,
+    pub(super) namespace: Namespace,
+    /// The [`TagName::bucket`] of the name.
+    bucket: u8,
 }
 
 /// The condition under which a start tag in the body closes and opens no other element, so that the
@@ -87,13 +103,78 @@ impl StartTagRules {
     }
 }
 
+/// The conditions that a start tag usually meets if it closes and opens no other element. If it
+/// does not meet them, its [`StartTagRules`] decide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UsualPlace {
+    /// The flags that the innermost element must have.
+    flags: u16,
+    /// The bucket of names of which no element may be open.
+    empty_bucket: u8,
+}
+
+impl UsualPlace {
+    pub(super) fn new(rules: StartTagRules) -> Self {
+        let (flags, empty_bucket) = match rules {
+            StartTagRules::None => (IS_HTML, UNUSED_BUCKET),
+            StartTagRules::Block => (IS_HTML, names::P.bucket()),
+            StartTagRules::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
+            StartTagRules::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
+            StartTagRules::Anchor => (IS_HTML, names::A.bucket()),
+            StartTagRules::ListItem => (IS_LIST, names::P.bucket()),
+            StartTagRules::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
+            StartTagRules::Other => (IS_NEVER_SET, UNUSED_BUCKET),
+        };
+        Self { flags, empty_bucket }
+    }
+}
+
 impl OpenElement {
+    /// Makes an element with these properties. `flags` are set in addition to those that follow
+    /// from the name.
+    pub(super) fn new(name: TagName, namespace: Namespace, properties: u32, flags: u16) -> Self {
+        let named = match (namespace, name) {
+            (Namespace::Html, names::TABLE) => IS_HTML | IS_NO_HEADING | IS_TABLE,
+            (Namespace::Html, names::OL | names::UL) => IS_HTML | IS_NO_HEADING | IS_LIST,
+            (Namespace::Html, _) if properties & properties::IS_HEADING != 0 => IS_HTML,
+            (Namespace::Html, _) => IS_HTML | IS_NO_HEADING,
+            _ => 0,
+        };
+        let keeps_blanks = if properties & properties::IS_PREFORMATTED != 0 { KEEPS_BLANKS } else { 0 };
+        let flags = named | keeps_blanks | flags;
+        Self { name, namespace, properties, flags, bucket: name.bucket(), end_tag: WordPrefix::default() }
+    }
+
+    /// Returns the element that a start tag with these rules opens where it closes and opens no
+    /// other element.
+    pub(super) fn in_place_of(rules: StartTagRules, element: Self) -> Self {
+        let place = if rules == StartTagRules::Row { IS_ROW_IN_TABLE } else { 0 };
+        Self { flags: element.flags | place, ..element }
+    }
+
     fn is_html(&self, name: TagName) -> bool {
         self.namespace == Namespace::Html && self.name == name
     }
 
     pub(super) fn has(&self, property: u32) -> bool {
         self.properties & property != 0
+    }
+
+    /// Returns true if the element has this flag.
+    pub(super) fn is(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Returns the flags that the element gets inside an element with the flags `parent`.
+    fn flags_inside(&self, parent: u16) -> u16 {
+        let place = match (self.namespace, self.name) {
+            (Namespace::Html, names::TBODY | names::THEAD | names::TFOOT) if parent & IS_TABLE != 0 => {
+                IS_GROUP_IN_TABLE
+            }
+            (Namespace::Html, names::TR) if parent & IS_GROUP_IN_TABLE != 0 => IS_ROW_IN_TABLE,
+            _ => 0,
+        };
+        place | parent & KEEPS_BLANKS
     }
 }
 
@@ -116,19 +197,20 @@ pub(super) struct OpenElements {
     /// The number of open elements, for each [`TagName::bucket`] of their names. Several names can
     /// share a bucket. If the number is 0, no element with a name of the bucket is open.
     counts: [u16; 256],
-    /// The number of open headings, `<h1>` to `<h6>`.
-    headings: u16,
 }
+
+/// The bucket of no name.
+const UNUSED_BUCKET: u8 = 0;
 
 impl OpenElements {
     pub(super) fn new() -> Self {
-        Self { stack: vec![OpenElement::default()], counts: [0; 256], headings: 0 }
+        Self { stack: vec![OpenElement::default()], counts: [0; 256] }
     }
 
     pub(super) fn reset(&mut self) {
         self.stack.clear();
         self.stack.push(OpenElement::default());
-        (self.counts, self.headings) = ([0; 256], 0);
+        self.counts = [0; 256];
     }
 
     /// Returns the number of open elements, without the document.
@@ -144,22 +226,31 @@ impl OpenElements {
     /// Returns true if an element is open and the innermost one belongs to HTML, not to SVG, MathML
     /// or XML.
     pub(super) fn is_in_html(&self) -> bool {
-        self.depth() > 0 && self.current().namespace == Namespace::Html
+        self.current().is(IS_HTML)
     }
 
     /// Marks the innermost element as one whose text is selected.
     pub(super) fn select_innermost(&mut self) {
-        self.stack.last_mut().expect("the document stays open").is_selected = true;
+        self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
+    }
+
+    /// Returns true if the innermost element is one of HTML, and a start tag whose usual place is
+    /// `place` closes and opens no other element. If the function returns false, that may still be
+    /// so.
+    #[inline(always)]
+    pub(super) fn is_usual_place(&self, place: UsualPlace) -> bool {
+        self.current().flags & place.flags == place.flags
+            && self.counts[usize::from(place.empty_bucket)] == 0
+            && self.depth() < MAX_DEPTH
     }
 
     /// Returns true if the start tag of an HTML element in the body closes and opens no other
-    /// element. `rules` is the condition for the element's name.
-    #[inline(always)]
+    /// element. `rules` are those of the element's name.
     pub(super) fn takes_without_rules(&self, name: TagName, rules: StartTagRules) -> bool {
         let has_none = match rules {
             StartTagRules::None => true,
             StartTagRules::Block => !self.may_be_open(names::P),
-            StartTagRules::Cell => self.current().is_row_in_table || self.is_place_of(name),
+            StartTagRules::Cell => self.current().is(IS_ROW_IN_TABLE) || self.is_place_of(name),
             StartTagRules::Row => self.is_place_of(name),
             StartTagRules::Anchor => !self.may_be_open(names::A),
             StartTagRules::ListItem => {
@@ -172,10 +263,21 @@ impl OpenElements {
         has_none && self.depth() < MAX_DEPTH
     }
 
-    #[inline(always)]
     pub(super) fn push(&mut self, element: OpenElement) {
-        self.counts[element.name.bucket()] += 1;
-        self.headings += u16::from(element.has(properties::IS_HEADING));
+        let flags = element.flags | element.flags_inside(self.current().flags);
+        self.push_raw(OpenElement { flags, ..element });
+    }
+
+    /// Adds an element that [`OpenElement::in_place_of`] has made.
+    #[inline(always)]
+    pub(super) fn push_in_place(&mut self, element: OpenElement) {
+        let flags = element.flags | self.current().flags & KEEPS_BLANKS;
+        self.push_raw(OpenElement { flags, ..element });
+    }
+
+    #[inline(always)]
+    fn push_raw(&mut self, element: OpenElement) {
+        self.counts[usize::from(element.bucket)] += 1;
         self.stack.push(element);
     }
 
@@ -190,8 +292,7 @@ impl OpenElements {
         if self.stack.len() > 1
             && let Some(element) = self.stack.pop()
         {
-            self.counts[element.name.bucket()] -= 1;
-            self.headings -= u16::from(element.has(properties::IS_HEADING));
+            self.counts[usize::from(element.bucket)] -= 1;
         }
     }
 
@@ -203,29 +304,29 @@ impl OpenElements {
             self.stack.pop().expect("an open element")
         } else {
             // A row inside may have lost its table.
-            self.stack[depth..].iter_mut().for_each(|inside| inside.is_row_in_table = false);
+            let lost = IS_GROUP_IN_TABLE | IS_ROW_IN_TABLE;
+            self.stack[depth..].iter_mut().for_each(|inside| inside.flags &= !lost);
             self.stack.remove(depth)
         };
-        self.counts[element.name.bucket()] -= 1;
-        self.headings -= u16::from(element.has(properties::IS_HEADING));
+        self.counts[usize::from(element.bucket)] -= 1;
         element
     }
 
     /// Returns false if certainly no element with this name is open.
     pub(super) fn may_be_open(&self, name: TagName) -> bool {
-        self.counts[name.bucket()] > 0
+        self.counts[usize::from(name.bucket())] > 0
     }
 
     /// Returns true if the next tag belongs to SVG or MathML, not to HTML.
     pub(super) fn is_foreign(&self) -> bool {
         let current = self.current();
-        matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.allows_html
+        matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.is(ALLOWS_HTML)
     }
 
     /// Returns the depth of the innermost open element that may contain HTML elements.
     pub(super) fn depth_outside_foreign(&self) -> usize {
         let is_html = |element: &OpenElement| {
-            matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.allows_html
+            matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.is(ALLOWS_HTML)
         };
         self.stack.iter().rposition(is_html).unwrap_or(0)
     }
@@ -255,7 +356,7 @@ impl OpenElements {
                 (Namespace::Html, ElementScope::ListItem) if matches!(element.name, names::OL | names::UL) => true,
                 (Namespace::Html, _) => element.has(properties::ENDS_SCOPE),
                 (_, ElementScope::Table) => false,
-                _ => element.allows_html,
+                _ => element.is(ALLOWS_HTML),
             };
             if ends {
                 return None;
@@ -285,7 +386,8 @@ impl OpenElements {
     /// Returns the depth of the innermost open heading; `None` if there is none in the default
     /// scope.
     pub(super) fn heading_in_scope(&self) -> Option<usize> {
-        if self.headings == 0 {
+        let names = [names::H1, names::H2, names::H3, names::H4, names::H5, names::H6];
+        if !names.iter().any(|name| self.may_be_open(*name)) {
             return None;
         }
         self.find_in_scope(ElementScope::Default, |element| element.has(properties::IS_HEADING))
@@ -402,5 +504,68 @@ impl OpenElements {
     /// open inside it.
     pub(super) fn is_in_table(&self) -> bool {
         self.find_name_in_scope(ElementScope::Table, names::TABLE).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_place_needs_no_rules() {
+        let tags = [
+            "table", "tbody", "thead", "tr", "td", "th", "p", "a", "div", "ul", "ol", "li", "h1", "h2", "span", "br",
+            "option", "svg", "caption",
+        ];
+        let element = |index: usize| {
+            let name = TagName::new(tags[index % tags.len()].as_bytes());
+            let namespace = if index % 11 == 10 { Namespace::Svg } else { Namespace::Html };
+            OpenElement::new(name, namespace, name.properties(), 0)
+        };
+        let mut random = 1_u64;
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % below
+        };
+        let mut usual = 0;
+        for _ in 0..2000 {
+            let mut open = OpenElements::new();
+            for _ in 0..next(12) {
+                match next(8) {
+                    0 if open.depth() > 0 => {
+                        open.remove(1 + next(open.depth()));
+                    }
+                    // Most tables are complete.
+                    1 | 2 => (0..=next(4)).for_each(|index| open.push(element([0, 1, 3, 4][index]))),
+                    _ => open.push(element(next(209))),
+                }
+            }
+            for tag in tags {
+                let name = TagName::new(tag.as_bytes());
+                let rules = StartTagRules::new(name, name.properties());
+                if open.is_usual_place(UsualPlace::new(rules)) {
+                    usual += 1;
+                    assert!(open.is_in_html() && open.takes_without_rules(name, rules), "{tag}");
+                }
+            }
+        }
+        assert!(usual > 5000, "{usual}");
+    }
+
+    #[test]
+    fn deepest_element_has_no_usual_place() {
+        let div = TagName::new(b"div");
+        let mut open = OpenElements::new();
+        let place = UsualPlace::new(StartTagRules::None);
+        assert!(!open.is_usual_place(place), "the document");
+        for _ in 0..MAX_DEPTH {
+            open.push(OpenElement::new(div, Namespace::Html, div.properties(), 0));
+            assert_eq!(open.is_usual_place(place), open.depth() < MAX_DEPTH);
+        }
+    }
+
+    #[test]
+    fn open_element_is_half_a_cache_line() {
+        assert_eq!(size_of::<OpenElement>(), 32);
     }
 }

@@ -10,9 +10,8 @@ use haul_policy::page_reference::PageBase;
 use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
-use super::byte_mask::WordPrefix;
 use super::common_markup_fast_path::RecentNames;
-use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
+use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
@@ -245,7 +244,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         }
         let tree = &mut *self.tree;
         if tree.collects_text() {
-            let is_preformatted = tree.open.current().is_preformatted;
+            let is_preformatted = tree.open.current().is(KEEPS_BLANKS);
             tree.text.push(text, has_references, is_preformatted);
             return self.check_memory();
         }
@@ -353,7 +352,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     }
 
     pub(super) fn end_run(&mut self) {
-        let is_preformatted = self.tree.open.current().is_preformatted;
+        let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
         self.tree.text.end_run(is_preformatted);
     }
 
@@ -384,7 +383,6 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         if bits & properties::SEPARATES_WORDS != 0 || namespace == Namespace::Xml {
             tree.text.separate_next_word();
         }
-        let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || tree.open.current().is_preformatted;
         // `<image>` in HTML is an `<img>`.
         let is_image = namespace == Namespace::Html && name == names::IMG;
         let start = ElementStart {
@@ -422,17 +420,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         if texts > 0 {
             tree.selected.push(first_value..tree.waiting.len());
         }
-        let is_selected = texts > 0;
-        tree.open.push(OpenElement {
-            name,
-            namespace,
-            properties: bits,
-            allows_html,
-            is_selected,
-            is_preformatted,
-            end_tag: WordPrefix::default(),
-            is_row_in_table: false,
-        });
+        let allows_html = if allows_html { ALLOWS_HTML } else { 0 };
+        let selected = if texts > 0 { IS_SELECTED } else { 0 };
+        tree.open.push(OpenElement::new(name, namespace, bits, allows_html | selected));
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
         if is_base && tree.open.find(names::TEMPLATE).is_none() {
@@ -510,7 +500,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// element.
     pub(super) fn close_innermost(&mut self) -> Result<()> {
         let tree = &mut *self.tree;
-        let is_selected = tree.open.current().is_selected;
+        let is_selected = tree.open.current().is(IS_SELECTED);
         if is_selected && tree.has_only_text() && self.queries.program.is_stateless() {
             tree.open.pop();
             tree.selected.clear();
@@ -551,8 +541,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                 std::cmp::Ordering::Less => {}
             }
         }
-        if element.is_selected {
-            let inside = tree.open.count_above(depth - 1, |element| element.is_selected);
+        if element.is(IS_SELECTED) {
+            let inside = tree.open.count_above(depth - 1, |element| element.is(IS_SELECTED));
             let values = tree.selected.remove(tree.selected.len() - 1 - inside);
             let mut closed = 0;
             for value in &mut tree.waiting[values] {

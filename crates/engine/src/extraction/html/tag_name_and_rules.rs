@@ -44,10 +44,9 @@ impl TagName {
         (self.0 >> 63 == 0).then_some(self.0)
     }
 
-    /// Returns a number below 256, computed from the name. Different names usually have different
-    /// numbers.
-    pub(super) fn bucket(self) -> usize {
-        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    /// Returns a number from 1 to 255 that is often different for different names.
+    pub(super) fn bucket(self) -> u8 {
+        ((self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).max(1)
     }
 
     /// Returns the properties of the HTML element with this name, as a bit set.
@@ -370,7 +369,8 @@ pub(super) mod names {
     names! {
         A = "a", ADDRESS = "address", ANNOTATION_XML = "annotation-xml", BASE = "base", BODY = "body", BR = "br",
         BUTTON = "button", COL = "col", COLGROUP = "colgroup", DD = "dd", DESC = "desc", DIV = "div", DT = "dt",
-        FONT = "font", FOREIGN_OBJECT = "foreignobject", FORM = "form", FRAMESET = "frameset", HEAD = "head",
+        FONT = "font", FOREIGN_OBJECT = "foreignobject", FORM = "form", FRAMESET = "frameset", H1 = "h1",
+        H2 = "h2", H3 = "h3", H4 = "h4", H5 = "h5", H6 = "h6", HEAD = "head",
         HTML = "html", IMAGE = "image", IMG = "img", INPUT = "input", LI = "li", MATH = "math", MI = "mi", MN = "mn",
         MO = "mo", MS = "ms", MTEXT = "mtext", NOBR = "nobr", OL = "ol", OPTGROUP = "optgroup", OPTION = "option",
         P = "p", PLAINTEXT = "plaintext", SCRIPT = "script", SELECT = "select", STYLE = "style", SVG = "svg",

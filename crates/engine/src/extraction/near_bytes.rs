@@ -1,0 +1,120 @@
+//! Finders for bytes that are usually near. A call of `memchr` selects the code for the processor
+//! at run time and costs more than the search in the first bytes. The finders here use the vectors
+//! that each processor of the architecture has, and are compiled into their callers.
+
+use memchr::memchr;
+
+#[cfg(target_arch = "aarch64")]
+use memchr::arch::aarch64::neon::memchr::{One, Three};
+#[cfg(target_arch = "x86_64")]
+use memchr::arch::x86_64::sse2::memchr::{One, Three};
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use portable::{One, Three};
+
+/// The number of bytes that are searched without a call.
+const NEAR: usize = 32;
+
+/// A finder for the first one of three byte values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NearByteFinder {
+    /// `None` if the processor lacks the vectors of its architecture.
+    near: Option<Three>,
+    bytes: [u8; 3],
+}
+
+impl NearByteFinder {
+    pub(super) fn new(bytes: [u8; 3]) -> Self {
+        Self { near: Three::new(bytes[0], bytes[1], bytes[2]), bytes }
+    }
+
+    /// Returns the index of the first one of the three byte values in `text`.
+    #[inline(always)]
+    pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
+        if let Some(near) = &self.near
+            && let Some(start) = text.first_chunk::<NEAR>()
+            && let found @ Some(_) = near.find(start)
+        {
+            return found;
+        }
+        self.find_far(text)
+    }
+
+    #[inline(never)]
+    fn find_far(&self, text: &[u8]) -> Option<usize> {
+        let [one, two, three] = self.bytes;
+        memchr::memchr3(one, two, three, text)
+    }
+}
+
+/// Returns the index of the first `byte` in `text`, as `memchr` does.
+#[inline(always)]
+pub(super) fn find_near(byte: u8, text: &[u8]) -> Option<usize> {
+    if let Some(near) = One::new(byte)
+        && let Some(start) = text.first_chunk::<NEAR>()
+        && let found @ Some(_) = near.find(start)
+    {
+        return found;
+    }
+    find_far(byte, text)
+}
+
+#[inline(never)]
+fn find_far(byte: u8, text: &[u8]) -> Option<usize> {
+    memchr(byte, text)
+}
+
+/// Finders for processors without known vectors.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod portable {
+    use memchr::arch::all::memchr;
+
+    pub(super) struct One(memchr::One);
+
+    impl One {
+        pub(super) fn new(byte: u8) -> Option<Self> {
+            Some(Self(memchr::One::new(byte)))
+        }
+
+        pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
+            self.0.find(text)
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Three(memchr::Three);
+
+    impl Three {
+        pub(super) fn new(one: u8, two: u8, three: u8) -> Option<Self> {
+            Some(Self(memchr::Three::new(one, two, three)))
+        }
+
+        pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
+            self.0.find(text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_byte_is_found_at_every_distance() {
+        let finder = NearByteFinder::new([b'<', b'/', b'&']);
+        for length in 0..150_usize {
+            let text: Vec<u8> = (0..length).map(|index| b"ab\0=;\xbc"[index % 6]).collect();
+            assert_eq!(find_near(b'<', &text), None);
+            assert_eq!(finder.find(&text), None);
+            for at in 0..length {
+                for byte in *b"</&" {
+                    let mut text = text.clone();
+                    text[length - 1] = byte;
+                    text[at] = byte;
+                    assert_eq!(find_near(byte, &text), Some(at));
+                    assert_eq!(finder.find(&text), Some(at));
+                }
+            }
+        }
+    }
+}
