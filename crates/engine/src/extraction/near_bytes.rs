@@ -37,6 +37,22 @@ impl NearByteFinder {
         {
             return found;
         }
+        self.find_later(text)
+    }
+
+    /// Returns the same. The byte is probably not in the first part of the text.
+    #[inline(never)]
+    fn find_later(&self, text: &[u8]) -> Option<usize> {
+        let mut at = NEAR;
+        while at < 4 * NEAR
+            && let Some(near) = &self.near
+            && let Some(part) = text.get(at..).and_then(|rest| rest.first_chunk::<NEAR>())
+        {
+            if let Some(found) = near.find(part) {
+                return Some(at + found);
+            }
+            at += NEAR;
+        }
         self.find_far(text)
     }
 

@@ -158,15 +158,12 @@ impl ByteSetTriple {
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
-    /// The only byte value that a hit can have.
-    here: u8,
     /// The finder for the end of a text, a possible hit, or a character reference.
     stops: NearByteFinder,
-    /// The sets of allowed values for the byte before the hit and the byte after it.
-    neighbours: [Box<ByteSet>; 2],
-    /// The bytes that precede the hit in every match: a set of values, and the minimum number of
-    /// bytes. The set also contains `<` and `>`, since a tag may be there. `None` if these bytes
-    /// are not known.
+    /// The sides of a hit, [`IS_BEFORE`] and [`IS_AFTER`], on which each byte may be.
+    neighbours: Box<[u8; 256]>,
+    /// The bytes that a match has before the hit: at least this number, all of this set. The set
+    /// has the bytes `<` and `>`, too.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
@@ -194,14 +191,23 @@ impl ByteSetTriple {
             Some(set) => with_markup_bytes(set),
             None => Box::new([true; 256]),
         };
-        let neighbours = [in_markup(before), in_markup(after)];
+        let (before, after) = (in_markup(before), in_markup(after));
+        let sides = |byte: usize| u8::from(before[byte]) * IS_BEFORE | u8::from(after[byte]) * IS_AFTER;
+        let neighbours = Box::new(std::array::from_fn(sides));
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
         let stops = NearByteFinder::new([b'<', here, b'&']);
-        Some(HitAcrossMarkupTest { here, stops, neighbours, run_before })
+        Some(HitAcrossMarkupTest { stops, neighbours, run_before })
     }
 }
 
-/// The bytes that are white space in HTML.
+/// The byte may be before a hit.
+#[cfg(feature = "select")]
+const IS_BEFORE: u8 = 1;
+/// The byte may be after a hit.
+#[cfg(feature = "select")]
+const IS_AFTER: u8 = 2;
+
+/// The white space of HTML.
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
@@ -237,17 +243,16 @@ impl HitAcrossMarkupTest {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn is_hit(&self, bytes: &[u8], at: usize) -> bool {
-        let [before, after] = &self.neighbours;
-        let is_hit = bytes[at] == self.here
-            && before[usize::from(bytes[at - 1])]
-            && bytes.get(at + 1).is_none_or(|byte| after[usize::from(*byte)]);
-        is_hit && self.has_run_before(&bytes[..at]) || bytes[at] == b'&'
+        let sides = |byte: u8| self.neighbours[usize::from(byte)];
+        let after = bytes.get(at + 1).map_or(IS_AFTER, |byte| sides(*byte));
+        let may_hit = sides(bytes[at - 1]) & IS_BEFORE != 0 && after & IS_AFTER != 0;
+        bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns false if the bytes at the end of `bytes`, where a hit follows, cannot precede a hit
-    /// in a match.
+    /// Returns false if too few bytes of the run are before a hit, at the end of `bytes`.
+    #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };
         // A tag may be within the run.

@@ -41,6 +41,7 @@ const RECENT: usize = 64;
 pub(super) struct RecentNames {
     tags: RecentTags,
     attributes: RecentAttributes,
+    repeated: RepeatedAttributes,
 }
 
 /// The start tags that were last read, in pairs: the first one of a pair has no attributes, the
@@ -49,6 +50,23 @@ struct RecentTags([KnownTag; 2 * RECENT]);
 
 /// The names of attributes that were last read, with `="` after them.
 struct RecentAttributes([WordPrefix; RECENT]);
+
+/// The ends of start tags that were last read, from a first attribute `class` or `colspan` on.
+/// These attributes often have the same values as in earlier tags, others rarely have.
+struct RepeatedAttributes([KnownTagEnd; RECENT]);
+
+/// The maximum length of a [`KnownTagEnd`].
+const TAG_END_SIZE: usize = 32;
+
+/// The attributes and the `>` of a start tag. The default value is the end of no tag.
+#[derive(Clone, Copy, Default)]
+struct KnownTagEnd {
+    words: [u64; TAG_END_SIZE / 8],
+    /// The bits of the words that belong to the tag.
+    masks: [u64; TAG_END_SIZE / 8],
+    /// The length, or 0 if the end is not known.
+    length: usize,
+}
 
 /// The name of a start tag, and what is known of all tags with this name.
 #[derive(Clone, Copy, Default)]
@@ -77,6 +95,12 @@ impl Default for RecentTags {
 impl Default for RecentAttributes {
     fn default() -> Self {
         Self([WordPrefix::default(); RECENT])
+    }
+}
+
+impl Default for RepeatedAttributes {
+    fn default() -> Self {
+        Self([KnownTagEnd::default(); RECENT])
     }
 }
 
@@ -126,6 +150,50 @@ impl RecentAttributes {
             *entry = WordPrefix::new(word, length + 2);
         }
         Some(entry.length())
+    }
+}
+
+impl RepeatedAttributes {
+    /// Returns the length of a start tag at the beginning of `tag`, as [`skip_attributes`] does.
+    /// `from` is the length of its `<` and name.
+    #[inline(always)]
+    fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+        let Some(text) = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>()) else {
+            return skip_attributes(tag, from, recent);
+        };
+        if text[1] != b'c' {
+            return skip_attributes(tag, from, recent);
+        }
+        // Both values begin near this place.
+        let index = recent_index(u64::from(u16::from_le_bytes([text[8], text[9]])));
+        if self.0[index].begins(text) { Some(from + self.0[index].length) } else { self.add(index, tag, from, recent) }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, index: usize, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+        let end = skip_attributes(tag, from, recent)?;
+        if end - from <= TAG_END_SIZE {
+            self.0[index] = KnownTagEnd::new(&tag[from..end]);
+        }
+        Some(end)
+    }
+}
+
+impl KnownTagEnd {
+    /// Makes the known end of a tag, of at most [`TAG_END_SIZE`] bytes.
+    fn new(text: &[u8]) -> Self {
+        let (mut words, mut masks) = ([[0; 8]; TAG_END_SIZE / 8], [[0; 8]; TAG_END_SIZE / 8]);
+        words.as_flattened_mut()[..text.len()].copy_from_slice(text);
+        masks.as_flattened_mut()[..text.len()].fill(0xff);
+        Self { words: words.map(u64::from_le_bytes), masks: masks.map(u64::from_le_bytes), length: text.len() }
+    }
+
+    /// Returns true if `text` begins with this end of a tag.
+    #[inline(always)]
+    fn begins(&self, text: &[u8; TAG_END_SIZE]) -> bool {
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| text[8 * index + at]));
+        let is_same = |index: usize| word(index) & self.masks[index] == self.words[index];
+        (0..TAG_END_SIZE / 8).all(is_same) && self.length > 0
     }
 }
 
@@ -255,7 +323,7 @@ impl TreeBuilder<'_, '_> {
                 }
             };
             at += if tag.has_attributes {
-                match skip_attributes(rest, usize::from(tag.length), &mut recent.attributes) {
+                match recent.repeated.skip(rest, usize::from(tag.length), &mut recent.attributes) {
                     Some(end) => end,
                     None => break,
                 }
@@ -263,7 +331,7 @@ impl TreeBuilder<'_, '_> {
                 usize::from(tag.length)
             };
             if opens && !tag.is_void {
-                open.push_in_place(tag.element);
+                open.push_in_place(&tag.element);
             }
             if tag.is_selected {
                 skipped = SkippedTextElement { start: at, depth: open.depth() };
@@ -368,7 +436,8 @@ fn has_usual_end_tag(bits: u32) -> bool {
 /// the same cases as [`skip_common_attributes`].
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
-/// Their names and values are read by words of eight bytes.
+/// Their names are compared with those of earlier attributes.
+#[inline(never)]
 fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributes) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
         let Some(length) = recent.length(u64::from_le_bytes(*start)) else { break };
@@ -478,6 +547,26 @@ mod tests {
         }
         assert!(recent.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
         assert!(recent.tag(b"<sections>......", &queries).is_none());
+    }
+
+    #[test]
+    fn repeated_tag_end_matches_itself_only() {
+        let (mut repeated, mut recent) = (RepeatedAttributes::default(), RecentAttributes::default());
+        for length in 0..40 {
+            let tag = format!("<td class=\"{}\">text of the cell and more text </td>", "x".repeat(length));
+            for _ in 0..2 {
+                assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+            }
+            for at in 4..13 + length {
+                for byte in *b">\" xc" {
+                    let mut other = tag.clone().into_bytes();
+                    other[at] = byte;
+                    let expected = skip_attributes(&other, 3, &mut RecentAttributes::default());
+                    assert_eq!(repeated.skip(&other, 3, &mut recent), expected, "{}", other.escape_ascii());
+                    assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -265,20 +265,22 @@ impl OpenElements {
 
     pub(super) fn push(&mut self, element: OpenElement) {
         let flags = element.flags | element.flags_inside(self.current().flags);
-        self.push_raw(OpenElement { flags, ..element });
+        self.push_raw(&OpenElement { flags, ..element });
     }
 
     /// Adds an element that [`OpenElement::in_place_of`] has made.
     #[inline(always)]
-    pub(super) fn push_in_place(&mut self, element: OpenElement) {
-        let flags = element.flags | self.current().flags & KEEPS_BLANKS;
-        self.push_raw(OpenElement { flags, ..element });
+    pub(super) fn push_in_place(&mut self, element: &OpenElement) {
+        if self.current().is(KEEPS_BLANKS) {
+            return self.push(*element);
+        }
+        self.push_raw(element);
     }
 
     #[inline(always)]
-    fn push_raw(&mut self, element: OpenElement) {
+    fn push_raw(&mut self, element: &OpenElement) {
         self.counts[usize::from(element.bucket)] += 1;
-        self.stack.push(element);
+        self.stack.push(*element);
     }
 
     /// Removes and returns the innermost open element. An element must be open.
