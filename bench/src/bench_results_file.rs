@@ -22,7 +22,8 @@ pub(crate) const SCHEMA: u32 = 1;
 /// The end of the name of a results file while the run of the bench has not finished.
 const UNFINISHED: &str = "-unfinished";
 
-/// The results of one run of the bench, with all jobs or the selected jobs.
+/// The results of one run of the bench, with all jobs or only some. A job compares programs at one
+/// kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BenchRecord {
     pub(crate) schema: u32,
@@ -53,14 +54,15 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// The results of all programs in one part of a job.
+/// The results of all programs in one part of a job. The parts of a job differ in conditions such
+/// as the length of the bodies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
     /// The name of the part; empty if the job has only one part. A part that is a point of a curve
     /// in a line chart is named `CURVE@X`.
     pub(crate) part: String,
-    /// A description of the job in one line.
+    /// A description of the job in one line, for the report.
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: WorkPerRun,
@@ -71,8 +73,9 @@ pub(crate) struct PartResult {
     /// The program with which the others are compared if haul has no competitor in this part. Its
     /// results are shown as 1.00.
     pub(crate) baseline: String,
-    /// The name of the program that does the minimum of work for the part. `None` without such a
-    /// program.
+    /// The name of the program that does only the minimum of work that the part needs, such as
+    /// reading the body from the socket. It shows the lower limit of the cost. `None` if there is
+    /// no such program.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ProgramRuns>,
     pub(crate) goals: Vec<JobGoal>,
@@ -90,9 +93,12 @@ pub(crate) struct ProgramRuns {
     pub(crate) runs: Vec<RecordedRun>,
 }
 
-/// The run of a program in one round. `figures` is `None` if the run failed or its output was
-/// wrong. If pages are missing from the output, `figures` is present, but only
-/// [`MetricKind::MissingPages`] is taken from it.
+/// The run of a program in one round.
+///
+/// * Correct output: `figures` has the measurements.
+/// * A failed run or wrong output: `figures` is `None`.
+/// * Pages missing from the output: `figures` is present, but only [`MetricKind::MissingPages`] is
+///   taken from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedRun {
     /// True if the output of the run was right, by length and SHA-256 or by another check of the
@@ -101,14 +107,14 @@ pub(crate) struct RecordedRun {
     /// The reason why the run failed or its output was wrong; `None` if the output was right.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
-    /// The length of the correct output in bytes.
+    /// The length of the correct output in bytes, whether or not this run's output was right.
     pub(crate) bytes: u64,
     #[serde(flatten)]
     pub(crate) figures: Option<RunMetrics>,
 }
 
-/// A goal of a job: an upper bound `at_most` on the result of the program `of`. With `against`, the
-/// bound is on the ratio of that result to the result of the program `against`.
+/// A goal of a job: the result `what` of the program `of` must be at most `at_most`. If `against`
+/// names another program, the goal bounds the ratio of the result to the other program's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: MetricKind,

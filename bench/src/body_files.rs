@@ -40,8 +40,8 @@ impl LargeBodyFiles {
         format!("/bytes/{len}")
     }
 
-    /// Generates the file of the body of `len` bytes if it does not exist yet. Returns the digest
-    /// of the body.
+    /// Generates the file of the body of `len` bytes, unless it exists with a stored digest.
+    /// Returns the digest of the body.
     pub(crate) fn prepare(&self, len: u64) -> Result<OutputDigest> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");

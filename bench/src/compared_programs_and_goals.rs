@@ -13,20 +13,22 @@ use crate::output_digest::OutputDigest;
 use crate::page_check::{FetchedPageCounts, PageCheck};
 use crate::versioned_site::ReplyCheck;
 
-/// A part of a job that is ready to run: the programs, the rounds, the server and the goals.
+/// A part of a job that is ready to run: the programs to compare, the rounds, the server and the
+/// goals.
 pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
     pub(crate) bench_programs: Vec<BenchProgram>,
-    /// The program with which the others are compared. Its results are shown as 1.00.
+    /// The program with which the others are compared if haul has no competitor in this part. Its
+    /// results are then shown as 1.00.
     pub(crate) baseline: &'static str,
-    /// The program that does the minimum of work for the part; its results are a separate column.
-    /// `None` if there is no such program.
+    /// The program that does only the minimum of work that the part needs. Its results show the
+    /// lower limit of the cost, in a separate column. `None` if there is no such program.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
     /// True if all programs run once before the first measured round. If false, only the first
-    /// program does, so that the server has its files in memory.
+    /// program does, so that the server has its files in the page cache.
     pub(crate) warm_up: bool,
     /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
@@ -38,7 +40,7 @@ pub(crate) struct JobPart {
     pub(crate) unit: WorkPerRun,
 }
 
-/// The work that each run of a part does, for results per unit of work.
+/// The work of each run of a part. Results are divided by it, for example to CPU time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkPerRun {
@@ -63,7 +65,8 @@ pub(crate) struct BenchProgram {
     pub(crate) check: OutputCheck,
 }
 
-/// The role of a program in the comparison.
+/// The role of a program in the comparison: haul or a variant of haul, a competitor (peer), or a
+/// program that does only the minimum of work (limit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProgramRole {
@@ -194,8 +197,8 @@ pub(crate) enum MetricKind {
     /// pipe measures it, since clients measure such times in different ways.
     #[serde(rename = "first_byte_s")]
     FirstByte,
-    /// The number of healthy pages that the client did not get. It is also recorded for a wrong
-    /// run.
+    /// The number of pages that the client should have got, but did not get. It is also recorded
+    /// for a wrong run.
     #[serde(rename = "missing_pages")]
     MissingPages,
     /// The time from the client's start to the last page that the server sent.

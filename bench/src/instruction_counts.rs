@@ -37,8 +37,8 @@ struct InstructionCountCase {
     /// Returns the command line for fetching this number of pages from the server. Its first word
     /// is the path of a program, or a name in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
-    /// The numbers of requests in a short run and a long run. The difference of their instruction
-    /// counts gives the instructions of one request. If the first number is 0, only the long run is
+    /// The numbers of requests in a short run and a long run. The instructions of one request are
+    /// computed from the difference of the two runs. If the first number is 0, only the long run is
     /// made, and all its instructions are the result.
     requests: (usize, usize),
 }
@@ -178,8 +178,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCountCase {
-    /// Returns the number of instructions of one request of the case, or of a whole run if the
-    /// first number in `requests` is 0.
+    /// Returns the number of instructions that the case needs for one request. If the first number
+    /// in `requests` is 0, returns the number for the whole run.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;

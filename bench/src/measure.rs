@@ -179,8 +179,8 @@ pub(crate) fn run_within(
     Ok(serde_json::from_slice(&std::fs::read(figures)?).map_err(|error| format!("no figures: {error}")))
 }
 
-/// Measures a command. Called in the helper process that [`run`] has started. Returns the exit code
-/// of the command.
+/// Runs and measures a command, and writes the measurements to the file `figures` of `run`. [`run`]
+/// starts a helper process, which calls this function. Returns the exit code of the command.
 pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);

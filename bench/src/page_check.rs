@@ -24,11 +24,13 @@ pub(crate) struct PageCheck {
     pub(crate) network: Option<Rc<HostNetwork>>,
     /// True if the hosts of the network use TLS.
     pub(crate) tls: bool,
-    /// The request rate that the servers must see. `None` if the rate is not checked.
+    /// The rate of requests or bytes that the servers must measure. `None` if the rate is not
+    /// checked.
     pub(crate) rate: Option<ExpectedRate>,
 }
 
-/// The rate limit set for a client: of sent requests, or of received bytes.
+/// The rate limit that is set for a client, and the servers that measure its rate: of requests or
+/// of bytes.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
     /// The expected rate at each server, in the unit `unit` per second.
@@ -55,9 +57,9 @@ impl ExpectedRate {
     }
 }
 
-/// Returns the rate of a run that the server has measured; `None` if there were fewer than two
-/// requests. It is computed from the intervals between requests, of which there is one less than
-/// requests.
+/// Returns the rate that a server has measured in a run, in requests or bytes per second; `None` if
+/// there were fewer than two requests. For requests, the rate is the number of intervals between
+/// requests, divided by their total time.
 fn rate_of(counts: &ServerCounts, unit: RateUnit) -> Option<f64> {
     let first = counts.first_request?;
     let (units, last) = match unit {
@@ -78,7 +80,8 @@ pub(crate) enum ExpectedPages {
     Lengths { count: usize, len: usize },
 }
 
-/// Sets of pages, each identified by its key ([`page_key`]).
+/// The pages that a client must fetch, and the pages that it may fetch. Each page is identified by
+/// its key ([`page_key`]).
 #[derive(Clone)]
 pub(crate) struct RequiredAndOptionalPages {
     /// The keys of the pages that a client must fetch.
@@ -106,12 +109,12 @@ pub(crate) struct FetchedPageCounts {
     /// The number of queries to the name server; `None` if the job has no name server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) queries: Option<usize>,
-    /// The largest number of concurrent requests at the server after the first second; `None` if
-    /// there was no request so late.
+    /// The largest number of concurrent requests at the server after the first second. `None` if
+    /// there was no request so late, or if the pages are on many hosts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) peak_later: Option<usize>,
-    /// The largest difference between the expected rate and the rate at a server, in percent;
-    /// `None` if no rate is expected.
+    /// The largest difference between the expected rate and the rate measured at a server, in
+    /// percent; `None` if the rate is not checked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) rate_difference: Option<f64>,
 }
@@ -126,7 +129,7 @@ impl FetchedPageCounts {
 }
 
 impl PageCheck {
-    /// Starts a run: sets the counts of the page server and the name server to zero.
+    /// Starts a run: sets the counts of the page servers and the name server to zero.
     pub(crate) fn start_run(&self) {
         self.pages.start_run();
         self.rate.iter().flat_map(|rate| &rate.servers).for_each(|server| server.start_run());
@@ -193,8 +196,8 @@ fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<R
     Ok(Ok(fetched))
 }
 
-/// Returns the key of the page in this line; `None` if the line differs from the page whose URL it
-/// contains.
+/// Returns the key of the page in this line. Returns `None` if the line is not exactly the page
+/// that belongs to the URL at its start.
 fn key_of(line: &[u8]) -> Option<u64> {
     let text = str::from_utf8(line).ok()?;
     let url = text.split(' ').next()?;

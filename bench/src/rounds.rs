@@ -19,8 +19,7 @@ use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
 
-/// The number of rounds that run even after the time limit, unless they exceed it by more than
-/// half.
+/// The minimum number of rounds. Until it is reached, the time limit may be exceeded by half.
 const MIN_ROUNDS: usize = 3;
 /// A program whose run takes no longer than this number of seconds runs in every round, even if
 /// other programs are faster.
@@ -52,7 +51,7 @@ impl RoundLimits {
     }
 }
 
-/// Runs the rounds of a part.
+/// Runs the rounds of a part, and returns the results of all programs.
 pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> Result<PartResult> {
     let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
     let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;
@@ -168,7 +167,8 @@ fn programs_to_skip(sheet: &PartResult) -> Vec<bool> {
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Runs the shell command of [`OutputCheck::Proof`], if there is one, and checks its output. The
+/// Runs the shell command that checks the program once ([`OutputCheck::Proof`]), if there is one,
+/// and compares its output with the expected digest. Returns an error message if they differ. The
 /// digest is computed while the output arrives, since there may be gigabytes.
 fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<(), String>> {
     let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &bench_program.check else {
@@ -226,8 +226,8 @@ fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
     }
 }
 
-/// Checks the file that a program wrote, and removes it. Without this, the next program would find
-/// a file to overwrite, or a disk that is still busy with the last file.
+/// Checks the file that a program wrote, and removes it. If the file stayed, the next program would
+/// find a file to overwrite, or a disk that is still writing the file.
 fn digest_and_remove(
     path: &Path,
     ran: Result<RunMetrics, String>,

@@ -20,8 +20,9 @@ pub(crate) const ALL: &str = "all";
 /// left of the time limit of the script.
 const TIME_BUDGET: Duration = Duration::from_secs(24 * 60);
 
-/// The approximate time in seconds that some jobs need. Each of the other jobs needs about
-/// [`DEFAULT_SHARE`].
+/// The names of some jobs, each with the approximate time in seconds that it needs. Each of the
+/// other jobs needs about [`DEFAULT_SHARE`]. The time limit for all jobs is divided in these
+/// proportions.
 const SHARES: [(&str, f64); 19] = [
     ("site", 60.0),
     ("fetch", 45.0),
@@ -110,8 +111,9 @@ fn requested_jobs(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&st
     Ok(asked)
 }
 
-/// Runs a job. `time` is the time at which all jobs must end, and the share of the remaining time
-/// that this job may use. The set-up, which may write a whole site once, is not limited.
+/// Runs the parts of a job, or only the given part. `time` consists of the time at which all jobs
+/// must end, and the fraction of the remaining time that this job may use; `None` means no limit.
+/// The set-up, which may write a whole site once, is not limited.
 fn measure_job(
     bench: &mut JobEnvironment,
     part: Option<&str>,

@@ -60,7 +60,8 @@ pub(crate) fn print_right(sheet: &PartResult) {
     }
 }
 
-/// Returns a line about the program's first fault; `None` if all runs were right.
+/// Returns a line about the program's first fault, or about the fact that it did not run; `None` if
+/// all runs were right.
 pub(crate) fn first_fault_line(entry: &ProgramRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     let cost = |figures: &RunMetrics| {
@@ -92,8 +93,8 @@ impl ResultTable {
     }
 }
 
-/// Returns the program with which a result is compared: haul's best competitor, or the baseline if
-/// there is no competitor.
+/// Returns the name of the program with which results of this kind are compared: haul's best
+/// competitor, or the baseline if there is no competitor.
 pub(crate) fn measure_of(sheet: &PartResult, what: MetricKind) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }
@@ -160,7 +161,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     columns
 }
 
-/// Returns a goal as text, and whether the results meet it.
+/// Returns a line that contains a goal, the result, and whether the result meets the goal.
 fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),

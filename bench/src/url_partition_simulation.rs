@@ -44,7 +44,7 @@ struct PartitionOutcome {
     /// The number of pairs of a host and a task that contacts it. For each pair, a name is looked
     /// up and connections are opened.
     contacts: f64,
-    /// The largest number of URLs that a task has to fetch.
+    /// The number of URLs of the task that has to fetch most of them.
     largest: f64,
 }
 
@@ -119,7 +119,7 @@ impl SimulationSettings {
     }
 }
 
-/// Returns the probable maximum of `count` values with a Poisson distribution.
+/// Returns the probable maximum of `count` values with a Poisson distribution of this mean.
 fn largest_of_poisson(mean: f64, count: f64) -> f64 {
     if mean > 500.0 {
         return mean + (2.0 * mean * count.ln()).sqrt();

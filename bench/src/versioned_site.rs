@@ -21,7 +21,8 @@ const PAGE: usize = 3000;
 /// The maximum length of a request line in bytes.
 const LINE: u64 = 4096;
 
-/// The running site. Its threads end with the process.
+/// A running site whose pages change from day to day. A request for `/day` starts the next day. The
+/// site's threads end with the process.
 pub(crate) struct VersionedSite {
     pub(crate) addr: SocketAddr,
     state: Arc<SiteState>,
@@ -40,15 +41,15 @@ struct SiteState {
 pub(crate) struct ServedReplyCounts {
     /// The number of replies that contain a page.
     pub(crate) whole: u64,
-    /// The number of replies that the page has not changed (304).
+    /// The number of 304 replies, which say that the page has not changed.
     pub(crate) unchanged: u64,
     /// The total number of content bytes.
     pub(crate) bytes: u64,
 }
 
 impl VersionedSite {
-    /// Starts a site with this number of pages. Each day, one of `period` pages changes; `None`
-    /// means that no page ever changes.
+    /// Starts a site with this number of pages. Every `period`-th page changes each day, and the
+    /// others never change; `None` means that no page ever changes.
     pub(crate) fn start(pages: u64, period: Option<u64>) -> io::Result<VersionedSite> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let addr = listener.local_addr()?;
@@ -69,7 +70,7 @@ impl VersionedSite {
         self.state.counts.iter().for_each(|count| count.store(0, Ordering::SeqCst));
     }
 
-    /// Returns the replies since the run began.
+    /// Returns the counts of the replies since the run began.
     pub(crate) fn replies(&self) -> ServedReplyCounts {
         let [whole, unchanged, bytes] = self.state.counts.each_ref().map(|count| count.load(Ordering::SeqCst));
         ServedReplyCounts { whole, unchanged, bytes }
@@ -173,7 +174,8 @@ impl SiteState {
         to.write_all(&self.page(number))
     }
 
-    /// Returns the day on which the page last changed.
+    /// Returns the version of the page with this number: the present day if the page changes each
+    /// day, else 0.
     fn version(&self, number: u64) -> u64 {
         let changes = self.period.is_some_and(|period| number.is_multiple_of(period));
         if changes { self.day.load(Ordering::SeqCst) } else { 0 }

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::Command;
 
 const UNWINDER: &str = "libgcc_eh.a";
-/// The first version of glibc whose dynamic loader reads packed relocations (DT_RELR).
+/// The first glibc version, as (major, minor), whose dynamic loader reads packed relocations
+/// (DT_RELR). The linker packs the relocations only if the system has this version or a later one.
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
 fn main() {
@@ -37,7 +38,7 @@ fn main() {
     }
 }
 
-/// Returns the version of this system's glibc; `None` if it is unknown.
+/// Returns the version of this system's glibc as (major, minor); `None` if it is unknown.
 fn glibc_version() -> Option<(u32, u32)> {
     let answer = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(answer.stdout).ok()?;

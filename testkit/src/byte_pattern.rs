@@ -11,10 +11,10 @@
 
 use crate::rng::mix;
 
-/// An endless sequence of bytes, addressed by offset.
+/// An endless sequence of pseudo-random bytes, addressed by offset.
 ///
-/// No part of the sequence occurs twice. In a periodic sequence, a range that is misplaced by a
-/// whole period would not be noticed.
+/// No part of the sequence occurs twice, so a test notices bytes that are at a wrong offset. In a
+/// periodic sequence, an error of a whole period would stay hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BytePattern {
     seed: u64,

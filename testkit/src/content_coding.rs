@@ -14,15 +14,15 @@ use std::str::FromStr;
 use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
-/// A content coding, as a server applies it.
+/// A content coding (RFC 9110 section 8.4) that a test server applies to bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentCoding {
     /// `gzip` (RFC 1952).
     Gzip,
     /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
     Deflate,
-    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Its name in this
-    /// program is `rawdeflate`.
+    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). [`FromStr`] converts
+    /// the name `rawdeflate` to this variant; the name in Content-Encoding is `deflate`.
     RawDeflate,
     /// `br` (RFC 7932).
     Br,

@@ -25,7 +25,8 @@ const TYPE_CNAME: u16 = 5;
 const TYPE_AAAA: u16 = 28;
 const TYPE_HTTPS: u16 = 65;
 const CLASS_IN: u16 = 1;
-/// The flags QR, RD and RA of a DNS response.
+/// The header flags of a DNS response: QR (response), RD (recursion desired) and RA (recursion
+/// available).
 const RESPONSE: u16 = 0x8180;
 /// The flag TC: the response is truncated.
 const TRUNCATED: u16 = 0x0200;
@@ -33,7 +34,7 @@ const TTL: u32 = 60;
 /// The size of the server's UDP receive buffer in bytes, enough for thousands of queries.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// A query as the server received it, and the constructors of its responses.
+/// A DNS query as the server received it. Its methods create responses to the query.
 #[derive(Clone, Debug)]
 pub struct ReceivedQuery {
     /// The queried name, spelt in upper and lower case as in the query, without a final dot.
@@ -52,17 +53,18 @@ pub struct ReceivedQuery {
 /// The contents of an HTTPS record (RFC 9460).
 #[derive(Clone, Debug, Default)]
 pub struct HttpsRecordData {
-    /// The priority; 0 for AliasMode.
+    /// The SvcPriority; 0 makes an AliasMode record.
     pub priority: u16,
-    /// The target name; empty for the owner of the record.
+    /// The TargetName; empty stands for the name that owns the record.
     pub target: String,
-    /// The ALPN identifiers.
+    /// The protocols in the `alpn` parameter.
     pub alpn: Vec<String>,
-    /// The port, if the record has one.
+    /// The port in the `port` parameter; `None` if the record has none.
     pub port: Option<u16>,
-    /// The IPv4 address hints.
+    /// The addresses in the `ipv4hint` parameter.
     pub ipv4_hints: Vec<Ipv4Addr>,
-    /// The configuration list for Encrypted Client Hello; empty if the record has none.
+    /// The ECHConfigList in the `ech` parameter, for Encrypted Client Hello; empty if the record
+    /// has none.
     pub ech: Vec<u8>,
 }
 
@@ -218,7 +220,8 @@ fn record(owner: &str, record_type: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The function of a test that returns the replies to a query.
+/// The function with which a test answers queries. It returns the responses to send; an empty list
+/// means no response.
 pub type DnsAnswerFunction = dyn Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync;
 
 struct DnsServerState {

@@ -85,8 +85,8 @@ pub type PeerScript = Vec<ScriptStep>;
 /// their connections end.
 pub struct H1Peer(ScriptedPeer<H1ScriptState>);
 
-/// The bytes received and the end of the script of each connection, and the number of calls of
-/// [`H1Peer::release`].
+/// The data that the scripts record: for each connection, the bytes received and whether its script
+/// has ended; and the number of calls of [`H1Peer::release`].
 #[derive(Default)]
 struct H1ScriptState {
     received: Vec<Vec<u8>>,
@@ -196,7 +196,8 @@ struct ScriptPlayer<'a> {
     wire: PeerStream,
     number: usize,
     shared: &'a ScriptedPeerState<H1ScriptState>,
-    /// Bytes that were read from the client and recorded, but not yet used by a step of the script.
+    /// Bytes that were read from the client and recorded, but that no step of the script has used
+    /// yet.
     ahead: Vec<u8>,
 }
 

@@ -19,10 +19,9 @@ use std::time::{Duration, Instant};
 
 use crate::rng::{Rng, mix};
 
-/// The time for which a packet may wait at a rate-limited link. A packet that would wait longer is
-/// dropped.
+/// The default queue limit of a rate-limited link: a packet that would wait longer is dropped.
 const DEFAULT_QUEUE: Duration = Duration::from_millis(50);
-/// The additional delay of a packet that later packets overtake.
+/// The default additional delay of a reordered packet, during which later packets overtake it.
 const DEFAULT_REORDER_DELAY: Duration = Duration::from_millis(5);
 
 /// The conditions of a link, which apply to both directions.
@@ -95,15 +94,15 @@ impl LinkConditions {
         self
     }
 
-    /// Sets the rate limit of each direction in bytes a second. A packet that would wait for more
-    /// than 50 ms is dropped. Default: unlimited.
+    /// Sets the rate limit of each direction in bytes a second. Packets wait in the link's queue;
+    /// see [`queue`](LinkConditions::queue). Default: unlimited.
     pub fn rate(mut self, bytes_a_second: u64) -> LinkConditions {
         self.rate = Some(bytes_a_second.max(1));
         self
     }
 
-    /// Sets the time for which a packet may wait at a rate-limited link before it is dropped.
-    /// Default: 50 ms.
+    /// Sets the time for which a packet may wait in the queue of a rate-limited link. A packet that
+    /// would wait longer is dropped. Default: 50 ms.
     pub fn queue(mut self, most: Duration) -> LinkConditions {
         self.queue = most;
         self
@@ -145,12 +144,13 @@ impl IntoIterator for PacketArrivalTimes {
     }
 }
 
-/// One direction of a link.
+/// A simulation of one direction of a link: decides for each packet whether and when it arrives.
 #[derive(Debug)]
 pub struct PacketLink {
     conditions: LinkConditions,
     rng: Rng,
-    /// The time at which the last byte of the previous packet leaves a rate-limited link.
+    /// The time at which the last byte of the previous packet leaves a rate-limited link; `None`
+    /// before the first packet.
     busy_until: Option<Instant>,
 }
 

@@ -40,14 +40,14 @@ use timer::PieceTimer;
 /// The largest number of bytes that one direction of a relayed connection may have in flight. A
 /// connection with its two directions uses at most twice this memory.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The size of the buffer of a rate-limited direction, in addition to the data in flight, as the
-/// time that this amount of data takes at the rate limit. The buffer acts like the queue of a
-/// router.
+/// The length of the queue of a rate-limited direction, which acts like the queue of a router. It
+/// is given as the time that the queued data take at the rate limit. The relay's buffer holds this
+/// queue and the data in flight.
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
-/// The maximum delay that a rate-limited direction may make up for by sending faster than its
-/// limit.
+/// The largest burst that a rate-limited direction may send after a pause, as the time that this
+/// amount of data takes at the rate limit.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
@@ -183,7 +183,7 @@ impl Drop for Relay {
     }
 }
 
-/// The pace of a rate-limited link: the time at which the next byte may be sent over the link.
+/// The pace of a rate-limited link. It stores the time at which the next byte may be sent.
 struct LinkRatePace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
@@ -208,7 +208,7 @@ impl LinkRatePace {
     }
 }
 
-/// The conditions under which a relay forwards the data of a connection, and the relay's timer.
+/// Forwards the data of a relay's connections with the delays and rate limits of the relay.
 #[derive(Clone)]
 struct RelayForwarder {
     link: LinkSettings,

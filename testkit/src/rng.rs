@@ -51,7 +51,7 @@ fn finish(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns a hash of two numbers, which depends on their order.
+/// Returns a hash of two numbers. Swapping the numbers gives a different hash.
 #[inline]
 pub fn mix(a: u64, b: u64) -> u64 {
     finish(finish(a.wrapping_add(GAMMA)) ^ b.wrapping_mul(GAMMA))

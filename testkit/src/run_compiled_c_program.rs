@@ -14,11 +14,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The environment variables that set proxies.
+/// The environment variables that set proxies. A [`CProgram`] runs without them.
 const PROXIES: [&str; 7] =
     ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
-/// A compiled C program.
+/// A compiled C program that tests run, and the environment variables that are set for it.
 #[derive(Clone, Debug)]
 pub struct CProgram {
     path: PathBuf,
@@ -45,7 +45,8 @@ impl CProgram {
         &self.path
     }
 
-    /// Runs the program, without the proxy variables of the environment.
+    /// Runs the program, without the environment variables that set proxies. If the environment
+    /// variable `HAUL_C_WRAPPER` is set, its words are the command that runs the program.
     ///
     /// # Panics
     /// If the program cannot be started.

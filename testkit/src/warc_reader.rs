@@ -18,12 +18,12 @@ use std::io::Read;
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use flate2::bufread::GzDecoder;
 
-/// A record of an archive.
+/// A record of a WARC file (web archive).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarcRecord {
-    /// The version, such as `WARC/1.1`.
+    /// The version of the WARC format, such as `WARC/1.1`.
     pub version: String,
-    /// The names and values of the fields, in order.
+    /// The names and values of the record's header fields, in order.
     pub fields: Vec<(String, String)>,
     /// The block of the record: the bytes after its header fields.
     pub block: Vec<u8>,
@@ -54,7 +54,7 @@ impl WarcRecord {
     }
 }
 
-/// Reads an archive, which may be compressed.
+/// Reads a WARC file. Each record may be a gzip member.
 ///
 /// # Errors
 /// A record is malformed or incomplete, or a digest is wrong; the message says where.
@@ -83,7 +83,7 @@ pub fn read_prefix(archive: &[u8]) -> (Vec<WarcRecord>, usize, Option<String>) {
     (records, end, None)
 }
 
-/// An iterator over the records of an archive, which may be compressed.
+/// An iterator over the records of a WARC file. Each record may be a gzip member.
 #[derive(Clone, Copy, Debug)]
 pub struct WarcReader<'a> {
     archive: &'a [u8],
@@ -91,7 +91,7 @@ pub struct WarcReader<'a> {
 }
 
 impl<'a> WarcReader<'a> {
-    /// Makes a reader of an archive.
+    /// Creates a reader of the WARC file with these bytes.
     #[must_use]
     pub fn new(archive: &'a [u8]) -> WarcReader<'a> {
         WarcReader { archive, at: 0 }
@@ -101,7 +101,8 @@ impl<'a> WarcReader<'a> {
 impl Iterator for WarcReader<'_> {
     type Item = Result<WarcRecord, String>;
 
-    /// Returns the next record. Returns `None` at the end, and after a malformed record.
+    /// Returns the next record, or an error message if it is malformed. Returns `None` at the end
+    /// of the file, and after an error.
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.archive.get(self.at..).filter(|rest| !rest.is_empty())?;
         let is_compressed = self.archive.starts_with(&[0x1f, 0x8b]);
@@ -113,8 +114,8 @@ impl Iterator for WarcReader<'_> {
     }
 }
 
-/// Reads one gzip member, which must contain one record. Returns the record and the length of the
-/// member.
+/// Reads the gzip member at the start of `rest`, which must contain exactly one record. Returns the
+/// record, and the length of the compressed member in bytes.
 fn read_member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
     let before = rest.len();
     let mut text = Vec::new();
@@ -126,7 +127,7 @@ fn read_member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
     }
 }
 
-/// Reads one record. Returns the record and its length.
+/// Reads the record at the start of `text`. Returns the record and its length in bytes.
 fn parse_record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     let end = text.windows(4).position(|window| window == b"\r\n\r\n").ok_or("a head does not end")?;
     let head = std::str::from_utf8(&text[..end]).map_err(|_| "a head is not UTF-8")?;
@@ -152,8 +153,8 @@ fn parse_record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     }
 }
 
-/// Compares the digests of a record with its block. The payload digest of a revisit record is not
-/// checked, since its payload is in another record.
+/// Compares the digest fields of a record with the digests of its block and payload. The payload
+/// digest of a revisit record is not checked, since its payload is in another record.
 fn check_digests(record: &WarcRecord) -> Result<(), String> {
     let is_revisit = record.field("WARC-Type") == Some("revisit");
     for (name, bytes) in
@@ -169,7 +170,7 @@ fn check_digests(record: &WarcRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the SHA-1 digest of bytes in the format that archives use.
+/// Returns the SHA-1 digest of bytes in the format of WARC digest fields.
 #[must_use]
 pub fn sha1(bytes: &[u8]) -> String {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

@@ -59,7 +59,7 @@ enum OutputSink {
     Prefix(String),
 }
 
-/// The destination of one transfer's body, and the number of bytes received.
+/// The destination of one transfer's body, and the number of bytes that a handle has received.
 struct CountingOutput {
     out: Option<File>,
     len: u64,

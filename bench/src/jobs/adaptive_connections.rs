@@ -43,7 +43,8 @@ const FIXED_CONNECTIONS: [(&str, usize); 7] = [
 /// The round-trip times to the servers, in milliseconds.
 const ROUND_TRIPS: [u64; 4] = [0, 1, 20, 100];
 const LENGTHS: [usize; 2] = [300, 50_000];
-/// The numbers of concurrent requests that the servers serve without delay or refusal.
+/// The numbers of concurrent requests that the servers can handle. A server queues or refuses the
+/// requests that exceed its number.
 const SERVER_CAPACITIES: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
 /// The number of pages for a server at a round trip of 1 ms. With only [`PAGES`] pages, the run
@@ -51,7 +52,8 @@ const PAGES: usize = 500;
 const PAGES_NEARBY: usize = 5_000;
 /// The number of pages for a server at a round trip of 0 ms.
 const PAGES_WITHOUT_DELAY: usize = 30_000;
-/// The number of concurrent requests by which haul may exceed the server's capacity.
+/// The number of concurrent requests by which haul may exceed the server's capacity without missing
+/// the goal.
 const OVERLOAD_MARGIN: usize = 2;
 /// The longest expected duration of a run with a fixed number of connections. A program that would
 /// take longer is left out, unless `--slow` is given.

@@ -20,11 +20,12 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The points of the curve over the number of pages: name and number. If the site has fewer pages,
-/// its pages are fetched repeatedly.
+/// The parts of the job that vary the number of pages: name and number. They are the points of one
+/// curve in a chart. If the site has fewer pages, its pages are fetched repeatedly.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// The points of the curve over the length of one body: name and length in bytes.
+/// The parts of the job that vary the length of one body: name and length in bytes. They are the
+/// points of one curve in a chart.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -38,16 +39,18 @@ const BODY: [(&str, u64); 8] = [
 /// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
 /// since ten gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// The points of the curve over the number of concurrent connections: name and number.
+/// The parts of the job that vary the number of concurrent connections: name and number. They are
+/// the points of one curve in a chart.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// The points of the curve over the round-trip time: name and time in milliseconds.
+/// The parts of the job that vary the round-trip time: name and time in milliseconds. They are the
+/// points of one curve in a chart.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// The points of the curve over the cores on which the client may run: name and list of cores. The
-/// server may use all cores.
+/// The parts of the job that vary the cores on which the client may run: name, and list of core
+/// numbers. They are the points of one curve in a chart. The server may use all cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";
@@ -86,8 +89,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Creates the part of the job for a point of a curve. It has few rounds, since there are many
-/// points.
+/// Creates a part of the job, which is one point of a curve in a chart. It has few rounds, since
+/// there are many points.
 fn new_part(
     bench: &JobEnvironment,
     part: &'static str,
@@ -111,7 +114,7 @@ fn new_part(
     }
 }
 
-/// Creates the check that a client prints this number of bytes in total.
+/// Creates the check that the sizes that a client prints add up to this number of bytes.
 fn prints_total(len: u64) -> OutputCheck {
     OutputCheck::Told(None, OutputDigest { len, sha256: String::new() })
 }

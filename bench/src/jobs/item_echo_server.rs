@@ -13,15 +13,17 @@ use crate::output_digest::OutputDigest;
 
 const RTT: Duration = Duration::from_millis(50);
 
-/// The end of a shell command that keeps only the items in the server's replies, sorted.
+/// The end of a shell command, which reads the server's replies and prints the items in them,
+/// sorted.
 const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
 
-/// The text of the item with this number.
+/// Returns the text of the item with this number.
 pub(super) fn item(number: usize) -> String {
     format!("item={number}")
 }
 
-/// A list of numbered items, and a server that receives them and runs until the job is finished.
+/// A server that echoes the items that it receives, and the digest of the sorted list of all items.
+/// It runs until the job is finished.
 pub(super) struct ItemEchoServer {
     /// The URL that echoes the content of requests.
     pub(super) url: String,
@@ -31,7 +33,7 @@ pub(super) struct ItemEchoServer {
 }
 
 impl ItemEchoServer {
-    /// Starts a server that has to receive this number of items.
+    /// Starts a server that has to receive the items with the numbers below `items`.
     pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemEchoServer> {
         let origin = Origin::builder().record(false).start()?;
         let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;

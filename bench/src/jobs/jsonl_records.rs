@@ -15,13 +15,14 @@ const REQUESTS: usize = 20_000;
 const HAUL: &str = "haul --jsonl";
 const CURL: &str = "curl -Z -w %{json}, jq";
 
-/// The end of a shell command that prints URL, status and body of haul's records, sorted.
+/// The end of a shell command, which reads haul's JSON records and prints the URL, status and body
+/// of each, sorted.
 const FIELDS: &str =
     r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
 
-/// A shell command that joins curl's facts about the transfers with the bodies in `pages/`, each of
-/// which is a file of one line. (jq's `INDEX` would take time that grows with the square of the
-/// number of bodies.)
+/// A shell command that joins the JSON facts that curl wrote to the file `facts` with the bodies in
+/// `pages/`. Each body is a file of one line. (jq's `INDEX` would take time that grows with the
+/// square of the number of bodies.)
 const JOIN: &str = "jq -Rc '{file: input_filename, body: (. + \"\\n\")}' pages/* | jq -cn --slurpfile facts facts \
     '(reduce inputs as $one ({}; .[$one.file] = $one.body)) as $bodies | $facts[] | {url, status: .http_code, body: \
      $bodies[.filename_effective]}'";

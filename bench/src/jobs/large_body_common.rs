@@ -44,8 +44,8 @@ impl LargeBodyServer {
         Ok(LargeBodyServer { bodies, server })
     }
 
-    /// Returns the large body of `len` bytes over plain HTTP. `addr` is the address of the server,
-    /// or of a relay in front of it.
+    /// Returns the http URL of the generated body of `len` bytes, with the digest of its content.
+    /// `addr` is the address of the server, or of a relay in front of it.
     pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
         Ok(LargeBodyDownload {
             url: format!("http://{addr}{}", LargeBodyFiles::path(len)),
@@ -55,6 +55,7 @@ impl LargeBodyServer {
     }
 
     /// Returns the https URL of the generated body of `len` bytes, with the digest of its content.
+    /// `addr` is the address of the server, or of a relay in front of it.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
         Ok(LargeBodyDownload {
             url: format!("https://{addr}{}", LargeBodyFiles::path(len)),
@@ -74,7 +75,7 @@ pub(super) fn length_that_fits(bench: &JobEnvironment, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
 
-/// A large body to fetch: its URL, digest and further options.
+/// A large body to fetch: its URL, the digest of its content, and whether it is fetched over TLS.
 pub(super) struct LargeBodyDownload {
     pub(super) url: String,
     tls: bool,

@@ -25,7 +25,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const HAUL: &str = "over haul";
 const CURL: &str = "over libcurl";
-/// The links in the working directory to the directories of the two libraries.
+/// The two libraries: the displayed name, and the link in the working directory to the library's
+/// directory.
 const LIBRARIES: [(&str, &str); 2] = [(HAUL, "haul-library"), (CURL, "curl-library")];
 /// The length in bytes of the large bodies that are fetched one at a time.
 const LARGE: u64 = 256 << 20;
@@ -33,7 +34,7 @@ const LARGE: u64 = 256 << 20;
 const PARALLEL: u64 = 1 << 30;
 const BODIES: usize = 5;
 
-/// A part of the job whose program sends its requests one after the other.
+/// A part of the job in which a Perl or Python program sends its requests one after the other.
 struct SequentialPartSettings {
     name: &'static str,
     program: &'static [&'static str],
@@ -76,7 +77,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Links a directory into the working directory, so that command lines have no absolute paths.
+/// Creates the symbolic link `link` to a directory, so that command lines have no absolute paths.
+/// If the directory does not exist, the error names the command `how`, which creates it.
 fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
     if !directory.is_dir() {
         return Err(format!("libcurl needs {}: {how}", directory.display()).into());

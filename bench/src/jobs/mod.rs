@@ -55,7 +55,8 @@ use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
 
-/// A job of the scorecard. It has one part or several.
+/// A job of the bench: a comparison of haul with other programs at one kind of work. It has one
+/// part or several, which are measured separately.
 pub(crate) struct BenchJob {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -187,8 +188,8 @@ impl<'a> JobEnvironment<'a> {
         card
     }
 
-    /// Returns the benchmark programs that are installed, and prints the names of the others. The
-    /// program to look for is guessed from the command line.
+    /// Returns the benchmark programs that are installed. For each of the others, prints that it is
+    /// skipped. The executable to look for is guessed from the command line.
     fn allowed_programs(&self, entries: Vec<BenchProgram>) -> Vec<BenchProgram> {
         let installed = |entry: &BenchProgram| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -272,9 +273,9 @@ fn shell_program(name: &'static str, line: impl Into<String>, check: OutputCheck
     BenchProgram { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
-/// Returns a shell command that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
-/// The socket is in `$dir`, because the path of a socket must be short, and the path of the working
-/// directory may be long.
+/// Returns a shell command that runs `calls`, and then stops haul's agent at the socket `$dir/a`.
+/// The first haul command in `calls` starts the agent. The socket is in the new directory `$dir`,
+/// because the path of a socket must be short, and the path of the working directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
@@ -301,7 +302,8 @@ fn pages_in_order(fetch: &str) -> String {
     format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
 }
 
-/// The site's files on disk, and the digests of its pages.
+/// The site's files on disk, and the digest of all CIDR blocks in its pages (the correct output of
+/// the job `site`).
 struct SiteFiles {
     site: GeneratedSite,
     root: PathBuf,

@@ -103,7 +103,8 @@ impl PythonScript {
     }
 }
 
-/// Links the environment into the working directory of the job.
+/// Links the directory of the Python interpreter and packages for the bench into the working
+/// directory of the job. Fails if this directory does not exist.
 fn link_environment(bench: &JobEnvironment) -> Result<()> {
     let link = bench.work.join("environment");
     if link.exists() {

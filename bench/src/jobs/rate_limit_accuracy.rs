@@ -42,7 +42,7 @@ struct RateLimit {
     argument: &'static str,
     per_second: usize,
     unit: RateUnit,
-    /// The length of a page in bytes.
+    /// The length of each page in bytes.
     len: usize,
     /// The number of servers. Each server has its own port, so haul treats it as a separate host.
     servers: usize,
@@ -123,8 +123,8 @@ impl RateLimit {
         }
     }
 
-    /// Returns the rate as the value of the option or argument. If it is a rate of requests, the
-    /// unit `per_second`, such as `/s`, follows the number.
+    /// Returns the limit as the value of the option or argument. If the limit is a number of
+    /// requests, the text `per_second`, such as `/s`, is appended.
     fn value(&self, per_second: &str) -> String {
         let per_second = if self.unit == RateUnit::Requests { per_second } else { "" };
         format!("{}{per_second}", self.per_second)

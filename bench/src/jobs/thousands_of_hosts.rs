@@ -52,13 +52,16 @@ const PARALLEL: usize = 300;
 const FEW_PARALLEL: usize = 50;
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(5);
-/// The file name of the configuration of the system's resolver, for clients in a namespace.
+/// The name of the file in the working directory that replaces `/etc/resolv.conf` for clients in a
+/// namespace.
 const RESOLV_CONF: &str = "resolv.conf";
 
-/// The points of the curve over the number of hosts: name and number.
+/// The parts of the job that vary the number of hosts: name and number. They are the points of one
+/// curve in a chart.
 const HOSTS: [(&str, usize); 4] =
     [("hosts@100", 100), ("hosts@1000", 1_000), ("hosts@5000", 5_000), ("hosts@20000", 20_000)];
-/// The points of the curve over the share of broken hosts: name and share in percent.
+/// The parts of the job that vary the share of broken hosts: name and share in percent. They are
+/// the points of one curve in a chart.
 const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20), ("dead@30", 30), ("dead@40", 40)];
 const DEAD_HOSTS: usize = 1_000;
 
@@ -165,7 +168,8 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Res
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes the part of the job for one value of the curve over the share of broken hosts.
+/// Makes the part of the job for one point of a curve: over the number of hosts, or over the share
+/// of broken hosts.
 fn dead_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
@@ -301,7 +305,8 @@ impl HostNetworkWithLists {
         Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
-    /// Makes a workload with the URLs of those hosts for which `has` returns true.
+    /// Makes a workload with the URLs of those hosts for whose index `has` returns true. The URLs
+    /// must be in the order [`UrlOrder::InTurn`].
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
@@ -418,12 +423,13 @@ impl HostNetworkWithLists {
     }
 }
 
-/// Returns the file name of the CA certificate of a part. Each network has its own CA.
+/// Returns the name of the file with the CA certificate for a part. Each part has its own network
+/// of hosts, and each network its own CA.
 fn ca_of(part: &str) -> String {
     format!("{part}-{CA}")
 }
 
-/// Returns true if this program may mount files in a separate namespace.
+/// Returns true if this program may create a mount namespace and mount files in it.
 fn has_namespaces() -> bool {
     let line = format!("mount --bind /dev/null /etc/{RESOLV_CONF}");
     let mut command = Command::new("unshare");

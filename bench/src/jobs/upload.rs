@@ -21,8 +21,8 @@ pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB
 const LEN: u64 = 1 << 30;
 /// The flow-control window of the server's HTTP/2 streams and connections, in bytes.
 const WINDOW: u32 = 4 << 20;
-/// Programs with the least work. They call `sendfile` or `splice` in a loop, or read, encrypt and
-/// write.
+/// The displayed name of the upload program that only calls `sendfile` in a loop. It shows the
+/// lower limit of the cost.
 const SENDFILE: &str = "limit: sendfile";
 const SPLICE: &str = "limit: splice";
 const SEALED: &str = "limit: read, encrypt, write";

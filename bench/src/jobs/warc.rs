@@ -65,7 +65,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// Checks the archive with this name, and prints the payload digests of its responses, sorted.
+/// Runs `bench read-warc FILE`: checks a web archive, and prints the payload digests of its
+/// responses, sorted.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [archive] = arguments else { return Err("read-warc FILE".into()) };
     let archive = std::fs::read(archive)?;

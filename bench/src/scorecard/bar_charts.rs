@@ -24,7 +24,8 @@ const PANEL: i32 = 360;
 const LONGEST_BAR: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;
-/// The largest length of a bar, as a multiple of the shortest bar. Longer bars are cut off.
+/// The largest result that is drawn in full, as a multiple of the result with which it is compared.
+/// The bars of larger results are cut off.
 const MAX_SHOWN_RATIO: f64 = 8.0;
 
 /// Draws the results of a job's parts as SVG bar charts, one below the other.

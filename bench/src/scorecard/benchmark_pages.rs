@@ -49,7 +49,8 @@ pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     Ok(charts)
 }
 
-/// Returns the parts of each job in the order in which they ran, except the points of curves.
+/// Returns the parts of each job in the order in which they ran. Leaves out parts that are points
+/// of a curve in a line chart.
 fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
     for sheet in record.sheets.iter().filter(|sheet| !sheet.part.contains('@') && !sheet.entries.is_empty()) {
@@ -93,7 +94,8 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
     Ok(blocks)
 }
 
-/// Returns the table of the README, and the text that says where its numbers come from.
+/// Creates the table of jobs with haul's ratios to its best competitors, and the text that says
+/// where the numbers come from.
 fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme_figures::job_rows(record);

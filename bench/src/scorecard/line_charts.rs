@@ -13,7 +13,8 @@ use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
 
-/// A curve of a chart. Each part of one job is a point of the curve.
+/// A curve in a line chart. Its points are the parts of the job `job` that are named `NAME@X`,
+/// where NAME is `name` and X the value on the axis.
 pub(super) struct ScalingCurve {
     job: &'static str,
     pub(super) name: &'static str,
@@ -67,7 +68,7 @@ pub(super) const ALL: [ScalingCurve; 7] = [
 /// The name of the job in which every part is a point of a curve.
 const CURVES: &str = "curves";
 
-/// The points of one program in a chart.
+/// The points of one program in a line chart.
 struct CurveSeries {
     name: String,
     look: ChartLineOwner,

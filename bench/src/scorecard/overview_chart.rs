@@ -71,8 +71,9 @@ struct CompetitorRatio {
     peer: String,
 }
 
-/// Returns the ratio of the first variant of haul to its best competitor; `None` if outputs of haul
-/// or of all competitors were wrong.
+/// Returns the ratio of the result of the first variant of haul to that of its best competitor.
+/// Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio is below
+/// [`LEAST_RATIO`].
 fn ratio(sheet: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

@@ -7,17 +7,18 @@ use crate::compared_programs_and_goals::MetricKind;
 
 /// A goal of the project, and the proof that it is met.
 pub(super) struct ProjectGoal {
-    /// The number of the goal, after the number of its section. `bench/causes.md` refers to it.
+    /// The number of the goal: the number of its section, a dot, and the number in the section.
+    /// `bench/causes.md` refers to it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) proof: GoalProof,
 }
 
-/// The proof that a goal is met.
+/// The way in which the project proves that a goal is met.
 pub(super) enum GoalProof {
     /// The goal is about a result: `what` of the program `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: MetricKind, bound: ProjectGoalBound },
-    /// The goal is proved by tests.
+    /// The goal is proved by tests. The text names them.
     Tests(&'static str),
 }
 

@@ -61,7 +61,7 @@ impl AsyncExchange {
 #[pymethods]
 impl AsyncExchange {
     /// Returns the head of the response and its body; `None` if the head has not arrived. Never
-    /// waits.
+    /// waits. After the result or an error, a further call is an error.
     fn poll(&self, py: Python<'_>) -> PyResult<Option<(ReceivedResponse, StreamedBody)>> {
         let Some(mut opening) = self.lock().take() else {
             return Err(PyRuntimeError::new_err("the exchange has ended"));
@@ -125,14 +125,16 @@ impl Upload {
         Self { state: Arc::new(Mutex::new(state)), exception: BodySourceException::default() }
     }
 
-    /// Returns the request body, and the cell for an exception of the program. `announced` is the
-    /// value of the request's `Content-Length`, if the program has set one.
+    /// Returns the request body for the engine, and the place in which the program's exception is
+    /// stored if producing the body fails. `announced` is the value of the request's
+    /// `Content-Length`, if the program has set one.
     pub(crate) fn body(&self, announced: Option<u64>) -> (RequestBody, BodySourceException) {
         let pieces = UploadPieces { state: Arc::clone(&self.state), announced, left: announced, last: None };
         (RequestBody::stream(pieces), self.exception.clone())
     }
 
-    /// Changes the state by `change`, and wakes the sender.
+    /// Changes the state by `change`, notes that the sender no longer waits for a piece, and wakes
+    /// the sender.
     fn supply(&self, change: impl FnOnce(&mut UploadState)) {
         let mut state = lock(&self.state);
         state.is_wanted = false;
@@ -172,7 +174,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Ends the body.
+    /// Ends the body. Called after the last piece.
     fn finish(&self) {
         self.supply(|state| state.end = Some(Ok(())));
     }
@@ -191,15 +193,15 @@ struct UploadPieces {
     /// The number of announced bytes that were not passed to the sender yet; `None` without a
     /// Content-Length.
     left: Option<u64>,
-    /// The piece with the last announced byte. It is sent only after the program has ended the
-    /// body: if the body were longer than announced, the server would take its beginning for the
-    /// whole.
+    /// The piece with the last announced byte. It is held back until the program has ended the
+    /// body. If the program produces more than it announced, the request then fails; the server
+    /// must not take the beginning of the body for the whole.
     last: Option<Vec<u8>>,
 }
 
 impl UploadPieces {
-    /// Returns the next piece of the body if the program has supplied one, and `None` after the end
-    /// of the body.
+    /// Returns the next piece that the program has supplied, and `None` after the end of the body.
+    /// If there is no piece yet, asks the program for one.
     fn poll_piece(&mut self, context: &Context<'_>) -> Poll<Option<io::Result<Vec<u8>>>> {
         let mut state = lock(&self.state);
         if let Some(piece) = state.piece.take() {

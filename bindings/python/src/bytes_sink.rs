@@ -32,8 +32,8 @@ const MAX_PREALLOCATED: u64 = 1 << 30;
 /// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
 
-/// The maximum number of [`SpareBuffers`], and the maximum length of one in bytes: together at most
-/// 8 MiB.
+/// The maximum number of buffers in [`SpareBuffers`]. Together with [`MAX_SPARE_LENGTH`], it limits
+/// their memory to 8 MiB.
 const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_LENGTH: usize = 128 << 10;
 
@@ -111,8 +111,8 @@ enum CollectedBytes {
     BytesObject(BytesObject),
 }
 
-/// The memory of bodies that were already passed to the program, kept for later bodies. Newly
-/// allocated memory would cost a page fault for each page.
+/// The memory of bodies that the program has received, kept for later bodies. Newly allocated
+/// memory would cost a page fault for each page.
 #[derive(Default)]
 pub(crate) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
 
@@ -123,7 +123,8 @@ impl SpareBuffers {
         spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
-    /// Keeps a buffer for later bodies, unless it is too long or enough buffers are kept.
+    /// Keeps the memory of a buffer for later bodies. Frees it if the buffer is longer than
+    /// [`MAX_SPARE_LENGTH`] or [`MAX_SPARE_BUFFERS`] are kept.
     fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,8 +139,8 @@ impl SpareBuffers {
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
-    /// The buffers for bodies that are received without the interpreter lock; `None` if the
-    /// receiving thread may acquire the lock.
+    /// The spare memory for a body that is received without the interpreter lock. `None` if the
+    /// receiving thread may acquire that lock.
     spare: Option<Arc<SpareBuffers>>,
 }
 
@@ -168,7 +169,7 @@ impl BytesSink {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
-    /// Returns a body that was received without the interpreter lock.
+    /// Returns the body, which must have been received without the interpreter lock.
     #[cfg(feature = "arrow")]
     pub(crate) fn into_vec(self) -> Vec<u8> {
         match self.store {
@@ -177,8 +178,8 @@ impl BytesSink {
         }
     }
 
-    /// Returns the body. One that was received outside the interpreter is copied into a `bytes`
-    /// object only when the program reads it.
+    /// Returns the body. If it was received without the interpreter lock, it is copied into a
+    /// `bytes` object only when the program reads it.
     pub(crate) fn into_body(self, py: Python<'_>) -> ReceivedBody {
         let state = match self {
             Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {
@@ -203,12 +204,13 @@ impl BytesSink {
     }
 }
 
-/// A complete body. If a batch has received it, its `bytes` object is made at the first use: the
-/// objects of a whole bunch of results would together need more memory than the caches hold and the
-/// allocator keeps, while the objects of one result after another use the same memory.
+/// A complete body. If a batch received it, its `bytes` object is created at the first use. Objects
+/// for many results at once would need more memory than the CPU caches and the allocator hold.
+/// Objects that are created and freed one after another use the same memory again.
 pub(crate) struct ReceivedBody(Mutex<BodyState>);
 
-/// The memory that holds a complete body.
+/// The memory that holds a complete body: a buffer outside Python, which later bodies use again, or
+/// a `bytes` object.
 enum BodyState {
     Gathered(Vec<u8>, Arc<SpareBuffers>),
     BytesObject(Py<PyBytes>),

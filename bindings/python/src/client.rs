@@ -125,7 +125,8 @@ pub(crate) struct PreparedCall {
     /// The URL of the request as the program sees it in the response.
     pub(crate) url: String,
     pub(crate) exception: BodySourceException,
-    /// The value of the Cookie field in the request. `None` if the request has no Cookie field.
+    /// The value of the Cookie field in the request, from the jar and from the program. `None` if
+    /// neither has a cookie for it.
     pub(crate) cookie: Option<Vec<u8>>,
 }
 
@@ -204,7 +205,9 @@ fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Op
 }
 
 /// Converts the outcome of a transfer into a response, or into the exception to raise. `method` is
-/// the method of the request; `None` if the program may not read the request's record.
+/// the method of the request, for its record (the JSON description of the transfer); `None` if no
+/// record is kept. `exception` contains the exception of the program if producing the request body
+/// failed.
 pub(crate) fn response_of(
     py: Python<'_>,
     outcome: TransferOutcome,

@@ -98,7 +98,8 @@ impl PyJar {
         py.detach(|| self.jar.load(file)).map(|_| ()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// Writes the cookies that changed to a file in Netscape format.
+    /// Writes the changes since the jar was loaded or last saved to a file in Netscape format.
+    /// Other cookies in the file are kept.
     fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         py.detach(|| self.jar.save(file)).map_err(|error| PyOSError::new_err(error.to_string()))
     }

@@ -15,7 +15,8 @@ use haul::{Error, ResponseHead, Target};
 use haul_policy::secrets::drop_userinfo;
 use pyo3::prelude::*;
 
-/// The parts of a finished request that are needed only for its record.
+/// The data of a finished request that are kept only for its record, the JSON description of the
+/// transfer.
 pub(crate) struct RecordParts {
     /// The URL as the program gave it.
     pub(crate) url: String,
@@ -25,7 +26,8 @@ pub(crate) struct RecordParts {
 }
 
 impl RecordParts {
-    /// Returns the record as JSON text, without a body. `target` is the target of the last request.
+    /// Returns the record (the JSON description of the transfer) as text, without a body. `target`
+    /// is the target of the last request, after redirects.
     pub(crate) fn json(&self, target: &Target, head: Option<&ResponseHead>, error: Option<&Error>) -> String {
         let url = drop_userinfo(&self.url);
         let redirected = || match target.fragment() {
@@ -47,7 +49,8 @@ impl RecordParts {
     }
 }
 
-/// A failed request of a batch: the attribute `transfer` of its exception.
+/// The data of a failed request of a batch. The request's exception has them as its attribute
+/// `transfer`.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct FailedTransfer {
     pub(crate) parts: RecordParts,
@@ -58,7 +61,7 @@ pub(crate) struct FailedTransfer {
 
 #[pymethods]
 impl FailedTransfer {
-    /// Returns the record as JSON text.
+    /// Returns the record (the JSON description of the transfer) as text.
     fn record(&self) -> String {
         self.parts.json(&self.target, self.head.as_ref(), Some(&self.error))
     }

@@ -28,7 +28,8 @@ pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
 }
 
-/// Percent-encodes like [`requote`]. With `as_is`, existing escapes are kept.
+/// Percent-encodes as [`requote`] does. If `as_is` is true, keeps existing escapes instead of
+/// decoding needless ones.
 fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
     let is_kept = |b: u8| b.is_ascii_alphanumeric() || UNENCODED.contains(&b);
@@ -81,19 +82,21 @@ fn push_escaped(out: &mut String, byte: u8) {
 pub(crate) struct PreparedUrl {
     pub(crate) url: String,
     pub(crate) target: Target,
-    /// True if the URL is sent as written, because the program prepared the request.
+    /// True if the URL is sent as written, with its dot segments and escapes, because the program
+    /// passed a prepared request.
     pub(crate) as_is: bool,
 }
 
-/// A cache of the last URL. It helps because many programs repeat a URL or stay with one origin.
-/// Without it, parsing a URL takes a third of the time that a small request spends outside the
-/// engine.
+/// A cache of the URL that was prepared last. It helps because many programs request the same URL
+/// or the same origin again. Without it, parsing a URL takes a third of the time that a small
+/// request spends outside the engine.
 #[derive(Default)]
 pub(crate) struct LastUrlCache(Mutex<Option<(String, bool, PreparedUrl)>>);
 
 impl LastUrlCache {
     /// Returns the cached URL if the arguments are the same as last time. If not, prepares the URL
-    /// by [`prepare`] or, with `as_is`, by [`prepare_as_is`].
+    /// by [`prepare`], or by [`prepare_as_is`] if `as_is` is true. A URL with a `query` is not
+    /// cached.
     pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
         if query.is_some() {
             return prepare(text, query);

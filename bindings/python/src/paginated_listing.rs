@@ -28,8 +28,10 @@ impl PyListing {
     }
 }
 
-/// Returns the settings for finding the next page of a paginated listing. Raises ValueError if they
-/// are invalid.
+/// Returns the settings for finding the next page of a paginated listing: `link` for the Link
+/// field, a `css` or `json` query in the page, or a number in the query parameter `query` that is
+/// incremented. With `css` or `json`, `query` is the parameter that gets the value found. Raises
+/// ValueError for other combinations, and for invalid values.
 fn pagination(link: bool, css: Option<&str>, json: Option<&str>, query: Option<&str>) -> PyResult<Pagination> {
     let pagination = match (link, css, json, query) {
         (true, None, None, None) => Ok(Pagination::by_link()),
@@ -74,15 +76,15 @@ impl PyListing {
         self.lock().page()
     }
 
-    /// Returns true if a response with this status means that the previous page was the last one of
-    /// the listing.
+    /// Returns true if a response with this status means that the requested page does not exist, so
+    /// that the previous page was the last one of the listing.
     fn ends_at(&self, status: u16) -> bool {
         self.lock().ends_at(status)
     }
 
-    /// Returns the URL of the page after the page in `response`, or `None` after the last page.
-    /// Also returns a warning if the listing ends unexpectedly. `has_values` says whether the query
-    /// found values in the page; it is `None` without a query.
+    /// Returns the URL of the page after the page in `response`, or `None` after the last page. The
+    /// second value is a warning if the listing ends unexpectedly, else `None`. `has_values` says
+    /// whether the program's query found values in the page; it is `None` without a query.
     #[pyo3(signature = (response, has_values=None))]
     fn next(
         &self,

@@ -14,7 +14,8 @@ pub(crate) enum TextOrBytes {
 }
 
 impl TextOrBytes {
-    /// Converts a Python value. Returns `None` if the value is neither text nor bytes.
+    /// Converts a Python value. Returns `None` if the value is neither a `str` nor a bytes-like
+    /// object.
     pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> Option<Self> {
         if let Ok(text) = value.cast::<PyString>() {
             return text.to_str().ok().map(|text| Self::Text(text.to_owned()));
@@ -49,7 +50,8 @@ pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
     narrow.unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
-/// Converts a received field value into Python text.
+/// Converts a received field value into Python text: each byte becomes the Latin-1 character with
+/// the same number.
 pub(crate) fn from_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => PyString::new(py, text),

@@ -37,9 +37,10 @@ pub(crate) struct ReceivedResponse {
     /// The value of the Cookie field in the request. `None` if the request had no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ConnectionAndTimingFacts,
-    /// The names and values of the trailer fields, if the body was received.
+    /// The names and values of the trailer fields. Empty until the body has been received.
     pub(crate) trailers: Vec<TrailerField>,
-    /// The data for the response's record; `None` if the response is not from a batch.
+    /// The data for the response's record, the JSON description of the transfer. `None` if the
+    /// response is not from a batch.
     pub(crate) record: Option<RecordParts>,
 }
 
@@ -100,8 +101,8 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the response with its complete body. Replaces the facts of the transfer if newer
-    /// ones are given.
+    /// Returns a copy of the response with its complete body and the trailer fields. `facts`
+    /// replaces the connection and timing facts of the response; `None` keeps them.
     pub(crate) fn completed(
         &self,
         body: Py<PyBytes>,
@@ -124,7 +125,8 @@ impl ReceivedResponse {
 /// An address and its port.
 type Address = (String, u16);
 
-/// The version, the cipher suite and the protocol of a TLS session, and whether it was resumed.
+/// The version, the cipher suite and the ALPN protocol of a TLS session, and whether it was
+/// resumed.
 type TlsParameters = (&'static str, String, Option<String>, bool);
 
 #[pymethods]
@@ -210,14 +212,15 @@ impl ReceivedResponse {
         jar.jar.store_fields(&self.target, self.head.get_all("set-cookie"));
     }
 
-    /// Returns the value of the Cookie field that was sent.
+    /// Returns the value of the Cookie field that was sent; `None` if the request had no Cookie
+    /// field.
     #[getter]
     fn sent_cookie<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.cookie.as_ref().map(|cookie| from_latin1(py, cookie))
     }
 
-    /// Returns the record as JSON text, without the body; `None` if the response is not from a
-    /// batch.
+    /// Returns the record (the JSON description of the transfer) as text, without the body; `None`
+    /// if the response is not from a batch.
     fn record(&self) -> Option<String> {
         Some(self.record.as_ref()?.json(&self.target, Some(&self.head), None))
     }
@@ -234,7 +237,7 @@ impl ReceivedResponse {
         self.facts.total.as_secs_f64()
     }
 
-    /// Returns whether the connection was reused.
+    /// Returns true if the request used a connection of an earlier request.
     #[getter]
     fn reused(&self) -> bool {
         self.facts.connects == 0
@@ -275,7 +278,7 @@ impl ReceivedResponse {
         )
     }
 
-    /// Returns the version, cipher suite and protocol of the TLS session, and whether it was
+    /// Returns the version, cipher suite and ALPN protocol of the TLS session, and whether it was
     /// resumed; `None` without TLS.
     fn tls(&self) -> Option<TlsParameters> {
         let tls = self.facts.tls.as_ref()?;

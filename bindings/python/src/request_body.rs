@@ -40,7 +40,8 @@ impl BodySourceException {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Stores the exception, and returns the I/O error that ends the body.
+    /// Stores the exception that the program raised, and returns the I/O error with which the body
+    /// ends.
     pub(crate) fn store(&self, error: PyErr) -> io::Error {
         let text = error.to_string();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -136,15 +137,16 @@ struct RewindableFile {
     read: Py<PyAny>,
     seek: Py<PyAny>,
     position: Py<PyInt>,
-    /// The number of attempts to send the file. A thread of an earlier attempt may still be reading
-    /// ahead. It compares this number to notice that it must stop reading.
+    /// The number of attempts to send the file so far. It is also the number of the current
+    /// attempt. A thread that still reads the file for an earlier attempt compares this number with
+    /// its own, and stops.
     attempts: AtomicU64,
     /// The lock that a thread holds while it reads the file. A thread that holds the interpreter
     /// lock never waits for this lock.
     read_lock: Mutex<()>,
 }
 
-/// One attempt to send a file.
+/// One attempt to send a seekable file as a request body.
 struct FileSendAttempt {
     file: Arc<RewindableFile>,
     number: u64,
@@ -185,8 +187,8 @@ struct UploadReader {
 struct RemainingLength {
     length: u64,
     bytes: u64,
-    /// True if the program must confirm the end of the body: after the last announced byte, the
-    /// program must not produce another one.
+    /// True if the end of the body must be checked: after the last announced byte, the program is
+    /// asked for more, and must not produce any.
     confirms_end: bool,
 }
 
@@ -195,8 +197,8 @@ impl UploadReader {
         Self { source, piece: Vec::new(), at: 0, remaining, exception }
     }
 
-    /// Returns the next bytes of the body; `None` at the end. Returns at most `room` bytes, unless
-    /// the object produces more than requested.
+    /// Reads the next piece of the body from the Python object; `None` at the end. The piece has at
+    /// most `room` bytes, unless the object produces more than requested.
     fn next_piece(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
         let file = if let UploadSource::RewindableFile(attempt) = &self.source {
             Some(Arc::clone(&attempt.file))
@@ -234,7 +236,7 @@ impl UploadReader {
         Ok(if bytes.is_empty() && !matches!(self.source, UploadSource::Pieces(_)) { None } else { Some(bytes) })
     }
 
-    /// Returns an error if the program produces more than the announced length.
+    /// Returns an error if the program has produced more bytes than it announced.
     fn check_end(&mut self) -> io::Result<()> {
         let Some(RemainingLength { length, confirms_end, .. }) = self.remaining else { return Ok(()) };
         while confirms_end && self.at == self.piece.len() {

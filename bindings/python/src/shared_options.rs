@@ -147,9 +147,12 @@ impl SharedOptions {
         Ok(Self { engine_options: Arc::new(options) })
     }
 
-    /// Returns a copy for requests in which the engine follows at most this many redirects, uses
-    /// the cookies of a jar, and keeps the data for records. With `None`, redirects are not
-    /// followed. `proxies` apply to each request of a redirect chain.
+    /// Returns a copy of these options for requests whose redirects the engine follows.
+    ///
+    /// * `redirects` is the maximum number of redirects; with `None`, none are followed.
+    /// * `jar` supplies and stores the cookies.
+    /// * `proxies`, if given, replaces the proxy. The engine chooses from it for each request of a
+    ///   redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<ProxiesAndNoProxy>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
@@ -174,7 +177,8 @@ impl SharedOptions {
         Self { engine_options: Arc::new(options) }
     }
 
-    /// Returns true if requests go through a proxy.
+    /// Returns true if these options have one fixed proxy. Returns false if the engine chooses
+    /// among the `proxies` of `following`.
     #[getter]
     fn proxied(&self) -> bool {
         self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
@@ -359,7 +363,8 @@ pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
-/// Returns a copy of the options without the default header fields that `fields` removes.
+/// Returns a copy of the options without the default header fields that `fields` removes (those
+/// with the value `None`).
 pub(crate) fn without_fields(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));

@@ -39,9 +39,11 @@ const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// ended, holds the interpreter lock and must not wait for the network.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct StreamedBody {
-    /// True if `piece` returns bytes as they arrive, even fewer than requested.
+    /// True if `piece` returns bytes as they arrive, even fewer than requested. This is the case
+    /// for a chunked body.
     returns_early: bool,
-    /// The flag that is set when the body is closed, so that a waiting reader returns soon.
+    /// The flag that is set when the body is closed. A thread that waits for bytes then stops
+    /// waiting.
     stop: StopFlag,
     /// True after the program has read the body to its end.
     is_over: AtomicBool,
@@ -99,7 +101,7 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// The slot that holds the reader between two reads.
+/// The place where the reader of a body is kept while no thread reads.
 struct ReaderSlot {
     /// The reader of the body; `None` during a read, and after the body was closed.
     reader: Option<StreamedBodyReader>,
@@ -121,7 +123,7 @@ struct StreamedBodyReader {
     ready: Vec<u8>,
     at: usize,
     ended: bool,
-    /// True after the first read with decoding.
+    /// True after bytes of the body were read with decoding.
     has_decoded: bool,
     /// The failure that ended the body early; `None` without a failure. Further reads report it
     /// again.
@@ -206,13 +208,13 @@ impl StreamedBody {
         }
     }
 
-    /// Locks the reader slot. No thread waits for the network while it has locked the slot.
+    /// Locks the reader slot. No thread holds this lock while it waits for the network.
     fn slot(&self) -> MutexGuard<'_, ReaderSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `read` while the interpreter lock is released, and waits for bytes. Returns no bytes
-    /// if the body is closed.
+    /// Calls `read` without the interpreter lock, and waits until it returns bytes. Returns an
+    /// empty `bytes` object if the body is closed.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
@@ -239,8 +241,8 @@ impl StreamedBody {
         self.result_of(py, bytes)
     }
 
-    /// Returns the next piece of the body for an iterator: `size` bytes. Without a size, or for a
-    /// chunked body, returns the bytes that have arrived.
+    /// Returns the next piece of the body for an iterator: exactly `size` bytes, or fewer at the
+    /// end. Without a size, or for a chunked body, returns the bytes that have arrived.
     fn take_piece(&self, reader: &mut StreamedBodyReader, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
         match size {
             Some(size) if !self.returns_early => reader.take_exactly(size, decode),
@@ -248,9 +250,11 @@ impl StreamedBody {
         }
     }
 
-    /// Calls `read` without waiting, while the interpreter lock is released. Returns `None` if no
-    /// bytes have arrived; the body's waker is woken later. Returns no bytes if the body is closed,
-    /// or an error if it was closed after a poll that returned `None`.
+    /// Calls `read` without the interpreter lock and without waiting.
+    ///
+    /// * If no bytes have arrived, returns `None`. The body's waker is woken later.
+    /// * If the body is closed, returns an empty `bytes` object. If it was closed after a poll that
+    ///   returned `None`, returns an error.
     fn poll_detached<'py>(
         &self,
         py: Python<'py>,
@@ -367,7 +371,7 @@ impl StreamedBody {
         self.poll_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// Makes `batch` report the task `task` when a poll may return bytes.
+    /// Makes `batch` report the task `task` when a later poll of this body may return bytes.
     fn attach(&self, py: Python<'_>, batch: &PyBatch, task: u64) -> PyResult<()> {
         let waker = batch.batch.task_waker(task);
         let attached = py.detach(|| {
@@ -380,8 +384,9 @@ impl StreamedBody {
         attached.map_err(|error: io::Error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Returns a response with the head and the facts of `reply`, and with the body `body`, which
-    /// was read to its end.
+    /// Returns a copy of the response `reply` with the body `body`, which the program has read to
+    /// its end from this object. The copy has the trailer fields and the final facts of the
+    /// transfer.
     fn complete(&self, reply: &ReceivedResponse, body: Py<PyBytes>) -> ReceivedResponse {
         let mut slot = self.slot();
         let (facts, trailers) = match &mut slot.reader {

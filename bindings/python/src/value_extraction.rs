@@ -6,7 +6,8 @@ use haul::{Error, ErrorKind, Target};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A compiled query that extracts values from pages.
+/// A compiled query that extracts values from pages: CSS or JSONPath queries, and regular
+/// expressions.
 #[pyclass(frozen, name = "PageQuery", module = "haul._haul")]
 pub(crate) struct PyPageQuery {
     pub(crate) query: PageQuery,

@@ -18,7 +18,8 @@ use haul_policy::urlencode::percent_encode;
 use crate::base64;
 use crate::usage_error::UsageErrorReason;
 
-/// The maximum length of a variable's name plus one, in bytes, as in curl.
+/// The shortest length, in bytes, at which a variable's name is too long, as in curl. The longest
+/// valid name thus has 127 bytes.
 const NAME_MAX: usize = 128;
 
 /// The variables that `--variable` defines, with their values. If a name is defined twice, the last
@@ -31,7 +32,7 @@ pub struct OptionVariables {
 /// The parsed value of one `--variable`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableAssignment<'a> {
-    /// The variable's name.
+    /// The name of the variable that is defined.
     pub name: &'a str,
     /// The part of the value to use, as the offsets of its first and last byte, counted from 0.
     /// `None` means the whole value.
@@ -43,7 +44,7 @@ pub struct VariableAssignment<'a> {
     pub source: Option<VariableSource<'a>>,
 }
 
-/// The source of a variable's value.
+/// The source of a variable's value: a text on the command line, or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSource<'a> {
     /// The text on the command line is the value itself.
@@ -96,7 +97,7 @@ fn parse_range(text: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl OptionVariables {
-    /// Sets the value of a variable.
+    /// Sets the value of the variable `name`. A value that was set before is replaced.
     pub fn set(&mut self, name: &str, value: Vec<u8>) {
         self.all.retain(|(other, _)| other != name);
         self.all.push((name.to_owned(), value));

@@ -32,7 +32,7 @@ impl ValueName {
         }
     }
 
-    /// Returns the name as text.
+    /// Returns the name as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -145,8 +145,9 @@ impl Write for Stdout {
     }
 }
 
-/// Returns the unread rest of standard input as the content of a request. If no part of the input
-/// has been read into a buffer before, time limits also apply while the read waits for input.
+/// Returns the unread rest of standard input as the content of a request. The time limits of the
+/// transfer also apply to waits for input, but only if no part of the input was read into a buffer
+/// before.
 pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };

@@ -29,7 +29,8 @@ pub struct GivenOption {
     /// True if the value is a secret, such as a password.
     pub is_secret: bool,
     /// The public part of a secret value: the name of the header field or of the variable. It
-    /// distinguishes the value from other values of the same option.
+    /// distinguishes the value from other values of the same option. `None` if the value has no
+    /// such part.
     pub secret_name: Option<String>,
 }
 

@@ -19,14 +19,15 @@ const INDEX: &str = include_str!("guide_index.txt");
 /// The pages in `docs` that are not guides: benchmark results and a generated table.
 const EXCLUDED_PAGES: [&str; 2] = ["benchmarks.md", "curl-compat.md"];
 
-/// A section of a guide.
+/// A section of a guide in the directory `docs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuideSection<'a> {
     /// The file and the anchor, such as `docs/jobs.md#failures`.
     pub place: &'a str,
     /// The title of the guide and the heading of the section.
     pub title: &'a str,
-    /// The long names of the options that the section mentions, without dashes.
+    /// The long names of the options that the section mentions, without dashes. Blanks separate
+    /// them.
     options: &'a str,
 }
 

@@ -26,7 +26,8 @@ pub fn is_called(_words: &[OsString]) -> bool {
     false
 }
 
-/// Returns the exit code for a wrong setting. Not called, because [`is_called`] returns false.
+/// Returns the exit code for an option that cannot be used. Never called, because [`is_called`]
+/// returns false.
 #[must_use]
 pub fn run(_words: &[OsString]) -> u8 {
     ErrorKind::Setup.exit_code()
@@ -50,17 +51,20 @@ fn unavailable_error() -> Error {
     Error::new(ErrorKind::Setup, "--job needs a haul that was built with the feature job")
 }
 
-/// The run of a job, for builds without jobs. It has no values.
+/// Stands in for the run of a job in a build without jobs, so that other code compiles. It has no
+/// values.
 pub(crate) enum JobRun {}
 
-/// The output of a job's run, for builds without jobs. It has no values.
+/// Stands in for the output of a job's run in a build without jobs, so that other code compiles. It
+/// has no values.
 pub(crate) struct JobOutput {
     pub(crate) descriptor: OwnedFd,
     pub(crate) is_new: bool,
     pub(crate) note: Option<String>,
 }
 
-/// A cursor over the URLs of a job, for builds without jobs. It has no values.
+/// Stands in for the cursor over the URLs of a job in a build without jobs, so that other code
+/// compiles. It has no values.
 pub(crate) enum UrlCursor {}
 
 impl UrlCursor {

@@ -12,16 +12,17 @@ use crate::usage_error::UsageError;
 pub enum JobCommandError {
     /// An option of the command line is wrong.
     Usage(UsageError),
-    /// The job's file cannot be used.
+    /// The file of the job cannot be used: for example, it cannot be read, or another process has
+    /// locked it.
     Job(Error),
 }
 
-/// The state of a URL in the run of a job.
+/// The state of a URL of a job at the moment when a run of the job reaches the URL.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no URL has a place"))]
 pub(crate) enum UrlRunState {
-    /// The URL has not been fetched.
+    /// No run of the job has fetched the URL.
     New,
-    /// The URL needs no request in this run.
+    /// The URL needs no request in this run, because an earlier run has fetched or skipped it.
     Finished,
     /// An earlier run has fetched the URL, and this run refreshes it.
     Known(EarlierFetch),
@@ -64,7 +65,8 @@ pub(crate) trait ArchiveWithHeldRecords: Send + Sync {
     /// Drops the records with these ids, because their transfers will be repeated.
     fn discard(&self, records: &[u64]);
 
-    /// Returns the end of the archive.
+    /// Returns the position of the end of the archive, which is the end of its last complete
+    /// record.
     fn position(&self) -> ArchivePosition;
 
     /// Syncs all appended records to the disk.
@@ -87,12 +89,12 @@ pub(crate) struct ArchivePosition {
 /// A payload in an archive, to which revisit records of later runs can refer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArchivedPayload {
-    /// The SHA-1 digest of the payload.
+    /// The SHA-1 digest of the payload, by which equal payloads are recognised.
     pub digest: [u8; 20],
-    /// The identifier of the record that has this payload.
+    /// The 16 bytes of the UUID that identifies the WARC record with this payload.
     pub record: [u8; 16],
-    /// The URL of the record.
+    /// The target URL of the WARC record.
     pub url: Box<str>,
-    /// The time of the record, in microseconds since 1970.
+    /// The date of the WARC record, in microseconds since 1970-01-01 00:00 UTC.
     pub date: u64,
 }

@@ -45,10 +45,12 @@ static AT_START: extern "C" fn() = {
     open_null_for_closed
 };
 
-/// Calls [`run_program`] without the start-up code of Rust's standard library, which reads and
-/// parses `/proc/self/maps`: a tenth of a start (docs/design/startup.md). Besides, that code only
-/// ignores `SIGPIPE`, opens closed descriptors, and makes an overflow of the stack print a message
-/// before the signal. glibc passes the arguments to the standard library without it.
+/// Calls [`run_program`] without the start-up code of Rust's standard library. That code reads and
+/// parses `/proc/self/maps`, which takes a tenth of haul's start-up time (docs/design/startup.md).
+///
+/// The code has three other effects: it ignores `SIGPIPE`, it opens closed descriptors, and it
+/// prints a message when the stack overflows. It is not needed for the arguments, which glibc
+/// passes to the standard library directly.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 // SAFETY: no other function of the program has this name, and the C library calls it once.
 #[unsafe(no_mangle)]
@@ -68,7 +70,8 @@ fn main() -> std::process::ExitCode {
     run_program().into()
 }
 
-/// Runs the program and returns its exit code.
+/// Runs the program: parses the command line, and prints a text or runs the transfers. Returns the
+/// exit code.
 fn run_program() -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(code) = serve_as_agent(&words) {

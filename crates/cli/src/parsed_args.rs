@@ -49,8 +49,8 @@ pub struct ParsedArgs {
     /// The option that prints a text, such as `--help`, after which no transfers run; `None` to run
     /// the transfers.
     pub info: Option<InfoOption>,
-    /// The subjects of the `--help` options in config files, if the persona is curl; each may be
-    /// `None`. Their help texts are printed before the transfers run.
+    /// The subjects of the `--help` options in config files, if the persona is curl. `None` stands
+    /// for `--help` without a subject. Their help texts are printed before the transfers run.
     pub help_first: Vec<Option<String>>,
     /// `--agent-status` or `--agent-stop`: a command for the agent, without any transfer. `None`
     /// without these options.
@@ -67,14 +67,14 @@ pub struct ParsedArgs {
     pub secrets: Vec<SecretArgumentPart>,
     /// The options in the order in which they were given. `None` if no job needs them.
     pub given: Option<Vec<GivenOption>>,
-    /// The config file that the last `-K` named. The parser takes out the path and reads the file
-    /// immediately.
+    /// The config file that the last `-K` named. The parser takes the path out of this field at
+    /// once, which leaves `None`, and reads the file.
     pub(crate) config: Option<PathBuf>,
-    /// The value of the last `--variable`. The parser takes out the value and sets the variable
-    /// immediately.
+    /// The value of the last `--variable`. The parser takes the value out of this field at once,
+    /// which leaves `None`, and sets the variable.
     pub(crate) variable: Option<Vec<u8>>,
-    /// The file of URLs that curl's `--url @FILE` named. The parser takes out the path and reads
-    /// the file immediately.
+    /// The file of URLs that curl's `--url @FILE` named. The parser takes the path out of this
+    /// field at once, which leaves `None`, and reads the file.
     pub(crate) list: Option<PathBuf>,
     /// The settings with which each `--next` group begins.
     pub(crate) defaults: DefaultSettings,
@@ -111,7 +111,8 @@ pub struct ParsedUrlGroup {
     /// True if this group begins after a `next` in a config file. The group may then run in
     /// parallel with the group before it.
     pub is_listed: bool,
-    /// The sources of URLs, in order.
+    /// The sources of this group's URLs (arguments and files of URLs), in the order of the command
+    /// line.
     pub urls: UrlSources,
     /// `--jsonl-in`: the format of the input files whose lines describe requests. `None` if each
     /// line is a URL.
@@ -127,7 +128,8 @@ pub struct ParsedUrlGroup {
     pub remote_name_all: Vec<(usize, bool)>,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
-    /// `--output-dir`: the directory of relative file names.
+    /// `--output-dir`: the directory to which relative names of output files refer. `None` means
+    /// the working directory.
     pub output_dir: Option<PathBuf>,
     /// `--mirror-paths`: a URL without an output option is saved to a file that is named after host
     /// and path.
@@ -148,7 +150,7 @@ pub struct ParsedUrlGroup {
     pub remote_time: bool,
     /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,
-    /// `--create-file-mode`: the permission bits of new files.
+    /// `--create-file-mode`: the permission bits of new files. `None` without the option.
     pub create_file_mode: Option<u32>,
     /// `--checksum`: the expected digest of the body, or a checksum list (SHA256SUMS). `None`
     /// without the option.
@@ -224,7 +226,7 @@ pub struct ParsedStage {
     /// The values of `--select-json`, in order: JSONPath queries.
     pub select_json: Vec<String>,
     /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
-    /// Without it, they are applied to the bodies as text.
+    /// Without it, the patterns are applied to the bodies as text.
     pub extract_bytes: bool,
     /// `--paginate` and similar options: the source of the further pages of the stage's URLs.
     pub pagination: ParsedPagination,
@@ -241,11 +243,12 @@ pub struct ParsedStage {
     pub transfer: Arc<TransferArgs>,
     /// The settings of the stage's proxy. Stages share one value until an option changes it.
     pub proxy: Arc<ParsedProxyOptions>,
-    /// `-i`: prints header fields before the body.
+    /// `-i`: prints the header fields of each response before its body.
     pub include: bool,
-    /// `-D`: the file to which header fields are written.
+    /// `-D`: the file to which the header fields of responses are written. `None` without the
+    /// option.
     pub dump_header: Option<PathBuf>,
-    /// `-w`: the format of the line that is printed after each transfer.
+    /// `-w`: the format of the text that is printed after each transfer. `None` without the option.
     pub write_out: Option<TextOrFile>,
 }
 
@@ -281,15 +284,17 @@ impl ParsedStage {
 /// The pagination options of a stage: the source of the next page's URL, and the limits.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedPagination {
-    /// `--paginate`: the link that leads to the next page.
+    /// `--paginate`: the link that leads to the next page of a listing. `None` without the option.
     pub link: Option<ParsedPageLink>,
-    /// `--paginate-json`: the JSONPath of the value that leads to the next page.
+    /// `--paginate-json`: the JSONPath of the value in a page that leads to the next page. `None`
+    /// without the option.
     pub json: Option<String>,
-    /// `--paginate-query`: the name of a query parameter, and possibly its step.
+    /// `--paginate-query`: the name of the query parameter that is counted up from page to page.
+    /// `:` and the step may follow the name.
     pub query: Option<String>,
-    /// `--paginate-any`: lets pages lead to other origins.
+    /// `--paginate-any`: allows pages to lead to pages of other origins.
     pub any_origin: bool,
-    /// `--paginate-max`: the maximum number of pages.
+    /// `--paginate-max`: the maximum number of pages of one listing. `None` without the option.
     pub max: Option<u64>,
 }
 
@@ -300,12 +305,12 @@ impl ParsedPagination {
     }
 }
 
-/// The argument of `--paginate`.
+/// The argument of `--paginate`: where a page of a listing links to the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedPageLink {
-    /// The word `link`: the `Link` header field.
+    /// The word `link`: the link in the response's header field `Link`.
     HeaderField,
-    /// A CSS selector of elements in the page.
+    /// A CSS selector of the HTML elements in the page that contain the link.
     Element(String),
 }
 
@@ -313,25 +318,27 @@ pub enum ParsedPageLink {
 /// the values that may be secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequestOptions {
-    /// `-X`: the request method.
+    /// `-X`: the request method. `None` without the option.
     pub method: Option<String>,
-    /// `-I`: requests only the head.
+    /// `-I`: requests only the head of the response.
     pub head: bool,
     /// `-H`: header fields, or files with header fields, in order.
     pub fields: Vec<ParsedHeaderOption>,
-    /// `-A`: the value of `User-Agent`.
+    /// `-A`: the value of the header field `User-Agent`. `None` without the option.
     pub user_agent: Option<Vec<u8>>,
-    /// `-e`: the value of `Referer`.
+    /// `-e`: the value of the header field `Referer`. `None` without the option.
     pub referer: Option<Vec<u8>>,
-    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
+    /// `-e ';auto'`: sets the header field `Referer` of the request after a redirect to the URL
+    /// that redirected.
     pub auto_referer: bool,
-    /// `-b TEXT`: the cookies to send. Several texts are joined by `;`.
+    /// `-b TEXT`: the cookies to send. Several texts are joined by `;`. `None` without the option.
     pub cookie: Option<Vec<u8>>,
-    /// `-u`: the user and password.
+    /// `-u`: the user and password for the server. `None` without the option.
     pub user: Option<ParsedUserOption>,
-    /// `--oauth2-bearer`: a bearer token.
+    /// `--oauth2-bearer`: a bearer token for the server. `None` without the option.
     pub bearer: Option<Secret>,
-    /// `--aws-sigv4`: signs requests for AWS.
+    /// `--aws-sigv4`: the parameters for signing requests with AWS Signature Version 4. `None`
+    /// without the option.
     pub signature: Option<SigV4Parameters>,
     /// `--httpsig-key` and similar options: signs requests by RFC 9421.
     pub httpsig: ParsedMessageSignature,
@@ -344,7 +351,7 @@ pub struct ParsedRequestOptions {
     pub netrc: bool,
     /// `--netrc-optional`: reads credentials from a netrc file if it exists.
     pub netrc_optional: bool,
-    /// `--netrc-file`: the netrc file to read.
+    /// `--netrc-file`: the netrc file to read. `None` means the default file in the home directory.
     pub netrc_file: Option<PathBuf>,
     /// `-d` and similar options: the pieces of the request content, in order.
     pub data: Vec<ParsedDataOption>,
@@ -354,14 +361,17 @@ pub struct ParsedRequestOptions {
     pub query: Vec<ParsedDataOption>,
     /// `-F` and `--form-string`: the form that is sent as content.
     pub form: FormOfAllOptions,
-    /// `--request-target`: the request target to send.
+    /// `--request-target`: the request target to send in place of the URL's path and query. `None`
+    /// without the option.
     pub request_target: Option<String>,
     /// `-z`: a date for a conditional request, or the name of a file whose modification time is
-    /// used.
+    /// used. `None` without the option.
     pub time_cond: Option<String>,
-    /// `--etag-save`: the file in which the entity tag of the response is stored.
+    /// `--etag-save`: the file in which the entity tag of the response is stored. `None` without
+    /// the option.
     pub etag_save: Option<PathBuf>,
-    /// `--etag-compare`: the file with the entity tag for a conditional request.
+    /// `--etag-compare`: the file with the entity tag for a conditional request. `None` without the
+    /// option.
     pub etag_compare: Option<PathBuf>,
     /// True if `--etag-save` or `--etag-compare` follows several URLs on the command line.
     pub etag_follows_urls: bool,
@@ -370,9 +380,9 @@ pub struct ParsedRequestOptions {
     /// `--follow`: follows redirects. A redirect changes the method of `-X` only where RFC 9110
     /// demands it.
     pub follow: bool,
-    /// `-r`: the byte ranges to request.
+    /// `-r`: the byte ranges to request. `None` without the option.
     pub range: Option<String>,
-    /// `-C`: the offset at which a download or upload resumes.
+    /// `-C`: the offset at which a download or upload resumes. `None` without the option.
     pub continue_at: Option<ContinueAt>,
 }
 
@@ -401,9 +411,9 @@ pub struct ParsedProxyOptions {
     /// `-x` and similar options: the proxy. `Some(None)` for `-x ''`, which turns off proxies.
     /// `None` without such an option.
     pub proxy: Option<Option<Proxy>>,
-    /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
+    /// `--preproxy`: the SOCKS proxy through which the proxy is reached. `None` without the option.
     pub preproxy: Option<Proxy>,
-    /// `-U`: the proxy's user and password.
+    /// `-U`: the user and password for the proxy. `None` without the option.
     pub user: Option<ParsedUserOption>,
     /// `--proxy-basic` and similar options: the schemes for the proxy. `None` without such an
     /// option.
@@ -412,7 +422,8 @@ pub struct ParsedProxyOptions {
     pub negotiate: crate::plan::NegotiateArgs,
     /// `--socks5-gssapi`: allows GSS-API with SOCKS 5 proxies.
     pub socks_gssapi: bool,
-    /// `--socks5-gssapi-nec`: exchanges the level of protection in the clear.
+    /// `--socks5-gssapi-nec`: exchanges the GSS-API protection level with the SOCKS 5 proxy without
+    /// encryption.
     pub socks_nec: bool,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
@@ -446,10 +457,10 @@ impl std::fmt::Debug for ParsedUserOption {
     }
 }
 
-/// The value of one `-H` or `--proxy-header`.
+/// The value of one `-H` or `--proxy-header`: a header field, or a file of them.
 #[derive(Clone, Debug)]
 pub enum ParsedHeaderOption {
-    /// A header field.
+    /// A header field that is given on the command line.
     Field(HeaderArg),
     /// `@file`: a file with one header field per line.
     File(PathBuf),

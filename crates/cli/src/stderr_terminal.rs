@@ -41,7 +41,7 @@ impl MessageColors {
         Self { is_on: !persona.is_curl() && !is_refused && std::io::stderr().is_terminal() && can_redraw() }
     }
 
-    /// Returns a message with its first word in a colour: `haul:` or `Warning:`.
+    /// Returns a message in which the first word, such as `haul:` or `Warning:`, is coloured.
     pub fn message(self, text: &str) -> String {
         let Some(at) = text.find(": ").filter(|_| self.is_on) else { return text.to_owned() };
         let (first, rest) = text.split_at(at + 1);
@@ -49,7 +49,7 @@ impl MessageColors {
         format!("{}{rest}", self.styled(code, first))
     }
 
-    /// Returns the remedy of an error in the colour for remedies.
+    /// Returns the text of an error's remedy, coloured as a remedy.
     pub(crate) fn remedy(self, text: &str) -> String {
         self.styled("36", text)
     }

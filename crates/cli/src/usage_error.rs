@@ -88,8 +88,8 @@ pub enum UsageErrorReason {
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
     /// form, the exit code is 43.
     Encoder,
-    /// Two options imply different request methods. The text names both. As in curl, the curl
-    /// persona prints the error as a warning, but still ends.
+    /// Two options imply different request methods. The text names both methods. The curl persona
+    /// prints this error in the form of a warning, as curl does, but haul still ends.
     Methods(String),
     /// The option is used wrongly. The text explains why.
     BadUse(String),
@@ -395,7 +395,8 @@ pub fn remove_control_characters(text: &str) -> String {
 const MARKED_MAX: usize = 511;
 
 /// Returns a message of three lines: `what`, then `text`, then a `^` below the character of `text`
-/// at `position`.
+/// with the number `position`, counted from 1. The message is cut off after `MARKED_MAX`
+/// characters.
 pub fn mark_position(what: &str, position: usize, text: &str) -> String {
     let pointed =
         format!("{what}:\n{}\n{}^", remove_control_characters(text), " ".repeat(position.saturating_sub(1).max(1)));
@@ -409,8 +410,8 @@ pub fn one_line(text: &str) -> String {
     lines.join(" ")
 }
 
-/// Returns a printable form of an invalid URL. [Text that may be meant as user and
-/// password](without_userinfo) is removed.
+/// Returns a printable form of an invalid URL. Text that may be meant as user and password is
+/// removed by [`without_userinfo`].
 pub fn shown_url(url: &str) -> String {
     remove_control_characters(&without_userinfo(url))
 }

@@ -4,17 +4,17 @@ use std::ffi::{CStr, c_char, c_int};
 
 use haul::ErrorKind;
 
-/// The result of a function of the easy interface.
+/// The result code of a function of libcurl's easy interface; 0 is success.
 pub type CURLcode = c_int;
-/// The result of a function of the multi interface.
+/// The result code of a function of libcurl's multi interface; 0 is success.
 pub type CURLMcode = c_int;
-/// The result of a function of the share interface.
+/// The result code of a function of libcurl's share interface; 0 is success.
 pub type CURLSHcode = c_int;
-/// The result of a function of the URL interface.
+/// The result code of a function of libcurl's URL interface; 0 is success.
 pub type CURLUcode = c_int;
-/// The result of a function of the header interface.
+/// The result code of a function of libcurl's header interface; 0 is success.
 pub type CURLHcode = c_int;
-/// The result of `curl_formadd`.
+/// The result code of `curl_formadd`; 0 is success.
 pub type CURLFORMcode = c_int;
 
 macro_rules! codes {
@@ -23,7 +23,8 @@ macro_rules! codes {
             #[doc = concat!("`", stringify!($name), "`: ", $text, ".")]
             pub const $name: $type = $value;
         )*
-        /// Returns the error text of a code.
+        /// Returns libcurl's error text for a code of this type. An unknown code has the text
+        /// `$unknown`.
         fn $texts(code: c_int) -> &'static CStr {
             match code {
                 $($value => c_text(concat!($text, "\0")),)*
@@ -166,7 +167,7 @@ codes! { CURLUcode, url_text, c"CURLUcode unknown";
 pub mod header_codes {
     use super::CURLHcode;
 
-    /// Success.
+    /// The call has succeeded.
     pub const CURLHE_OK: CURLHcode = 0;
     /// The field exists, but not with this index.
     pub const CURLHE_BADINDEX: CURLHcode = 1;
@@ -174,9 +175,9 @@ pub mod header_codes {
     pub const CURLHE_MISSING: CURLHcode = 2;
     /// The transfer has no header fields yet.
     pub const CURLHE_NOHEADERS: CURLHcode = 3;
-    /// The transfer had no request with this number.
+    /// The transfer had no request with this index.
     pub const CURLHE_NOREQUEST: CURLHcode = 4;
-    /// A bad argument.
+    /// An argument of the call is not valid.
     pub const CURLHE_BAD_ARGUMENT: CURLHcode = 6;
 }
 

@@ -122,7 +122,8 @@ fn set_once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// Parses `HH:MM` or `HH:MM:SS` to the seconds since midnight.
+/// Parses a time of day, `HH:MM` or `HH:MM:SS`. Returns the seconds since midnight, or `None` for
+/// any other text.
 fn time_of_day(word: &str) -> Option<i64> {
     let parts: Vec<i64> = word
         .split(':')

@@ -41,7 +41,8 @@ use crate::transfer::running::RunningTransfer;
 /// The table of live easy handles.
 pub(crate) static EASY: HandleTable<Easy> = HandleTable::new();
 
-/// An easy handle.
+/// An easy handle (`CURL *`): the options and the state of the transfers that a C program makes
+/// with it.
 pub struct Easy {
     /// The id of the handle, by which it is looked up in a handle table.
     pub(crate) number: usize,
@@ -50,7 +51,7 @@ pub struct Easy {
     running: Mutex<Option<Arc<RunningTransfer>>>,
 }
 
-/// The state of an easy handle.
+/// The options of an easy handle, and what the handle keeps from one transfer to the next.
 #[derive(Default)]
 pub struct EasyState {
     pub(crate) options: EasyOptions,
@@ -71,7 +72,8 @@ pub struct EasyState {
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
-    /// A copy of a form that an option has replaced. It is kept until it can be freed.
+    /// A copy of a form that an option has replaced; `None` if there is none. The copy is kept
+    /// until it can be freed.
     pub(crate) replaced_form: Option<Arc<FormCopy>>,
 }
 
@@ -120,7 +122,7 @@ impl Easy {
         Self { number, state: Mutex::new(state), running: Mutex::default() }
     }
 
-    /// Sets the transfer in progress; `None` if no transfer runs.
+    /// Sets the transfer in progress of this handle; `None` if no transfer runs.
     pub(crate) fn set_running(&self, running: Option<Arc<RunningTransfer>>) {
         *lock(&self.running) = running;
     }
@@ -189,7 +191,7 @@ impl EasyState {
         }
     }
 
-    /// Returns all cookies as lines of a cookie file.
+    /// Returns all cookies of the handle as lines in the format of a cookie file.
     pub(crate) fn cookie_lines(&mut self) -> Vec<Vec<u8>> {
         let Some(jar) = self.cookie_jar() else { return Vec::new() };
         let text = jar.to_text();
@@ -233,7 +235,8 @@ impl EasyState {
         Ok(self.alt_svc.clone())
     }
 
-    /// Writes the files of cookies, HSTS and Alt-Svc.
+    /// Writes the cookies, the HSTS hosts and the alternative services to the files that the
+    /// options name.
     fn save(&mut self) {
         self.save_cookies();
         if let (Some(hsts), Some(path)) = (&self.hsts, self.options.bytes(opt::HSTS).filter(|path| !path.is_empty())) {
@@ -274,7 +277,7 @@ impl EasyState {
         }
     }
 
-    /// Returns true while `curl_easy_perform` runs.
+    /// Returns true while `curl_easy_perform` runs the transfer of this handle.
     pub(crate) fn is_performing(&self) -> bool {
         self.is_performing
     }
@@ -304,7 +307,7 @@ impl EasyState {
         Ok(())
     }
 
-    /// Writes a message to the error buffer of the program.
+    /// Writes a message to the error buffer of the C program.
     fn write_error(&self, text: &str) {
         let buffer = self.options.pointer(opt::ERRORBUFFER).cast::<u8>();
         if buffer.is_null() {
@@ -334,7 +337,8 @@ impl EasyState {
         failure.code
     }
 
-    /// Records the end of a transfer: stores the facts about it, and returns its result.
+    /// Records the end of a transfer: stores the facts about it for `curl_easy_getinfo`, and
+    /// returns its result. `url` is the URL that the program set.
     pub(crate) fn end_transfer(&mut self, running: &RunningTransfer, outcome: &TransferOutcome, url: &str) -> CURLcode {
         self.infos.set_at_end(&self.options, outcome, url);
         let mut heads = running.take_heads();

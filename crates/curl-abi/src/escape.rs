@@ -18,7 +18,7 @@ unsafe fn text_with_length<'a>(start: *const c_char, length: c_int) -> Option<&'
     unsafe { c_strings::bytes_with_length(start, (length > 0).then_some(length)) }
 }
 
-/// Percent-encodes a text. The program frees the result.
+/// Percent-encodes a text. The C program frees the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_escape(_easy: OpaqueHandle, start: *const c_char, length: c_int) -> *mut c_char {
     catch_panic(std::ptr::null_mut(), || {
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn curl_easy_escape(_easy: OpaqueHandle, start: *const c_c
     })
 }
 
-/// Percent-decodes a text. The program frees the result. `out_length` receives the length of the
+/// Percent-decodes a text. The C program frees the result. `out_length` receives the length of the
 /// result unless it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_unescape(

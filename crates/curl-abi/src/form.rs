@@ -43,7 +43,7 @@ const FILENAME: c_int = 16;
 const STREAM: c_int = 19;
 const CONTENTLEN: c_int = 20;
 
-/// An option of `curl_formadd` with its value.
+/// An option of `curl_formadd`, with the value that the C program passes for it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct form_word {
@@ -52,27 +52,27 @@ pub struct form_word {
     pointer: *mut c_void,
 }
 
-/// A form of `curl_formadd`.
+/// A form that the C program builds by calls of `curl_formadd`.
 #[derive(Default)]
 pub(crate) struct PostForm {
     parts: Vec<PostPart>,
 }
 
-/// The content of a part of a form.
+/// The content of one part of a form of `curl_formadd`.
 enum PostContent {
     Bytes(Vec<u8>),
-    /// Memory of the program (pointer and length), which is read when the form is sent.
+    /// Memory of the C program (pointer and length), which is read when the form is sent.
     Borrowed(UserPointer, usize),
-    /// A file whose content is the value of the field.
+    /// The path of a file whose content is the value of the form field.
     Value(PathBuf),
     /// Files to upload: their paths, names and media types.
     Files(Vec<PostFile>),
-    /// Data that the read callback supplies: the pointer for the callback, and the length if it is
-    /// known.
+    /// Data that the read callback supplies. The variant has the pointer for the callback and the
+    /// length; the length is `None` if it is unknown.
     Stream(UserPointer, Option<u64>),
 }
 
-/// A file to upload in a form.
+/// A file to upload in a form: its path, the name to send, and its media type.
 struct PostFile {
     path: PathBuf,
     filename: Option<Vec<u8>>,
@@ -115,7 +115,7 @@ impl FormAddOptions {
     /// Applies one option of `curl_formadd` to the part under construction.
     ///
     /// # Safety
-    /// libcurl's documentation of the option.
+    /// The value of the option is valid as libcurl's documentation of the option demands.
     unsafe fn apply_option(&mut self, word: form_word) -> Result<(), CURLFORMcode> {
         let length = || usize::try_from(word.number).map_err(|_| FORMADD_INCOMPLETE);
         let pointer = || if word.pointer.is_null() { Err(FORMADD_NULL) } else { Ok(word.pointer) };
@@ -210,7 +210,7 @@ impl PostForm {
     /// read callback supplies, from the callback's pointer and the length.
     ///
     /// # Safety
-    /// The memory to which the program's options point is still valid.
+    /// The memory to which the C program's options point is still valid.
     pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> CopiedPartContent) -> MimeCopy {
         let part = |part: &PostPart| {
             let base = |content| MimePartCopy {
@@ -335,7 +335,8 @@ pub unsafe extern "C" fn curl_formget(
         }
     })
 }
-/// Returns the path of a file that `CURLFORM_FILE` names; `-` stands for standard input.
+/// Returns the path of a file that `CURLFORM_FILE` names. For `-`, this is the path of standard
+/// input.
 fn named_file(path: &std::path::Path) -> PathBuf {
     if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path.to_owned() }
 }

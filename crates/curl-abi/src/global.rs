@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use crate::c_strings;
 use crate::codes::{CURLE_FAILED_INIT, CURLE_OK, CURLcode};
 
-/// An allocation function that a program supplies.
+/// An allocation function that a C program passes to `curl_global_init_mem`.
 pub type AllocationFunction = Option<unsafe extern "C" fn()>;
 
 /// Does nothing: haul needs no global initialization.
@@ -15,7 +15,7 @@ pub extern "C" fn curl_global_init(_flags: c_long) -> CURLcode {
     CURLE_OK
 }
 
-/// Accepts the program's allocation functions, but does not use them: memory that is returned to
+/// Accepts the C program's allocation functions, but does not use them: memory that is returned to
 /// the program comes from `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_init_mem(
@@ -56,8 +56,8 @@ unsafe impl Sync for curl_ssl_backend {}
 unsafe impl Sync for BackendList {}
 
 const RUSTLS: c_int = 14;
-/// The id of OpenSSL, for programs that were compiled for the library with the symbol version
-/// `CURL_OPENSSL_4`.
+/// The id of OpenSSL. It is accepted because programs that were compiled for the library with the
+/// symbol version `CURL_OPENSSL_4` expect OpenSSL.
 const OPENSSL: c_int = 1;
 static BACKEND: curl_ssl_backend = curl_ssl_backend { id: RUSTLS, name: c"rustls".as_ptr() };
 static BACKENDS: BackendList = BackendList([&raw const BACKEND, std::ptr::null()]);
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn curl_free(pointer: *mut c_void) {
     unsafe { libc::free(pointer) };
 }
 
-/// Returns a copy of an environment variable, which the program frees; NULL if it is not set.
+/// Returns a copy of an environment variable, which the C program frees; NULL if it is not set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_getenv(name: *const c_char) -> *mut c_char {
     use std::os::unix::ffi::OsStrExt;

@@ -25,7 +25,8 @@ pub type OpaqueHandle = *mut c_void;
 /// to programs fit in it, so a program that reads such a struct sees zeros.
 const BLOCK: usize = 128;
 
-/// The live handles of one type, with their objects.
+/// The live handles of one type, and the objects to which they belong. A handle is live until the C
+/// program frees it.
 pub struct HandleTable<T> {
     live: RwLock<HashMap<usize, Arc<T>, FxBuildHasher>>,
 }
@@ -37,7 +38,7 @@ impl<T> Default for HandleTable<T> {
 }
 
 impl<T> HandleTable<T> {
-    /// Makes an empty table.
+    /// Makes a table without handles.
     #[must_use]
     pub const fn new() -> Self {
         Self { live: RwLock::new(HashMap::with_hasher(FxBuildHasher)) }
@@ -67,7 +68,8 @@ impl<T> HandleTable<T> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
 
-    /// Removes a handle, and returns its object. A transfer in progress may still hold the object.
+    /// Removes a handle, and returns its object; `None` if the handle is not live. A transfer in
+    /// progress may still hold the object.
     #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only a pointer that the table made is freed")]
     pub fn remove(&self, handle: OpaqueHandle) -> Option<Arc<T>> {
         let object = self.live.write().unwrap_or_else(PoisonError::into_inner).remove(&handle.addr());
@@ -89,7 +91,7 @@ pub(crate) fn catch_panic<T>(on_panic: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(on_panic)
 }
 
-/// A pointer that the program supplied. It is passed to the program's callbacks, or read where
+/// A pointer that the C program supplied. It is passed to the program's callbacks, or read where
 /// libcurl's documentation allows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserPointer(pub *mut c_void);

@@ -10,17 +10,17 @@ use crate::codes::header_codes::{
 use crate::easy::EASY;
 use crate::handle_table::{OpaqueHandle, catch_panic, lock};
 
-/// The kind of message that contained a header field.
+/// The kind of message that contained a header field. The values are libcurl's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum HeaderMessageKind {
-    /// A final response (`CURLH_HEADER`).
+    /// The message is a final response (`CURLH_HEADER`).
     Header = 1,
-    /// A trailer section (`CURLH_TRAILER`).
+    /// The message part is a trailer section (`CURLH_TRAILER`).
     Trailer = 1 << 1,
-    /// A proxy's response to CONNECT (`CURLH_CONNECT`).
+    /// The message is a proxy's response to CONNECT (`CURLH_CONNECT`).
     Connect = 1 << 2,
-    /// An interim response (`CURLH_1XX`).
+    /// The message is an interim response (`CURLH_1XX`).
     Interim = 1 << 3,
 }
 
@@ -55,13 +55,13 @@ struct FoundField {
     request: c_int,
 }
 
-/// The header fields of the last transfer of a handle. They are parsed when the program first asks
-/// for one.
+/// The header fields of the last transfer of a handle. They are parsed when the C program first
+/// asks for one.
 #[derive(Default)]
 pub(crate) struct HeaderStore {
     heads: Vec<StoredHead>,
     fields: Option<Vec<FoundField>>,
-    /// The fields that were returned to the program. They are boxed, so that their addresses stay
+    /// The fields that were returned to the C program. They are boxed, so that their addresses stay
     /// valid.
     #[expect(clippy::vec_box, reason = "the program keeps the addresses")]
     given: Vec<Box<curl_header>>,

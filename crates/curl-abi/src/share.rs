@@ -38,11 +38,11 @@ const OPTION_UNSHARE: c_int = 2;
 const OPTION_LOCKFUNC: c_int = 3;
 const OPTION_USERDATA: c_int = 5;
 
-/// The state that easy handles share.
+/// A share: the state, such as cookies, that several easy handles share.
 #[derive(Default)]
 pub(crate) struct Share {
     state: Mutex<SharedState>,
-    /// The number of easy handles that use the share.
+    /// The number of easy handles that currently use the share.
     users: AtomicUsize,
 }
 
@@ -53,7 +53,7 @@ struct SharedState {
     resolver: Option<Resolver>,
     hsts: Option<HstsCache>,
     shares_connections: bool,
-    /// The client that all users of the share use. It is created when it is first needed.
+    /// The client that all users of the share use; `None` before it is first needed.
     client: Option<Client>,
 }
 
@@ -71,7 +71,7 @@ impl ShareReference {
         lock(&self.0.state).cookies.clone()
     }
 
-    /// Returns the shared resolver; `None` if names are not shared.
+    /// Returns the shared resolver; `None` if resolved host names are not shared.
     pub(crate) fn resolver(&self) -> Option<Resolver> {
         lock(&self.0.state).resolver.clone()
     }
@@ -115,7 +115,7 @@ pub extern "C" fn curl_share_cleanup(share: OpaqueHandle) -> CURLSHcode {
     })
 }
 
-/// Starts or stops sharing a kind of data.
+/// Starts or stops sharing a kind of data (`CURLSHOPT_SHARE`, `CURLSHOPT_UNSHARE`).
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_share_setopt_number(share: OpaqueHandle, option: c_int, data: i64) -> CURLSHcode {
     catch_panic(CURLSHE_INVALID, || {

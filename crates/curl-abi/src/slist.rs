@@ -5,11 +5,11 @@ use std::ffi::{c_char, c_void};
 
 use crate::c_strings;
 
-/// An entry of a list.
+/// An entry of a linked list of strings, with the layout of `curl/curl.h`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct curl_slist {
-    /// The string.
+    /// The string of this entry, which ends with NUL.
     pub data: *mut c_char,
     /// The next entry; NULL at the end.
     pub next: *mut curl_slist,
@@ -33,7 +33,8 @@ fn new_entry(text: &[u8]) -> *mut curl_slist {
     entry
 }
 
-/// Makes a list of these strings. The program frees the list. Returns NULL if there are no strings.
+/// Makes a list of these strings. The C program frees the list. Returns NULL if there are no
+/// strings.
 pub(crate) fn new_list<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut curl_slist {
     let mut first = std::ptr::null_mut();
     let mut last: *mut curl_slist = std::ptr::null_mut();
@@ -93,7 +94,7 @@ pub unsafe extern "C" fn curl_slist_append(list: *mut curl_slist, text: *const c
     list
 }
 
-/// Frees a list.
+/// Frees all entries of a list, with their strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_slist_free_all(list: *mut curl_slist) {
     let mut at = list;

@@ -7,7 +7,8 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 /// The version of libcurl whose interface this library implements.
 const VERSION: &CStr = c"8.14.1";
 const VERSION_NUM: c_uint = 0x08_0e_01;
-/// The age of `curl_version_info_data` with all its current members (`CURLVERSION_TWELFTH`).
+/// The version of the struct `curl_version_info_data` (its `age`) that has all current members:
+/// `CURLVERSION_TWELFTH`.
 const AGE: c_int = 11;
 
 const IPV6: c_int = 1;
@@ -166,7 +167,7 @@ pub extern "C" fn curl_version() -> *const c_char {
     TEXT.as_ptr().cast()
 }
 
-/// Returns the version and the features.
+/// Returns the version and the features of this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_version_info(_age: c_int) -> *const curl_version_info_data {
     &raw const INFO

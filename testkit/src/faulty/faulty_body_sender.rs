@@ -15,7 +15,8 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The maximum delay that a rate-limited body may make up for by being sent faster than its limit.
+/// The largest burst that a rate-limited body may send after a pause, as the time that this amount
+/// of data takes at the rate limit.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The outcome of sending a body over HTTP/1.
@@ -29,7 +30,7 @@ pub(super) enum BodySendOutcome {
     Reset,
 }
 
-/// A body that is sent piece by piece, so that one thread can send several at a time.
+/// A body that is sent piece by piece, so that one thread can send several bodies at a time.
 pub(super) struct BodySender {
     resource: Arc<FaultyResource>,
     send: PlannedReplyBody,
@@ -38,13 +39,13 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The indexes of the fault plan's breaks that this body has not reached yet. A stall that has
-    /// ended is removed.
+    /// The indexes of the fault plan's breaks whose offset this body has not reached yet. A break
+    /// is removed when the body reaches it, so that it happens at most once in a body.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
 
-/// The next step in sending a body.
+/// The result of [`BodySender::step`].
 pub(super) enum SendStep {
     /// Bytes of the body were appended. They may not be sent before this time.
     Piece(Instant),
@@ -55,8 +56,8 @@ pub(super) enum SendStep {
 }
 
 impl BodySender {
-    /// Creates the sender of a body. With `chunks`, a body of unknown length gets HTTP/1 chunked
-    /// framing. For HTTP/2, `chunks` must be false.
+    /// Creates the sender of a body. If `chunks` is true, a body without an announced length gets
+    /// HTTP/1 chunked framing. It must be false for HTTP/2.
     pub(super) fn new(resource: &Arc<FaultyResource>, send: PlannedReplyBody, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
@@ -72,8 +73,8 @@ impl BodySender {
         }
     }
 
-    /// Appends the next bytes of the body to `out`, unless a break of the plan happens first.
-    /// Returns which of the two happened.
+    /// Appends the next bytes of the body to `out`, unless a break of the plan comes first. The
+    /// result says whether bytes were appended, a break happens, or the body is complete.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -100,8 +101,8 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.next_send_time(bytes.len())))
     }
 
-    /// Returns the next break of this body: its offset in the body and its index in the plan.
-    /// `None` if no break is left.
+    /// Returns the next break of this body: its offset in the source (the whole body), and its
+    /// index in the plan. `None` if no break is left.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
@@ -199,7 +200,8 @@ impl BodyPace {
         BodyPace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// Returns the time at which the next `len` bytes may be sent, and adds them to the count.
+    /// Returns the earliest time at which the next `len` bytes may be sent. Later calls allow for
+    /// these bytes.
     fn next_send_time(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

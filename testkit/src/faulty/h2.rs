@@ -23,8 +23,8 @@ use crate::peer_stream::PeerStream;
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
-/// The maximum payload length in bytes of a frame that a client accepts without announcing a larger
-/// one.
+/// The maximum payload length in bytes of an HTTP/2 frame: the default of SETTINGS_MAX_FRAME_SIZE,
+/// which every client accepts.
 const MAX_FRAME: usize = 16 << 10;
 /// The initial size of HTTP/2 flow-control windows in bytes.
 const WINDOW: i64 = 65_535;

@@ -24,8 +24,8 @@ use crate::http3::QuicListener;
 
 type FaultyStream = RequestStream<BidiStream<Bytes>, Bytes>;
 
-/// An order to a request's task to send GOAWAY. The task uses the sender to report that the frame
-/// was written.
+/// An order to the task of a connection to send GOAWAY. The task uses the sender to report that the
+/// frame was written.
 type GoAwayOrder = oneshot::Sender<()>;
 
 /// Accepts connections until the listener is closed, and serves each connection in its own task.
@@ -85,7 +85,7 @@ async fn serve(
     }
 }
 
-/// A request on one stream, and its response.
+/// A request on one HTTP/3 stream, and its response.
 struct FaultyExchange {
     connection: Connection,
     number: u64,
@@ -163,7 +163,8 @@ impl FaultyExchange {
 }
 
 impl FaultyExchange {
-    /// Sends GOAWAY, after which the connection accepts no more requests.
+    /// Sends GOAWAY for the whole connection, and waits until it was written. The connection then
+    /// accepts no more requests.
     async fn go_away(&self) {
         let (written, is_written) = oneshot::channel();
         // Both fail only if the connection has ended.

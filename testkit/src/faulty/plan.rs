@@ -239,8 +239,9 @@ impl BodyBreak {
         self
     }
 
-    /// Returns where the faulty server breaks off a body that consists of the bytes `start..end` of
-    /// a resource, as an offset in that body. Returns `None` if the break lies outside the body.
+    /// Returns the offset at which the faulty server breaks off a body that consists of the bytes
+    /// `start..end` of the source (the whole body). The offset counts from the start of the source.
+    /// Returns `None` if the break lies outside the body.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             BodyBreakOffset::At(offset) => offset,

@@ -29,7 +29,8 @@ struct ResourceRequestHistory {
     connections: Vec<u64>,
     /// The number of requests with a Range field received so far for this name.
     ranged: u64,
-    /// The number of bodies that each break of the fault plan has affected.
+    /// The number of bodies that have reached each break of the fault plan, in the order of the
+    /// plan.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,
@@ -57,8 +58,8 @@ pub(super) struct PlannedReplyBody {
     pub(super) seed: u64,
     pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
-    /// True if the head announces another length than is sent, which requires the connection to be
-    /// closed after the body.
+    /// True if the head announces a length that differs from the length sent. The connection must
+    /// then be closed after the body.
     pub(super) close: bool,
 }
 
@@ -225,15 +226,16 @@ impl FaultyResource {
         );
     }
 
-    /// Records that `len` more bytes of the body with this index were sent.
+    /// Records that `len` more bytes of the body with this index in [`FaultyRequestLog::bodies`]
+    /// were sent.
     pub(super) fn count_sent(&self, number: usize, len: u64) {
         if let Some(body) = self.lock_history().seen.bodies.get_mut(number) {
             body.sent += len;
         }
     }
 
-    /// Returns `true` if the plan's break with this index must still happen, and records that it
-    /// happens.
+    /// Records that a body has reached the plan's break with this index. Returns `true` if the
+    /// break must happen, or `false` if it has already affected its maximum number of bodies.
     pub(super) fn take_break(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.lock_history();

@@ -30,7 +30,8 @@ pub struct AnsweredRequest {
     pub status: u16,
 }
 
-/// A response body, or the part of it that the origin has sent.
+/// A response body: the range of the source (the whole body) from which it came, and the number of
+/// bytes sent so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBody {
     /// The offset of the response body's first byte in the source (the whole body).
@@ -51,8 +52,8 @@ impl FaultyRequestLog {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
-    /// Returns the number of bytes that were sent more than once: each repetition of a byte counts.
-    /// The two versions of the content are counted separately.
+    /// Returns the number of bytes that were sent again: a byte that was sent three times counts as
+    /// two. The two versions of the content are counted separately.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();

@@ -37,7 +37,7 @@ pub(super) struct FaultyOriginState {
 
 impl FaultyOriginState {
     /// Returns the resource under this name. The query of the first request for the name determines
-    /// its fault plan.
+    /// its fault plan; an error means that this query is malformed.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
@@ -107,7 +107,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
 struct FaultyConnection<'a> {
     wire: PeerStream,
     number: u64,
-    /// Bytes received after the request head that is being answered.
+    /// Bytes received from the client after the request head that is being answered.
     ahead: Vec<u8>,
     shared: &'a FaultyOriginState,
 }
@@ -152,7 +152,7 @@ impl FaultyConnection<'_> {
         self.wire.reset()
     }
 
-    /// Reads the head of the next request; `None` if the client has closed the connection.
+    /// Reads the head of the next HTTP/1 request; `None` if the client has closed the connection.
     fn head(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(at) = self.ahead.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -203,8 +203,9 @@ impl FaultyConnection<'_> {
     }
 }
 
-/// Waits for `time`, or without a limit if it is `None`. Returns `false` if the client closes the
-/// connection meanwhile, or if the origin stops.
+/// Waits for `time`, or without a limit if it is `None`. Bytes that arrive in the meantime are
+/// appended to `ahead`. Returns `false` if the client closes the connection meanwhile, or if the
+/// origin stops.
 fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyOriginState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];

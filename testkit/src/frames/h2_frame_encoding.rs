@@ -78,8 +78,8 @@ pub fn settings_ack() -> Vec<u8> {
     frame(Frame::SETTINGS, 1, 0, &[])
 }
 
-/// Encodes a header block with HPACK. Each field is a literal without indexing (RFC 7541 §6.2.2).
-/// Names and values are not checked, so that a test can send invalid ones.
+/// Encodes a field section (header block) with HPACK. Each field is a literal without indexing (RFC
+/// 7541 §6.2.2). Names and values are not checked, so that a test can send invalid ones.
 ///
 /// # Panics
 /// If a name or value is longer than 16 KiB.

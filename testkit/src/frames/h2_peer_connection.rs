@@ -88,8 +88,8 @@ impl H2ScriptConnection {
         Ok(frame)
     }
 
-    /// Returns the next frame of this type. Frames of other types that arrive before it are only
-    /// recorded.
+    /// Returns the next frame of this type. Frames of other types that arrive before it are not
+    /// returned, but [`super::H2Peer::frames`] lists them.
     ///
     /// # Errors
     /// If the socket fails or the client has closed.
@@ -102,8 +102,8 @@ impl H2ScriptConnection {
         }
     }
 
-    /// Returns the next request. Frames of other types that arrive before its HEADERS frame are
-    /// only recorded.
+    /// Returns the next request. Frames of other types that arrive before its HEADERS frame are not
+    /// returned, but [`super::H2Peer::frames`] lists them.
     ///
     /// # Errors
     /// If the socket fails, the client has closed, or a head cannot be decoded.

@@ -53,8 +53,8 @@ pub struct ReceivedUniStream {
     pub bytes: Vec<u8>,
 }
 
-/// The data that a peer has received, the ends of its connections and scripts, and the number of
-/// calls of [`H3Peer::release`].
+/// The data that the scripts record: the requests and streams that the peer has received, and the
+/// connections and scripts that have ended. Also counts the calls of [`H3Peer::release`].
 #[derive(Default)]
 struct H3ScriptState {
     connections: usize,
@@ -154,7 +154,8 @@ impl H3Peer {
         self.shared.lock().requests.clone()
     }
 
-    /// Returns the data that clients have sent on unidirectional streams.
+    /// Returns the data that clients have sent so far on unidirectional streams, one item for each
+    /// stream.
     pub fn uni_streams(&self) -> Vec<ReceivedUniStream> {
         self.shared.lock().uni_streams.clone()
     }

@@ -39,7 +39,7 @@ pub enum HostBehaviour {
 }
 
 impl HostBehaviour {
-    /// All kinds of hosts.
+    /// All kinds of hosts. The index of a kind is also the index of its port in the page server.
     pub const ALL: [HostBehaviour; 12] = [
         HostBehaviour::Good,
         HostBehaviour::Slow,
@@ -129,8 +129,9 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the kind of the host with this number below 100. Each share is a range of these
-    /// numbers; `turn` selects among the kinds of one share.
+    /// Returns the kind of the host with this number from 0 to 99. Each share covers a range of
+    /// these numbers. If a share has several kinds, the sum of `number` and `turn` selects one of
+    /// them.
     fn kind(self, number: usize, turn: usize) -> HostBehaviour {
         use HostBehaviour as Kind;
 

@@ -38,7 +38,7 @@ const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
 /// The first three bytes of the addresses on which the name server tries to bind port 53. Only root
 /// may bind this port.
 const NAME_SERVERS: [u8; 3] = [127, 31, 53];
-/// The DNS response codes SERVFAIL and NXDOMAIN.
+/// The DNS response code SERVFAIL: the name server failed.
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
 
@@ -92,7 +92,7 @@ pub struct PageOnHost {
     pub url: String,
     /// The kind of the URL's host.
     pub kind: HostBehaviour,
-    /// The [`page_key`] of the page at the URL.
+    /// The hash of the page's URL ([`page_key`]), with which a test checks the page.
     pub key: u64,
 }
 
@@ -168,14 +168,15 @@ fn host_name(host: usize) -> String {
     format!("h{host}.{DOMAIN}")
 }
 
-/// Returns the index of the host with this name; `None` if no host has the name.
+/// Returns the index of the host with this name; `None` if the name is not one of a host of
+/// [`DOMAIN`], such as `h7.hosts.test`. The index may be too large for the network.
 fn host_index(name: &str) -> Option<usize> {
     let (host, domain) = name.split_once('.')?;
     let digits = host.strip_prefix(['h', 'H']).filter(|_| domain.eq_ignore_ascii_case(DOMAIN))?;
     digits.parse().ok()
 }
 
-/// Returns the service of the port that all hosts of this kind share.
+/// Returns the behaviour of the page server's port that serves all hosts of this kind.
 fn service(kind: HostBehaviour) -> PortBehavior {
     match kind {
         HostBehaviour::Slow => PortBehavior::Pages(PageTiming::after(SLOW_HOST_DELAY)),

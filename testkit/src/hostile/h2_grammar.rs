@@ -94,11 +94,11 @@ const FLOOD: u32 = 20_000;
 
 const OK: (&str, &str) = (":status", "200");
 
-/// The maximum payload length in bytes of a frame that a client accepts without announcing a larger
-/// one.
+/// The maximum payload length in bytes of an HTTP/2 frame: the default of SETTINGS_MAX_FRAME_SIZE,
+/// which every client accepts.
 const MOST: usize = 16_384;
-/// The largest number of body bytes, padding included, that the grammar sends without reading the
-/// client's flow-control windows. No client announces a smaller window.
+/// The largest number of body bytes, padding included, that the grammar sends. It does not read the
+/// client's flow-control windows, and no client announces a smaller window.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
@@ -308,7 +308,8 @@ fn bomb(draft: &mut ReplyDraft) {
     draft.send(frame(Frame::HEADERS, Frame::END_HEADERS | Frame::END_STREAM, 1, &bomb));
 }
 
-/// Adds a response head that never ends, or that is never sent.
+/// Adds the start of a response that never gets further: an endless number of interim responses, or
+/// a head that is continued without end.
 fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.add_note("endless head");

@@ -47,7 +47,7 @@ pub enum ReplyPiece {
     /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
     /// Waits until the client has sent this many request heads in total. If the number is above
-    /// one, the wait ends after a short time.
+    /// one, the wait ends when no further head arrives for 50 ms.
     Await(u32),
 }
 
@@ -83,7 +83,7 @@ pub struct HostileReply {
     pub pieces: Vec<ReplyPiece>,
     /// The end of the connection after the last step.
     pub end: ReplyEnd,
-    /// The result that a client may report for this reply.
+    /// The result that a client may report for this reply, which the test checks.
     pub promise: AllowedResult,
     /// The names of the grammar's rules that generated this reply, for the report of a failure.
     pub made_of: Vec<&'static str>,

@@ -7,7 +7,8 @@ use crate::rng::Rng;
 /// The largest number of writes into which one piece of a reply is split.
 const MOST_CUTS: u64 = 12;
 
-/// A hostile reply under construction, and the violations of the protocol in it so far.
+/// A hostile reply under construction, and flags for the violations of the protocol that it
+/// contains so far.
 pub(super) struct ReplyDraft {
     pub(super) protocol: HostileProtocol,
     pub(super) pieces: Vec<ReplyPiece>,
@@ -15,8 +16,8 @@ pub(super) struct ReplyDraft {
     pub(super) body: Vec<u8>,
     /// True if the head of the reply certainly violates the protocol.
     pub(super) head_is_broken: bool,
-    /// True if the body of the reply is certainly incomplete. Has no meaning for a reply without a
-    /// body.
+    /// True if the body of the reply is certainly incomplete or malformed. Has no meaning for a
+    /// reply without a body.
     pub(super) body_is_broken: bool,
     /// True if a client may either accept or refuse the reply.
     pub(super) is_unsure: bool,
@@ -44,7 +45,7 @@ impl ReplyDraft {
         self.made_of.push(what);
     }
 
-    /// Appends bytes to the reply, to be sent in one write.
+    /// Appends bytes to the reply. Bytes that are appended one after another are sent in one write.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
             Some(ReplyPiece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
@@ -56,8 +57,8 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses at random how the connection ends after the reply, unless the end of the connection
-    /// is part of the reply's framing.
+    /// Chooses at random whether the connection ends with a stall or a reset. In most cases it does
+    /// neither, and the end of the connection stays as it was.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {

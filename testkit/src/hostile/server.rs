@@ -15,14 +15,14 @@ use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 /// The maximum time for which a read or write of the server waits for an idle client. After that
 /// time the session ends.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time for which the server waits for another request. Most replies give the client no reason
-/// to send another request.
+/// The time for which the server waits for a second or later request, before it continues with the
+/// reply. It is short, since most replies give the client no reason to send another request.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// A running server of a hostile reply. Dropping it stops accepting connections; running sessions
-/// continue until their clients close them.
+/// A running server that sends a hostile reply. Dropping it stops accepting connections; running
+/// sessions continue until their clients close them.
 pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -145,10 +145,11 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
 /// A parser that finds the ends of request heads in the bytes of a connection. The bytes may arrive
 /// in pieces of any size.
 enum RequestHeadEndFinder {
-    /// HTTP/1: the number of bytes of the final empty line (CR LF CR LF) that have been received.
+    /// HTTP/1: the number of bytes of CR LF CR LF, which ends a request head, that were received in
+    /// sequence.
     Lines(usize),
-    /// HTTP/2: `skip` is the number of bytes up to the next frame, and `head` the received part of
-    /// that frame's header.
+    /// HTTP/2: `skip` is the number of bytes before the next frame header, and `head` the received
+    /// part of that header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

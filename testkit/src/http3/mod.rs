@@ -84,7 +84,8 @@ impl Http3Settings {
         self.key_updates
     }
 
-    /// Returns true if the server sends CONNECTION_CLOSE to its clients when it is dropped.
+    /// Returns true if a server with these settings sends CONNECTION_CLOSE to its clients when it
+    /// is dropped.
     pub(crate) fn closes_on_drop(&self) -> bool {
         self.reset_key.is_none()
     }

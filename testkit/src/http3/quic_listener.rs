@@ -28,7 +28,8 @@ const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
 /// The HTTP/3 error code for a connection that ends without an error (RFC 9114 section 8.1).
 const H3_NO_ERROR: u32 = 0x100;
 
-/// A QUIC server that negotiates `h3`.
+/// A QUIC listener that negotiates `h3`, counts handshakes and datagrams, and simulates the fault
+/// of its settings.
 pub(crate) struct QuicListener {
     socket: QuicOrSilentSocket,
     settings: Http3Settings,
@@ -62,8 +63,9 @@ impl QuicListener {
         Ok(QuicListener { socket, settings, sessions, datagrams, handshakes, retries })
     }
 
-    /// Waits for the first packet of a client whose handshake may continue. Returns `None` if the
-    /// listener has been closed.
+    /// Waits for a client's connection attempt, and returns it for the handshake. Refuses attempts
+    /// or answers them with Retry packets if the settings say so. Returns `None` if the listener
+    /// has been closed.
     pub(crate) async fn accept(&self) -> Option<Incoming> {
         let QuicOrSilentSocket::Quic(endpoint) = &self.socket else { return std::future::pending().await };
         loop {

@@ -29,7 +29,8 @@ pub(super) struct IpRelayLoop {
     timer: OwnedFd,
     /// The devices of the near and of the far namespace, whose tokens are 0 and 1.
     devices: [File; 2],
-    /// The links for the packets that are read from the two devices, in the order of `devices`.
+    /// The simulated links, in the order of `devices`. A packet that is read from a device passes
+    /// through the link with the same index.
     links: [PacketLink; 2],
     /// The delayed packets, each with the index of the device to which it is written.
     queue: TimedQueue<(usize, Vec<u8>)>,

@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::byte_pattern::BytePattern;
 
-/// The number of body bytes that the origin generates at a time.
+/// The number of bytes of a byte pattern that the origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
 
 /// The body of the origin's reply, which is generated while it is sent.

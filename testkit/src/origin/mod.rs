@@ -100,7 +100,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets the address to listen on. Default: 127.0.0.1.
+    /// Sets the IP address to listen on. Default: 127.0.0.1.
     pub fn ip(mut self, ip: IpAddr) -> OriginBuilder {
         self.ip = ip;
         self

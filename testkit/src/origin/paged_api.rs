@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::body::ReplyBody;
 use super::routes::{RouteRequest, percent_decoded, plain};
 
-/// The maximum number of items of the listing, and of items on one page.
+/// The maximum number of items in a listing, and on one page of a listing.
 const MAX_ITEMS: u64 = 1_000_000;
 /// The token against request forgery. The form and the cookie of a login must contain it.
 const FORM_TOKEN: &str = "f7+3b/9=";
@@ -35,7 +35,7 @@ const SESSION: &str = "session=k4d8";
 struct ListingPage {
     total: u64,
     size: u64,
-    /// The index of the first item on the page, from 0.
+    /// The index of the first item on the page. The items of a listing are counted from 0.
     from: u64,
 }
 
@@ -71,7 +71,8 @@ impl ListingPage {
     }
 }
 
-/// Returns the reply of the route `/api/KIND`; `None` if there is no such route.
+/// Returns the reply of the route `/api/KIND`, one page of a listing in the format that `kind`
+/// names; `None` if there is no such route.
 pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<ReplyBody>> {
     let page = ListingPage::from_request(asked);
     let other = |number: u64| with_page(asked, number);
@@ -114,8 +115,8 @@ pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<Reply
     })
 }
 
-/// Returns the target of the request with this page number in its query. It is relative to the
-/// server.
+/// Returns the path and query of the request, with the page number in the query replaced by
+/// `number`.
 fn with_page(asked: &RouteRequest, number: u64) -> String {
     let others = asked.parts.uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
     let others = others.filter(|part| !part.starts_with("page="));

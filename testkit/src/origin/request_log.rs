@@ -87,8 +87,8 @@ impl OriginRequestLog {
         }
     }
 
-    /// Counts a connection as open until the returned guard is dropped. Also returns the number of
-    /// the connection, counted from 0.
+    /// Counts a connection as accepted, and as open until the returned guard is dropped. Also
+    /// returns the number of the connection, counted from 0.
     pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
         self.open.up();
         (self.connections.fetch_add(1, SeqCst), GaugeGuard(&self.open))

@@ -24,8 +24,8 @@ use crate::dns_server::ReceivedQuery;
 
 /// The longest request body that the origin accepts, in bytes.
 const BODY_LIMIT: usize = 1 << 30;
-/// The maximum length of a text in bytes, and the maximum size of a bomb in MiB, that a path may
-/// request. Both are generated in memory.
+/// The maximum length in bytes of a text that a path may request. A limit is needed, since the text
+/// is generated in memory.
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
@@ -147,8 +147,8 @@ where
     plain(StatusCode::OK, format!("{length} {:08x}\n", checksum.sum()))
 }
 
-/// Returns the reply of a route that replies without waiting. `route` is the first segment of the
-/// path, and `argument` the remaining path.
+/// Returns the reply of a route that answers without waiting. `route` is the first segment of the
+/// path, and `argument` the path after it.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();

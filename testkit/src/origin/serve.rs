@@ -19,7 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
-/// The minimum flow-control window of an HTTP/2 connection in bytes.
+/// The minimum flow-control window in bytes that the origin grants on an HTTP/2 connection. The
+/// window of a stream may be smaller.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
 pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<OriginState>) {

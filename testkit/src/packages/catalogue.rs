@@ -56,8 +56,8 @@ impl SignedGzipPackage {
     }
 
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
-    /// header, the blocks that it needs, and one more block. A reader notices that the unpacker has
-    /// stopped only when it passes on that last block.
+    /// header, the blocks that it needs, and one more block. The reader passes blocks to an
+    /// unpacker. It notices that the unpacker has stopped when it writes that last block.
     pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
@@ -118,8 +118,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// The number N: a reader needs every N-th package completely, and only the beginning of each other
-/// package.
+/// The number N: a reader needs every N-th package completely. Of the other packages it needs only
+/// the beginning.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {

@@ -13,8 +13,8 @@ use super::{BLOCK, WantedPackagePart};
 /// of a package's gzip header, as signify does.
 const HEADER_READ: usize = 1024;
 
-/// A reader of packages that works like pkg_add: it runs a fetch program for each file and reads
-/// that program's output.
+/// A reader of packages that works like OpenBSD's pkg_add: it runs a fetch program for each file
+/// and reads that program's output.
 pub struct PkgAddEmulator<'a> {
     /// The fetch program and its options: the value of `FETCH_CMD`, split at blanks.
     pub fetcher: &'a [String],

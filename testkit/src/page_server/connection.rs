@@ -21,7 +21,7 @@ pub(super) struct PageConnection {
     pub(super) is_new: bool,
     /// True if the server closes the connection after the current response.
     pub(super) closes: bool,
-    /// True if the remaining response waits until the socket is writable.
+    /// True if a part of the response still waits to be written until the socket is writable.
     pub(super) waits_to_write: bool,
     handshake_reported: bool,
     /// The received bytes of requests that are not served yet.
@@ -101,8 +101,9 @@ impl PageConnection {
         }
     }
 
-    /// Returns whether the TLS handshake was full or resumed, once it is finished. Later calls
-    /// return `None`.
+    /// Returns whether the finished TLS handshake was full or resumed. Only the first call after
+    /// the handshake returns this. Returns `None` before the end of the handshake, in later calls,
+    /// and without TLS.
     pub(super) fn finished_handshake(&mut self) -> Option<HandshakeKind> {
         let tls = self.tls.as_ref().filter(|tls| !self.handshake_reported && !tls.is_handshaking())?;
         self.handshake_reported = true;

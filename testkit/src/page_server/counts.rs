@@ -77,7 +77,7 @@ impl PageServerCounts {
         *(if is_full { &mut counts.full_handshakes } else { &mut counts.resumed_handshakes }) += 1;
     }
 
-    /// Counts a request as served or queued, from its arrival.
+    /// Counts a request that has arrived, and adds it to the requests that are served or queued.
     pub(super) fn arrived(&self, now: Instant) {
         let mut state = lock(&self.0);
         let since = now.saturating_duration_since(state.started);

@@ -26,8 +26,8 @@ const FIRST_PORT: usize = 2;
 
 const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// The slot of a connection, and the connection's id. The id distinguishes the connection from
-/// later ones that reuse the slot.
+/// The slot of a connection (its index in the list of connections), and the connection's id. The id
+/// distinguishes the connection from later ones that reuse the slot.
 type ConnectionSlotAndId = (usize, u64);
 
 /// The event loop of the page server, with its ports and connections.

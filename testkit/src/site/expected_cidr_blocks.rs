@@ -2,8 +2,8 @@
 
 use aws_lc_rs::digest;
 
-/// The length in bytes of the longest CIDR block that the benchmark's regular expression can match:
-/// 15 bytes, a slash, two digits.
+/// The length in bytes of the longest CIDR block (an IPv4 address, a slash and a mask length) that
+/// the benchmark's regular expression can match: 15 bytes, a slash, two digits.
 const LONGEST: usize = 18;
 
 /// The correct output of the benchmark that collects CIDR blocks: the distinct CIDR blocks of all

@@ -57,8 +57,8 @@ impl GeneratedSite {
         GeneratedSite::build(seed, pages, false)
     }
 
-    /// Returns this site with a cache: each page stays in memory after its first use (about 276 MiB
-    /// for the full site).
+    /// Returns a copy of this site with a cache: each page stays in memory after its first use
+    /// (about 276 MiB for the full site).
     pub fn cached(self) -> GeneratedSite {
         GeneratedSite::build(self.inner.seed, self.inner.numbers.len(), true)
     }

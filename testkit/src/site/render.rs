@@ -96,8 +96,9 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders the AS page of `number` into `out`, with exactly its planned length. Calls `wrote` with
-/// each CIDR block that the job's regular expression matches.
+/// Renders the page of the autonomous system `number` into `out`, with exactly the length that the
+/// seed gives this page. Calls `wrote` with each CIDR block that the benchmark's regular expression
+/// matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::as_numbers::page_len(seed, number);
     out.reserve(target);

@@ -7,7 +7,8 @@ use mio::net::UdpSocket;
 use super::Direction;
 use crate::packet_link::{LinkConditions, PacketLink};
 
-/// A client address and the socket that connects it to the server.
+/// A flow of the relay: a client address, and the relay's socket through which this client's
+/// datagrams go to the server.
 pub(super) struct UdpFlow {
     pub(super) client: SocketAddr,
     pub(super) socket: UdpSocket,
@@ -25,7 +26,8 @@ impl UdpFlow {
         &mut self.links[direction as usize]
     }
 
-    /// Returns the number of the next datagram in `direction`, and increments the counter.
+    /// Returns the number of the next datagram in `direction`, counted from 0, and increments the
+    /// counter.
     pub(super) fn next_number(&mut self, direction: Direction) -> u64 {
         let number = &mut self.numbers[direction as usize];
         *number += 1;

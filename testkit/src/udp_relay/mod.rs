@@ -110,7 +110,7 @@ pub struct UdpRelay {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// The commands to the relay's thread, and its counts.
+/// The state that the handle of a relay shares with the relay's thread.
 #[derive(Default)]
 struct RelayControl {
     state: Mutex<RelayControlState>,
@@ -133,7 +133,7 @@ pub struct RelayCounts {
     pub flows: u64,
     /// The number of datagrams received from clients.
     pub up: u64,
-    /// The number of datagrams received from the server.
+    /// The number of datagrams received from the server on all flows.
     pub down: u64,
     /// The number of datagrams that were not relayed: lost, too large, blocked or dropped by the
     /// filter.

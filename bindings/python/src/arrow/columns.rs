@@ -25,7 +25,7 @@ enum ColumnValues {
     Map { ends: Vec<i32>, entries: Box<Column> },
 }
 
-/// A column of a record batch.
+/// A column of an Arrow table under construction: its name, values and nulls.
 pub(super) struct Column {
     name: String,
     is_nullable: bool,
@@ -182,7 +182,7 @@ impl Column {
         }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the column.
     pub(super) fn len(&self) -> usize {
         self.valid.len()
     }

@@ -25,10 +25,11 @@ pub(super) enum BodyColumn {
     Text(String),
 }
 
-/// The column `values` with the values that a query finds in the bodies.
+/// The settings of the column `values`, which contains the values that a query finds in each body.
 pub(super) struct ValuesColumn {
     pub(super) query: Py<PyPageQuery>,
-    /// The names of the columns for the values of the query. `None` if the query has no names.
+    /// The names of the parts of the query, under which a row's values are grouped. `None` if the
+    /// parts have no names; the column then contains plain lists.
     pub(super) names: Option<Vec<String>>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct ContentColumns {
     pub(super) values: Option<ValuesColumn>,
 }
 
-/// The approximate number of bytes that a row takes without its body, values and header fields.
+/// The approximate number of bytes of a row, without its body, values and header fields.
 const FIXED_BYTES: u64 = 512;
 
 /// Returns the columns of an empty table. `content` selects the columns that are computed from
@@ -92,8 +93,9 @@ pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
     columns
 }
 
-/// Appends a row for a request that could not be sent. Only its method and its error are known.
-/// Returns the approximate number of bytes added.
+/// Appends a row for a request that could not be sent. It contains only the method and the error:
+/// the exit code `code`, its `name`, and the message. Returns the approximate number of bytes
+/// added.
 pub(super) fn push_unsent(columns: &mut [Column], method: &str, code: u8, name: &str, message: &str) -> u64 {
     for column in columns {
         match column.name() {

@@ -25,7 +25,7 @@ use crate::batch::{PendingBatchRequest, PyBatch};
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::value_extraction::PyPageQuery;
 
-/// The names of the two capsules, as the Arrow C data interface defines them.
+/// The name of the capsule with the schema, as the Arrow C data interface defines it.
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARRAY_CAPSULE: &CStr = c"arrow_array";
 
@@ -34,8 +34,8 @@ const ARRAY_CAPSULE: &CStr = c"arrow_array";
 /// difference.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Results of requests, in columns. Each row is one result. The rows are in the order of the
-/// requests.
+/// A table under construction in which each row is the result of one request. The rows are in the
+/// order of the requests.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ArrowResults {
     content: ContentColumns,
@@ -46,9 +46,9 @@ pub(crate) struct ArrowResults {
 struct CollectedRows {
     columns: Vec<Column>,
     rows: usize,
-    /// The approximate number of bytes of the rows.
+    /// The approximate number of bytes of the collected rows.
     bytes: u64,
-    /// A result that was too large for the table. It becomes the first row of the next table.
+    /// A result that did not fit the table. It becomes the first row of the next table.
     held: Option<(FinishedRequest, PendingBatchRequest)>,
     /// True if the table must be returned before further results are appended.
     is_full: bool,
@@ -59,8 +59,8 @@ impl CollectedRows {
         Self { columns: result_columns::columns(content), rows: 0, bytes: 0, held: None, is_full: false }
     }
 
-    /// Appends a result. If the table has other rows and would exceed `most` bytes, keeps the
-    /// result for the next table instead, and returns false.
+    /// Appends a result and returns true. If the table already has rows and would exceed `most`
+    /// bytes, keeps the result for the next table instead, and returns false.
     fn push(
         &mut self,
         content: &ContentColumns,
@@ -119,8 +119,8 @@ impl ArrowResults {
         self.rows().columns.iter().map(|column| column.name().to_owned()).collect()
     }
 
-    /// Appends a row for a request that could not be sent. The table is full once its rows have
-    /// `bytes` bytes.
+    /// Appends a row for a request that could not be sent. The parameter `bytes` is the size in
+    /// bytes at which the table counts as full.
     fn push_failure(&self, method: &str, code: u8, name: &str, message: &str, bytes: u64) {
         let mut rows = self.rows();
         rows.bytes += result_columns::push_unsent(&mut rows.columns, method, code, name, message);

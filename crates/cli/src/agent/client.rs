@@ -48,9 +48,10 @@ use super::protocol::{
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 
-/// The maximum length, 64 KiB, of a body that stays in the pipe until it is complete. Only a body
-/// without a validator is held back in this way. Every pipe can hold this much. If the agent dies
-/// first, no byte has reached the output, and the request can be repeated from the start.
+/// The maximum length, 64 KiB, of a body that this process holds back: it leaves the body in the
+/// pipe from the agent until the body is complete. Every pipe can hold this much. Only a body
+/// without a validator is held back. If the agent dies first, no byte has reached the output, and
+/// the request can be repeated from the start.
 const MAX_BYTES_HELD_BACK: u64 = 64 << 10;
 
 /// The maximum number of bytes that one call of splice(2) moves from the agent's pipe to the
@@ -74,8 +75,8 @@ pub enum OutputDescriptor<'a> {
 pub struct AgentCallOutcome {
     /// The number of body bytes that were written to the output of the request.
     pub moved: u64,
-    /// The head and the length of the response, which the agent reports before the body; `None` if
-    /// the agent has not reported a response.
+    /// The head and the length of the response, which the agent reports before the body. `None` if
+    /// the agent has not reported them.
     pub began: Option<ResponseStart>,
     /// The end of the call: success, a refusal, or an error.
     pub end: AgentCallEnd,
@@ -231,8 +232,8 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Reads the bytes that the agent has sent, with one system call. Returns `false` if the agent
-    /// has closed the connection.
+    /// Reads the bytes that the agent has sent on its socket, with one system call. Returns `false`
+    /// if the agent has closed the connection.
     fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 16 << 10];
         loop {
@@ -298,9 +299,11 @@ impl AgentBodyReceiver<'_> {
         self.done.take().map_or(AgentCallEnd::Died, AgentCallEnd::Done)
     }
 
-    /// Returns true while the body must stay in the pipe and must not be copied to the output. This
-    /// is the case before the response has begun, and for a body of at most [`MAX_BYTES_HELD_BACK`]
-    /// bytes without a validator, until the agent reports that the body is complete.
+    /// Returns true while the body must stay in the pipe and must not be copied to the output.
+    /// There are two such cases, which end when the agent reports the result of the request:
+    ///
+    /// * The response has not begun.
+    /// * The body has at most [`MAX_BYTES_HELD_BACK`] bytes and no validator.
     fn is_held_back(&self) -> bool {
         let may_begin_anew = |began: &ResponseStart| {
             began.validator.is_none() && began.length.is_some_and(|length| length <= MAX_BYTES_HELD_BACK)

@@ -71,19 +71,18 @@ pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixS
 /// Returns the path of the running executable, from which the agent is started.
 ///
 /// # Errors
-/// The error of the system call; `NotFound` if no directory of `PATH` has the program.
+/// The error of the system call.
 #[cfg(not(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls)))))]
 pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
 /// Returns the path of the running executable, from which the agent is started. OpenBSD does not
-/// report the path of a process, so the program is searched for in `PATH`, as a shell does. In the
-/// agent's process, whose name (`argv[0]`) is not a file name, the caller's name of the program is
-/// an argument.
+/// report the path of a process, so this function searches `PATH` for the program's name, as a
+/// shell does.
 ///
-/// # Errors
-/// `NotFound` if no directory of `PATH` has the program.
+/// In the agent's own process, `argv[0]` is not a file name. There the name is taken from the
+/// argument with which the caller passed it.
 #[cfg(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls))))]
 pub fn own_program() -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;

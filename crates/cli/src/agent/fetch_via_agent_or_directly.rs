@@ -86,8 +86,9 @@ impl<'a> AgentFetcher<'a> {
         Ok(Self { client, session: Some(AgentConnection::open(args)?) })
     }
 
-    /// Fetches a URL and writes its content to a descriptor. If the descriptor is a pipe, its
-    /// reader may close it early.
+    /// Fetches a URL and writes its content to a descriptor. If the descriptor is a pipe and the
+    /// request a plain GET, fetches the content in ranges, and ends early if the reader closes the
+    /// pipe.
     pub(crate) fn fetch_to_descriptor(
         &mut self,
         url: &str,
@@ -255,7 +256,7 @@ impl<'a> AgentFetcher<'a> {
     }
 
     /// Fetches the rest of the content of a URL in this process, after the agent has died in the
-    /// middle of the body.
+    /// middle of the body. The bytes that the agent has delivered are not fetched or written again.
     fn resume_without_agent(
         &self,
         url: &str,

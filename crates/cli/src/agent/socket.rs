@@ -40,7 +40,7 @@ const STUCK_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
 const DIRECTORY_NAME: &str = "haul";
 
-/// The reason why a caller does not use the agent, but fetches without it.
+/// The reason why a caller fetches without the agent.
 #[derive(Debug)]
 pub enum AgentUnavailable {
     /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
@@ -49,16 +49,16 @@ pub enum AgentUnavailable {
     NoSocketPath(PathBuf),
     /// Another user owns or could reach the socket or its directory.
     Unsafe {
-        /// The file or directory that is unsafe.
+        /// The socket file or directory that another user owns or could reach.
         path: PathBuf,
         /// The reason why the file or directory is unsafe, as words for the error message.
         why: &'static str,
     },
     /// A system call on the agent's socket or its directory failed.
     System {
-        /// The path that the system call was for.
+        /// The socket file or directory on which the system call was made.
         path: PathBuf,
-        /// The error of the system call.
+        /// The error that the system call returned.
         error: io::Error,
     },
 }
@@ -110,7 +110,7 @@ impl AgentSocketPath {
         Self::from_path(runtime.join(DIRECTORY_NAME).join(SOCKET_NAME))
     }
 
-    /// Returns the path of the socket.
+    /// Returns the path of the agent's socket file.
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -296,7 +296,7 @@ pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentUnavailab
     }
 }
 
-/// Returns the user ID of the process at the other end of a Unix socket.
+/// Returns the user ID of the process at the other end of a connected Unix socket.
 #[cfg(target_os = "linux")]
 fn peer_uid(stream: impl AsFd) -> std::io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())

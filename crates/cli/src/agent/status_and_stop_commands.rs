@@ -12,7 +12,7 @@ use super::client::AgentConnection;
 use super::protocol::{AgentMessage, CallerMessage};
 use super::socket::{AgentSocketPath, AgentUnavailable};
 
-/// A command to a running agent.
+/// A command that the user sends to a running agent by an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
     /// `--agent-status`: asks for the agent's status.

@@ -29,7 +29,7 @@ use crate::date;
 use crate::usage_error::one_line;
 
 /// The maximum number of parallel fetches from one host, each on its own connection. (apt's own
-/// method pipelines up to ten requests on one connection.)
+/// method instead pipelines up to ten requests on one connection.)
 const PARALLEL_MAX: usize = 4;
 /// The maximum length, 64 KiB, of an error response's content that is read and discarded, so that
 /// its connection can be reused.
@@ -308,8 +308,8 @@ impl AptAcquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic_authorization()))
     }
 
-    /// Returns the boolean item `name` of apt's configuration for this file's apt method and host.
-    /// An item that is not set counts as true.
+    /// Returns the boolean configuration item `name` of apt for this file's apt method and host.
+    /// Returns true if the item is not set.
     fn is_enabled(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
         self.config.is_enabled(wanted.method, name, wanted.target.host_text(), true)
     }

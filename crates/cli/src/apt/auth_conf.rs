@@ -55,8 +55,9 @@ impl AptAuthFiles {
         Self { files: paths.into_iter().filter_map(text).collect() }
     }
 
-    /// Returns the user and password of the first entry that matches the target, and warnings for
-    /// apt's user about entries that may not be used for this target.
+    /// Returns the user and password of the first entry that matches the target, or `None` without
+    /// such an entry. Also returns warnings for apt's user about entries that match but may not be
+    /// used for this target.
     #[must_use]
     pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
         let mut warnings = Vec::new();

@@ -72,6 +72,7 @@ impl AptConfig {
 
     /// Returns a path from the section `Dir` of apt's configuration. A relative path is resolved
     /// against the value of the enclosing item, and an absolute one against `RootDir` if it is set.
+    /// Returns `None` if the item is not set, or if no enclosing item makes the path absolute.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let mut path = PathBuf::from(self.value(name)?);

@@ -135,7 +135,8 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Returns the proxies of the environment, which is read once for all groups.
+    /// Returns the proxies that the environment variables name. The environment is read only once
+    /// for all groups.
     fn proxy_environment(&mut self) -> ProxyEnvironment {
         let (files, is_curl) = (&*self.files, self.persona.is_curl());
         let read = || {
@@ -203,8 +204,8 @@ pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageE
     UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 
-/// Returns a usage error about `option`, whose value was found to be invalid after the command line
-/// had been parsed.
+/// Returns the usage error `reason` about `option`. For errors that are found only after the
+/// command line has been parsed.
 pub(super) fn usage_error(option: &str, reason: UsageErrorReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)
 }

@@ -66,7 +66,7 @@ pub(super) fn take_record_args(
 }
 
 /// Returns true if the first stage has a query or content that is sent only to the origins of URLs
-/// on the command line. Data with a placeholder for a column do not count, because they are sent to
+/// on the command line. Returns false if it contains a placeholder for a column: it is then sent to
 /// every origin.
 fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool {
     let request = &group.stages[0].request;

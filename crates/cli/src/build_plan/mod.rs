@@ -80,7 +80,8 @@ struct PlanBuilder<'f> {
     warnings: Vec<String>,
     notes: Vec<String>,
     persona: ProgramPersona,
-    /// The value for [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
+    /// True if the groups that `--next` separates on the command line run in parallel, too. Becomes
+    /// [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
     parallel_groups: bool,
     record_output: Option<RecordOutputFormat>,
     with_url: bool,
@@ -91,9 +92,9 @@ struct PlanBuilder<'f> {
     last_proxy: Option<(Arc<ParsedProxyOptions>, Arc<ProxyArgs>)>,
 }
 
-/// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
-/// `--agent`. The value of the variable is the path of a socket, or `1` for the default path.
-/// Returns `None` if the variable is unset, empty or `0`.
+/// Returns the settings for the agent that the environment variable `HAUL_AGENT` selects. They
+/// apply if `--agent` is not given. The value of the variable is the path of a socket, or `1` for
+/// the default path. Returns `None` if the variable is unset, empty or `0`.
 pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentOptionValues> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
@@ -194,7 +195,8 @@ impl PlanBuilder<'_> {
         Ok(operation)
     }
 
-    /// Sets the record format (`--jsonl` or `--csv`) and the names of the values in the last stage.
+    /// Sets the format of the records (`--jsonl` or `--csv`) in the last stage, and the names of
+    /// the extracted values.
     fn set_record_output(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
         let Some(last) = operation.stages.last_mut() else { return Ok(()) };
         last.with_url = self.with_url && self.record_output.is_none();

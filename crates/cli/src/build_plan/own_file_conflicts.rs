@@ -30,7 +30,8 @@ struct OwnFile {
     identity: InodeIdentity,
 }
 
-/// The identity of a regular file: device and inode, or the absolute path if it does not exist yet.
+/// The identity of a regular file: its device and inode numbers, or its absolute path if it does
+/// not exist yet.
 #[derive(PartialEq, Eq)]
 enum InodeIdentity {
     Existing { device: u64, inode: u64 },

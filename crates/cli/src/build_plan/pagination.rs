@@ -79,7 +79,7 @@ fn by_json(_path: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
     Err(haul::Error::new(haul::ErrorKind::Setup, "this build has no JSONPath: the feature \"select\" is off"))
 }
 
-/// Returns the name of the first `--paginate…` option that is given.
+/// Returns the name of the first `--paginate…` option that is given; `None` if none is given.
 fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
     let options = [
         (given.link.is_some(), "--paginate"),

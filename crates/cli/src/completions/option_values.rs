@@ -61,7 +61,7 @@ pub(super) const SUBCOMMANDS: &[(&str, &str)] = &[
     ("job", "Show and change jobs"),
 ];
 
-/// The words after `haul job`.
+/// The subcommands of `haul job`, which are the second word after `haul`.
 pub(super) const JOB_COMMANDS: &[&str] = &["status", "list", "retry", "report", "vacuum"];
 
 /// Returns the values that shells offer after an option. The slice is empty if they offer no

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The results of all probes of `haul doctor`, which the report shows.
+/// The results of all probes (test requests) of `haul doctor`, which the report shows.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosis {
     sections: Vec<DiagnosisSection>,
@@ -11,7 +11,7 @@ pub(super) struct Diagnosis {
     pub(super) exit_code: u8,
 }
 
-/// A section of the report of `haul doctor`.
+/// A section of the report of `haul doctor`: a title and facts.
 #[derive(Debug)]
 pub(super) struct DiagnosisSection {
     /// The key of the section in the JSON report, such as `http_versions`.

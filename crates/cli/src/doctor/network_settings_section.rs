@@ -48,7 +48,8 @@ pub(super) fn proxy(stage: &StageArgs, target: &haul::Target) -> Option<String> 
 }
 
 /// Returns the environment variables that affect haul, as names and values. User names and
-/// passwords are removed from the values, and some values are replaced by `set`.
+/// passwords are removed from the URLs of proxies. The values of `HAUL_AGENT` and `SSLKEYLOGFILE`
+/// are replaced by the word `set`.
 fn variables(stage: &StageArgs) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();
     if let ProxyChoice::Environment(environment) | ProxyChoice::Given { environment, .. } = &stage.proxy.choice {

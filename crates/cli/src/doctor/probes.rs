@@ -39,7 +39,7 @@ const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
 /// The response header fields that the report shows.
 const SHOWN_FIELDS: [&str; 6] = ["server", "content-type", "content-length", "vary", "alt-svc", "via"];
 
-/// The settings that all probes share.
+/// The settings that all probes (test requests) of `haul doctor` share.
 struct ProbeSettings<'a> {
     stage: &'a StageArgs,
     /// The request that the command line describes, as the base for the requests of the probes.
@@ -89,7 +89,8 @@ impl ProbeSettings<'_> {
         Ok(self.send_by(&client, target, options).0)
     }
 
-    /// Sends a request. Returns its outcome, and true if the body was not received to its end.
+    /// Sends a request. Returns its outcome, and true if the probe stopped the transfer before the
+    /// end of the body.
     fn send_by(&self, client: &Client, target: Target, options: RequestOptions) -> (TransferOutcome, bool) {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let sink = MeasuringSink { bytes: 0, since: Instant::now(), is_stopped: Arc::clone(&is_stopped) };
@@ -357,7 +358,8 @@ fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
     diagnosis.add(section);
 }
 
-/// Adds the response to the request for the URL, or its error, to the report.
+/// Adds the response to the request for the URL, or the error of that request, to the report.
+/// `is_stopped` is true if the probe stopped the transfer before the end of the body.
 fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnosis) {
     let mut section = DiagnosisSection::new("response", "Response");
     section.add_fact("url", shown_url(&outcome.target));

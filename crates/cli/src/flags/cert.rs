@@ -35,8 +35,8 @@ impl FlagDefinition for CertFlag {
     }
 }
 
-/// Splits the value of `--cert` into a file name and a passphrase, at the first colon. A colon
-/// after a backslash is part of the file name.
+/// Splits the value of `--cert` at the first colon into a file name and a passphrase. The
+/// passphrase is `None` without a colon. A colon after a backslash is part of the file name.
 pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageErrorReason> {
     if text.starts_with(b"pkcs11:") {
         return Err(UsageErrorReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));

@@ -1,9 +1,10 @@
 //! Parses the colon-separated values of `--resolve` and `--connect-to`, such as
 //! `HOST:PORT:ADDRESS`.
 
-/// Returns the text before the first colon, and the text after it; the latter is `None` without a
-/// colon. An address in brackets counts as one text, and is returned without the brackets. Returns
-/// `None` if text other than a colon follows the brackets, or a bracket is missing.
+/// Returns the text before the first colon and the text after it. The second text is `None` if
+/// there is no colon. An address in brackets counts as one text, and is returned without the
+/// brackets. Returns `None` if a bracket is missing, or if the text after the brackets does not
+/// begin with a colon.
 pub(super) fn split_at_colon(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Some(match text.split_once(':') {

@@ -169,7 +169,8 @@ pub fn is_curl_option(name: &str) -> bool {
     !HAUL_OPTIONS.contains(&name)
 }
 
-/// Returns the text of `docs/curl-compat.md`.
+/// Returns the text of the page `docs/curl-compat.md`, which lists curl's options and how haul
+/// supports them.
 pub fn page() -> String {
     let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curl_option(name)).collect();
     names.extend(unsupported::all_options().map(|(name, _)| name));

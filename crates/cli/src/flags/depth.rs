@@ -2,7 +2,8 @@
 
 use super::prelude::*;
 
-/// The largest depth. Each level takes a part of `--max-memory`.
+/// The largest accepted value of `--depth`. The depth is limited because each level reserves a part
+/// of `--max-memory`.
 const MAX: u64 = 100;
 
 pub(super) struct DepthFlag;

@@ -25,13 +25,13 @@ pub(super) trait FlagDefinition {
 pub struct FlagSpec {
     /// The long name, without `--`.
     pub long: &'static str,
-    /// The letter after `-`, if the flag has one.
+    /// The letter of the flag's short form, such as `m` for `-m`; `None` if the flag has none.
     pub short: Option<char>,
-    /// The form of the value that the flag takes.
+    /// The syntax of the flag's value.
     pub syntax: FlagSyntax,
     /// The category of the help that lists the flag.
     pub category: HelpCategory,
-    /// True if the short help (`--help` without a subject) lists the flag.
+    /// True if `--help` without a subject, which lists only the most used flags, lists this flag.
     pub important: bool,
     /// The effect of the flag, in a few words.
     pub help: &'static str,
@@ -40,7 +40,8 @@ pub struct FlagSpec {
     pub doc: &'static str,
     /// A command line that uses the flag.
     pub example: &'static str,
-    /// The long names of related flags, separated by blanks. A list of texts would be relocated.
+    /// The long names of related flags, separated by blanks. They are one string because the loader
+    /// would have to relocate a list of strings at each start.
     pub see_also: &'static str,
 }
 
@@ -51,14 +52,14 @@ pub enum FlagSyntax {
     Switch,
     /// The flag takes no value, and has no form with `--no-`.
     Once,
-    /// A required value. The string is the name of the value in the help. If it is `file`, a value
-    /// that begins with a dash causes a warning.
+    /// A required value. The string of this variant is the name of the value in the help. If it is
+    /// `file`, a value that begins with a dash causes a warning.
     Value(&'static str),
-    /// An optional value, which can only be given as `--name=value`. The string is the name of the
-    /// value in the help.
+    /// An optional value, which can only be given as `--name=value`. The string of this variant is
+    /// the name of the value in the help.
     Optional(&'static str),
-    /// An optional value, which is the next argument if there is one. The string is the name of the
-    /// value in the help.
+    /// An optional value, which is the next argument if there is one. The string of this variant is
+    /// the name of the value in the help.
     Trailing(&'static str),
 }
 

@@ -6,11 +6,12 @@ use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
 use crate::usage_error::UsageErrorReason;
 
-/// Defines [`Flag`] and [`FLAGS`]. A flag is found by code: a table of `&dyn FlagDefinition` has
-/// five pointers a flag, which the loader would relocate at each start.
+/// Defines [`Flag`] and [`FLAGS`]. The methods of [`Flag`] find the definition of a flag by
+/// `match`. A table of `&dyn FlagDefinition` would contain five pointers per flag, all of which the
+/// loader would relocate at each start.
 macro_rules! flag_table {
     ($($flag:ident => $definition:expr,)*) => {
-        /// An option of the command line.
+        /// An option of the command line. Each variant is named after the long name of its option.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the long name says it, and the file of the flag documents it")]
         pub enum Flag { $($flag),* }
@@ -21,7 +22,8 @@ macro_rules! flag_table {
                 match self { $(Flag::$flag => $definition.spec()),* }
             }
 
-            /// Returns the long name of the flag, for a search.
+            /// Returns the long name of the flag, without dashes, by which [`FLAGS`] is sorted and
+            /// searched.
             pub fn long(self) -> &'static str {
                 match self { $(Flag::$flag => $definition.long()),* }
             }

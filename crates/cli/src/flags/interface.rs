@@ -31,8 +31,8 @@ impl FlagDefinition for InterfaceFlag {
     }
 }
 
-/// Returns true if no part of the value is empty. The engine decides whether a name without prefix
-/// names a device.
+/// Returns true if `text` has the form of a value of `--interface` and none of its parts between
+/// `!` is empty. Whether a name without a prefix is that of a device, the engine decides.
 fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
         Some(("if" | "host", name)) => !name.is_empty(),

@@ -292,14 +292,14 @@ mod prelude {
     pub(super) use crate::usage_error::UsageErrorReason;
 }
 
-/// Returns the flag with this long name. A binary search needs no map, which would have to be built
-/// at every start.
+/// Returns the flag with this long name; `None` if no flag has it. A binary search needs no map,
+/// which would have to be built at every start.
 pub fn find_long(name: &[u8]) -> Option<Flag> {
     let found = FLAGS.binary_search_by(|flag| flag.long().as_bytes().cmp(name));
     found.ok().map(|at| FLAGS[at])
 }
 
-/// Returns the flag with this letter, such as `m` for `-m`.
+/// Returns the flag with this letter, such as `m` for `-m`; `None` if no flag has it.
 pub fn find_short(letter: u8) -> Option<Flag> {
     find_long(letters::long_name(letter)?.as_bytes())
 }

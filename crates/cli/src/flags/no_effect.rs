@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 
-/// A flag whose value is ignored.
+/// A flag of curl that haul accepts, but whose value it ignores.
 pub(super) struct NoEffectFlag(&'static FlagSpec);
 
 impl FlagDefinition for NoEffectFlag {

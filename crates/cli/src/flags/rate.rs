@@ -28,8 +28,8 @@ impl FlagDefinition for RateFlag {
     }
 }
 
-/// Parses `N[/[M]UNIT]`, where the default unit is one hour. Returns the minimum time between the
-/// beginnings of two transfers.
+/// Parses `N[/[M]UNIT]`, such as `5/2m` for 5 transfers in 2 minutes. The default unit is one hour.
+/// Returns the minimum time between the beginnings of two transfers.
 pub(super) fn parse_interval(text: &str) -> Result<Duration, UsageErrorReason> {
     let bad = || UsageErrorReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));

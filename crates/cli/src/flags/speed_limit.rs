@@ -4,7 +4,7 @@
 use super::prelude::*;
 use std::time::Duration;
 
-/// The value of `--speed-time` if only `--speed-limit` is given.
+/// The value of `--speed-time` if only `--speed-limit` is given: 30 s, as in curl.
 const SPEED_TIME: Duration = Duration::from_secs(30);
 
 pub(super) struct SpeedLimitFlag;

@@ -2,7 +2,7 @@
 //! 6). RFC 7578 section 4.7 deprecates this field and few servers decode it, but scripts for curl
 //! use it.
 
-/// The transfer encoding of a part of a form.
+/// The encoding in which the content of a form's part is sent (`Content-Transfer-Encoding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormPartEncoding {
     /// `binary`: the content stays unchanged.

@@ -102,7 +102,7 @@ pub enum ParsedFormOption {
 /// One part of a form. The file that it names has not been read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsedFormPart {
-    /// The name of the form field; `None` if it is empty.
+    /// The name of the form field; `None` if the value of `-F` begins with `=`.
     pub name: Option<Vec<u8>>,
     /// `;filename=`: the file name of this part that is sent to the server. `None` if the name is
     /// not given.
@@ -133,7 +133,7 @@ impl ParsedFormPart {
 /// A value of `;headers=`: header lines that are added to a part of a form.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ParsedPartHeaders {
-    /// The header line itself.
+    /// One header line, as given.
     Text(Vec<u8>),
     /// `@file`: a file with header lines. A line that begins with a blank continues the previous
     /// line, and a line that begins with `#` is a comment.
@@ -145,7 +145,7 @@ pub enum ParsedPartHeaders {
 pub enum ParsedPartContent {
     /// Bytes that are sent unchanged.
     Bytes(Vec<u8>),
-    /// The content of this file.
+    /// The content of a file, or of standard input.
     File {
         /// The path of the file; `-` is standard input.
         path: PathBuf,

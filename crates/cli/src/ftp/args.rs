@@ -30,13 +30,13 @@ pub struct FtpArgs {
     /// True to show the progress meter (`-m`), false to hide it (`-M`); `None` without either
     /// option.
     pub meter: Option<bool>,
-    /// `-N`: the program name that error messages begin with.
+    /// `-N`: the program name with which error messages begin. `None` means `ftp` or `fetch`.
     pub name: Option<String>,
-    /// `-U`: the value of the header field `User-Agent`.
+    /// `-U`: the value of the header field `User-Agent`. `None` without the option.
     pub user_agent: Option<String>,
-    /// `-w`: the time limit for connecting to a server.
+    /// `-w`: the time limit for connecting to a server. `None` without the option.
     pub connect_timeout: Option<Duration>,
-    /// `-c`: the file from which cookies are read.
+    /// `-c`: the file from which cookies are read. `None` without the option.
     pub cookies: Option<PathBuf>,
     /// `-T`, or `-m` of fetch(1): fetches only if the server's content is newer than the local
     /// file.
@@ -47,11 +47,11 @@ pub struct FtpArgs {
     pub family: Option<u8>,
     /// `-s`: the local address of connections; `None` leaves the choice to the system.
     pub source: Option<String>,
-    /// `-S cafile=`: a file of trusted CA certificates.
+    /// `-S cafile=`: a file of trusted CA certificates. `None` without the option.
     pub ca_file: Option<PathBuf>,
-    /// `-S capath=`: a directory of trusted CA certificates.
+    /// `-S capath=`: a directory of trusted CA certificates. `None` without the option.
     pub ca_path: Option<PathBuf>,
-    /// `-S dont`: does not verify certificates.
+    /// `-S dont`: does not verify the certificates of servers.
     pub insecure: bool,
     /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`; `None` if the agent
     /// is not used.

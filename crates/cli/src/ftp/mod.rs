@@ -265,8 +265,8 @@ impl FtpCommandRun {
         }
     }
 
-    /// Sets the modification time of the downloaded file to the server's `Last-Modified`, unless
-    /// `-u` or `-n` is given.
+    /// Sets the modification time of the downloaded file to the server's `Last-Modified`. Does
+    /// nothing if `-u` of ftp(1) or `-n` of fetch(1) is given.
     fn set_modification_time(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head

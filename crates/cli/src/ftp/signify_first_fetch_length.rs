@@ -7,7 +7,8 @@ const BLOCK: u64 = 64 << 10;
 /// The number of bytes that each block of a package adds to its signature header: a line with the
 /// digest of the block.
 const BLOCK_LINE: u64 = 65;
-/// The number of bytes in the signature header of a package before the lines of the blocks.
+/// The number of bytes that are assumed for the beginning of a package's signature header, before
+/// the lines of the blocks.
 const HEADER_LINES: u64 = 512;
 
 /// The number of bytes that a program like signify(1) reads before it notices that the next program

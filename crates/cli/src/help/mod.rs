@@ -163,8 +163,8 @@ fn append_categories(text: &mut String, persona: ProgramPersona) {
     }
 }
 
-/// Returns the option that a word of the command line or of a config file names, with or without
-/// dashes and `no-`.
+/// Returns the option that `subject` names, with or without dashes. A word that begins with `--no-`
+/// names the option without `no-`. Returns `None` if there is no such option.
 pub(crate) fn flag_of(subject: &str) -> Option<Flag> {
     if let Some(long) = subject.strip_prefix("--") {
         let positive = || flags::find_long(long.strip_prefix("no-")?.as_bytes());

@@ -11,8 +11,8 @@ use crate::guide_section_index::{self, GuideSection};
 /// of guides. Options whose names contain the word are always shown.
 const MAX_RESULTS: usize = 12;
 
-/// The rank of an option among the search results: the part of its documentation in which the words
-/// occur. The best rank is first.
+/// The rank of an option among the search results. It is the part of the option's documentation in
+/// which the words occur. The best rank is first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SearchRank {
     Name,
@@ -54,7 +54,8 @@ fn words_of(subject: &str) -> Vec<String> {
     subject.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// Returns the options that have all words, the best first. `without` is left out.
+/// Returns the options whose names or documentation contain all `words`, the best first. The option
+/// `without` is left out.
 fn matching_options(words: &[String], without: Option<&str>) -> Vec<FlagSpec> {
     let specs = FLAGS.iter().map(|flag| flag.spec()).filter(|spec| Some(spec.long) != without);
     let mut found: Vec<(SearchRank, FlagSpec)> =
@@ -85,8 +86,8 @@ fn has_word(text: &str, word: &str) -> bool {
     !word.is_empty() && text.match_indices(word).any(|(at, _)| is_start(at))
 }
 
-/// Returns first the sections of guides whose title contains all words, then the sections that
-/// mention an option whose name contains them.
+/// Returns sections of guides, in this order: first the sections whose title contains all words,
+/// then the sections that mention an option whose name contains them.
 fn matching_sections(words: &[String]) -> Vec<GuideSection<'static>> {
     let has_all = |text: &str| words.iter().all(|word| has_word(text, word));
     let titled = guide_section_index::sections().filter(|section| has_all(section.title));

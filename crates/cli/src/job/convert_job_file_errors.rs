@@ -4,7 +4,7 @@ use std::path::Path;
 
 use haul::{Error, ErrorKind};
 
-/// The result of a call of SQLite.
+/// The result of a call of SQLite, with the error type of `rusqlite`.
 pub(super) type DatabaseResult<T> = Result<T, rusqlite::Error>;
 
 /// Returns an error about a job: the name of its file, and the reason.

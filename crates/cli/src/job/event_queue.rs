@@ -41,7 +41,7 @@ struct JobEventQueueState {
 /// The activity of the writer thread, or the event for which it waits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum WriterThreadWait {
-    /// The writer thread handles events.
+    /// The writer thread handles events, and waits for nothing.
     #[default]
     Awake,
     /// The writer thread waits for the first event.
@@ -55,8 +55,8 @@ impl JobEventQueueState {
         self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
     }
 
-    /// Returns true if the writer thread must not wait for the next commit, because the queue is
-    /// half full or the run has ended.
+    /// Returns true if the writer thread must not wait for the next commit. This is the case if the
+    /// queue is half full or the run has ended.
     fn is_urgent(&self) -> bool {
         self.has_end || self.events.len() >= MAX_EVENTS / 2 || self.bytes >= MAX_BYTES / 2
     }

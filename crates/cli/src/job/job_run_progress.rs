@@ -43,14 +43,16 @@ pub(crate) struct JobRun {
     lists: JobInputFileStates,
     /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
-    /// The sequence number of the refresh; `None` if this run does not refresh.
+    /// The number of the refresh that this run performs or continues, counted from 1 over all runs
+    /// of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
-    /// For each stage, true if a refresh may make its requests conditional.
+    /// For each stage, true if a refresh may make the stage's requests conditional
+    /// (`If-None-Match`, `If-Modified-Since`).
     conditional_stages: Vec<bool>,
 }
 
-/// The job's file, its settings and the two threads that write and sync it. A run uses them only at
-/// its beginning and at its end.
+/// The job's file, its settings, and the handles of two threads: one writes the file, the other
+/// syncs it. A run uses them only at its beginning and at its end.
 struct JobFileAndWriterThreads {
     file: Option<JobFile>,
     settings: StoredJobSettings,
@@ -60,13 +62,14 @@ struct JobFileAndWriterThreads {
 
 /// The output of a job's run, prepared for writing.
 pub(crate) struct JobOutput {
-    /// The descriptor to write to.
+    /// The descriptor to which the output of the run is written.
     pub(crate) descriptor: OwnedFd,
-    /// True if the job has written no output yet, so that a header line must be written.
+    /// True if the job has written no output yet. A header line must then be written, for example
+    /// for CSV.
     pub(crate) is_new: bool,
-    /// The offset in the output file at which this run continues.
+    /// The offset in the output file, in bytes, at which this run continues to write.
     end: u64,
-    /// A message for the user; `None` if there is none.
+    /// A message about the output for the user; `None` if there is none.
     pub(crate) note: Option<String>,
 }
 
@@ -163,17 +166,20 @@ impl JobRun {
         &self.shared
     }
 
-    /// Returns the extracted values of the pages whose output has not been passed on yet.
+    /// Returns the extracted values of pages whose output has not been handed to the output stream
+    /// yet.
     pub(super) fn page_values(&self) -> &PendingPageValues {
         &self.values
     }
 
-    /// Returns the sequence number of the refresh; `None` if this run does not refresh.
+    /// Returns the number of the refresh that this run performs or continues, counted from 1 over
+    /// all runs of the job. Returns `None` if this run does not refresh.
     pub(super) fn refresh(&self) -> Option<u64> {
         self.refresh
     }
 
-    /// Returns true if a refresh may make the requests of a stage conditional.
+    /// Returns true if a refresh may make the requests of the stage with this index conditional
+    /// (`If-None-Match`, `If-Modified-Since`).
     pub(super) fn is_conditional(&self, stage: usize) -> bool {
         self.conditional_stages.get(stage).is_some_and(|&is_conditional| is_conditional)
     }
@@ -189,7 +195,7 @@ impl JobRun {
         self.lock().settings.archive
     }
 
-    /// Opens another connection to the job's file.
+    /// Opens a further connection to the job's SQLite file, for another thread.
     pub(super) fn connection(&self) -> Result<rusqlite::Connection> {
         match &self.lock().file {
             Some(file) => file.another_connection(),
@@ -197,13 +203,14 @@ impl JobRun {
         }
     }
 
-    /// Returns true if the run must end: the job's file can no longer be written, or a disk is
-    /// full.
+    /// Returns true if the run must end, because the job's file can no longer be written or a disk
+    /// is full.
     pub(crate) fn has_failed(&self) -> bool {
         self.shared.failure.is_set() || self.shared.stop.is_set()
     }
 
-    /// Returns a cursor that says for each URL of the lists whether it is already finished.
+    /// Returns a cursor over the URLs of the lists. It returns the state of each URL, such as
+    /// finished.
     pub(crate) fn cursor(&self) -> Result<UrlCursor> {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
@@ -300,8 +307,9 @@ impl JobRun {
         self.send(JobEvent::OutputBegins { header: header as u64, at: output.end });
     }
 
-    /// Records a finished transfer. `sha256` is the checksum of its file, if it is known. `prints`
-    /// is true if the transfer writes to the shared output or has values for the next stage.
+    /// Records a finished transfer. `sha256` is the checksum of its file; `None` if it is unknown.
+    /// `prints` is true if the transfer writes to the shared output or has values for the next
+    /// stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
         if let BodyDestination::File { path, .. } = &job.destination {
             self.leftovers.remove_beside(path);
@@ -381,7 +389,8 @@ impl JobRun {
     }
 }
 
-/// Reports the progress of the output to the writer.
+/// Reports to the writer of the job's file which output of the run was handed to the output stream,
+/// and which was written.
 impl OutputObserver for JobRun {
     fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64) {
         for values in self.values.take_stage_values(stage) {

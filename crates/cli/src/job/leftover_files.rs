@@ -21,7 +21,7 @@ const MOST_RUNS: i64 = 1000;
 /// The maximum number of directories in which temporary files are removed.
 const MOST_DIRECTORIES: usize = 64 << 10;
 
-/// The temporary files that killed runs of a job may have left.
+/// The temporary files that earlier runs of a job may have left because they were killed.
 pub(super) struct LeftoverFiles {
     /// The prefixes of the names of temporary files, one for each killed run.
     prefixes: Vec<String>,

@@ -17,8 +17,8 @@ use super::open_and_lock_job_file::JobFile;
 
 /// A list or config file that a job reads, and that must not change between runs.
 pub(super) struct JobInputFile<'a> {
-    /// The index of the list among the sources of URLs. Config files have the indexes after the
-    /// last source.
+    /// The index of the list among the arguments and lists of the command line. Config files have
+    /// the next higher indexes.
     pub(super) source: i64,
     pub(super) name: &'a str,
 }
@@ -57,7 +57,8 @@ impl JobFile {
     }
 }
 
-/// The states of a job's list and config files at the beginning of the run.
+/// The states of a job's list and config files at the beginning of the run: the name of each file,
+/// and its state, which is `None` if the file cannot be read.
 pub(super) struct JobInputFileStates(Vec<(String, Option<FileState>)>);
 
 /// The size of a file in bytes, and its modification time in seconds and nanoseconds.

@@ -51,8 +51,8 @@ fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResul
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
 }
 
-/// Returns the number of chunks of a list that earlier runs have copied, and whether they are the
-/// whole list. Adds the list to the job if it is new.
+/// Returns the number of chunks of a list that earlier runs have copied into the job. The result
+/// also says whether these chunks are the complete list. Adds the list to the job if it is new.
 pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CommittedListChunks> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
@@ -64,7 +64,8 @@ pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> Da
     Ok(CommittedListChunks { chunks: chunks as u64, is_complete })
 }
 
-/// Copies a list from a pipe into the job. Runs in a separate thread.
+/// Copies a list of URLs from a pipe into the job, so that later runs can read it again. Runs in a
+/// separate thread.
 pub(super) struct ListCopier {
     pub(super) input: Box<dyn Read + Send>,
     pub(super) name: String,

@@ -24,7 +24,7 @@ use crate::given_option::GivenOption;
 use crate::job_types::ArchivePosition;
 use crate::program_persona;
 
-/// An open job that this process has locked.
+/// The open SQLite file of a job, which this process has locked.
 pub(super) struct JobFile {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
@@ -61,7 +61,7 @@ pub(super) struct StoredJobSettings {
 
 impl JobFile {
     /// Opens and locks the file of a job. Creates the file if it does not exist and `creates` is
-    /// true. Also returns false if the job is new, and true if it existed.
+    /// true. The second returned value is true if the job existed already.
     pub(super) fn open(path: &Path, creates: bool) -> Result<(Self, bool)> {
         check_directory(path)?;
         let mut options = OpenOptions::new();
@@ -112,9 +112,8 @@ impl JobFile {
         make().map_err(|error| database_error(&self.path, error))
     }
 
-    /// Turns on the write-ahead log for the file of a new job. The file stores this setting.
-    /// SQLite's own syncing stays off: the log must be synced only before it is restarted from its
-    /// beginning.
+    /// Turns on the write-ahead log for the file of a new job, and syncs the file, which stores
+    /// this setting. Turns off the syncing of SQLite until [`JobFile::create`] has made the tables.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
@@ -136,9 +135,9 @@ impl JobFile {
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Resets the URLs whose rows may be wrong after a loss of power: the rows of commits that were
-    /// not known to be on the disk when the computer stopped. Resets nothing if only the process
-    /// ended.
+    /// Resets the URLs whose rows may be wrong after a loss of power. These are the rows of commits
+    /// that were not known to be on the disk when the computer stopped. `boot` identifies the
+    /// current boot of the computer. Resets nothing if only the process ended.
     pub(super) fn recover(&self, settings: &mut StoredJobSettings, boot: Option<&str>) -> Result<()> {
         if settings.is_clean || settings.boot.as_deref() == boot {
             return Ok(());

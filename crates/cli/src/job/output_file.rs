@@ -26,19 +26,19 @@ pub(super) struct JobOutputIdentity {
 /// The output of a job's run, ready to be written.
 #[derive(Debug)]
 pub(super) struct PreparedOutput {
-    /// The descriptor to write to.
+    /// The descriptor to which the output is written.
     pub(super) descriptor: OwnedFd,
     /// The identity of the output file; `None` if the output is not a regular file.
     pub(super) identity: Option<JobOutputIdentity>,
-    /// The offset in the file at which the output of the job begins.
+    /// The offset in the file, in bytes, at which the output of the job begins.
     pub(super) start: u64,
-    /// The offset in the file at which this run continues.
+    /// The offset in the file, in bytes, at which this run continues to write.
     pub(super) end: u64,
-    /// A message for the user; `None` if there is none.
+    /// A message about the output for the user; `None` if there is none.
     pub(super) note: Option<String>,
 }
 
-/// The part of the output file that earlier runs of the job have written.
+/// The output that earlier runs of the job have written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlierOutput {
     pub(super) identity: Option<JobOutputIdentity>,

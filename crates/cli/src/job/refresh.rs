@@ -12,7 +12,7 @@ use crate::job_types::EarlierFetch;
 
 impl EarlierFetch {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index
-    /// of the first of these columns.
+    /// of the column `etag`, which the others follow.
     pub(super) fn from_row(row: &Row<'_>, first: usize) -> DatabaseResult<Self> {
         Ok(Self {
             etag: row.get(first)?,
@@ -23,8 +23,8 @@ impl EarlierFetch {
     }
 }
 
-/// Returns the results of a refresh, such as `changed`, sorted by name, each with its number of
-/// URLs.
+/// Returns the results of a refresh, each with the number of URLs that have it. They are sorted by
+/// name, such as `changed`. `round` is the number of the refresh, from 1.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
     let mut select = connection.prepare(
         "SELECT change, count(*) FROM url WHERE refresh_round = ?1 AND change IS NOT NULL \
@@ -40,8 +40,8 @@ pub(super) fn changes_text(changes: &[(String, u64)]) -> String {
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
 }
 
-/// Returns the number of URLs that a refresh has not requested yet. `total` is the number of URLs
-/// in the job's lists.
+/// Returns the number of URLs that the refresh with the number `round` has not requested yet.
+/// `total` is the number of URLs in the job's lists.
 pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
     let count = "SELECT coalesce(sum(id < ?2 AND refresh_round = ?1), 0), \
                  coalesce(sum(id >= ?2 AND refresh_round <> ?1), 0) FROM url";

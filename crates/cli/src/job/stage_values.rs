@@ -28,7 +28,7 @@ use super::value_line_encoding;
 use super::writer::JobEvent;
 use crate::job_types::EarlierFetch;
 
-/// The number of rows that one query reads.
+/// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 1024;
 
 /// The size, in bytes, at which the values of a page are sent to the writer as a separate row,
@@ -43,7 +43,7 @@ pub(super) const INSERT_VALUES: &str =
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
-/// Extracted values of a stage that are committed together with their page.
+/// Extracted values of a page of a stage, which are committed together with the page.
 #[derive(Debug)]
 pub(super) struct StageValues {
     pub(super) stage: usize,
@@ -60,7 +60,8 @@ impl StageValues {
     }
 }
 
-/// The extracted values of those pages whose output has not been passed on yet, for each stage.
+/// The extracted values, by stage, of pages whose output has not been handed to the output stream
+/// yet.
 #[derive(Default)]
 pub(super) struct PendingPageValues(Mutex<Vec<StageValues>>);
 
@@ -221,9 +222,11 @@ struct UnfinishedRows {
     /// The number, within the stage, of the next transfer to read.
     next: u64,
     rows: VecDeque<UnfinishedTransfer>,
-    /// The sequence number of the refresh; `None` if this run does not refresh.
+    /// The number of the refresh that this run performs or continues, counted from 1; `None` if
+    /// this run does not refresh.
     refresh: Option<u64>,
-    /// True if a refresh may make the requests of the stage conditional.
+    /// True if a refresh may make the requests of the stage conditional (`If-None-Match`,
+    /// `If-Modified-Since`).
     is_conditional: bool,
 }
 

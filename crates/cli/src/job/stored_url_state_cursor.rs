@@ -14,7 +14,7 @@ use super::convert_job_file_errors::{DatabaseResult, database_error};
 use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_types::{EarlierFetch, UrlRunState};
 
-/// The number of rows that one query reads.
+/// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 4096;
 
 /// A cursor over the stored URLs of the first stage, in the order of the lists.
@@ -24,7 +24,8 @@ pub(crate) struct UrlCursor {
     rows: VecDeque<(u64, Option<EarlierFetch>)>,
     /// True if the job contains no further row after `rows`.
     is_at_end: bool,
-    /// The sequence number of the refresh; `None` if this run does not refresh.
+    /// The number of the refresh that this run performs or continues, counted from 1; `None` if
+    /// this run does not refresh.
     refresh: Option<u64>,
 }
 
@@ -55,8 +56,9 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows, from the URL with the index `from` on. URLs that this run must
-    /// request without a condition are left out.
+    /// Reads a batch of rows of URLs, beginning with the URL that has the index `from`. Leaves out
+    /// URLs that this run must request unconditionally. The second value of a row has the facts
+    /// about an earlier fetch, for a conditional request; `None` if the URL needs no request.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

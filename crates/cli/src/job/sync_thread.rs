@@ -40,11 +40,11 @@ const MAX_DIRECTORIES: usize = 1024;
 /// The state of a job after a commit, which becomes durable when it is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DurableState {
-    /// The sequence number of the last commit.
+    /// The sequence number of the job's last commit.
     pub(super) commit: u64,
     /// The end of the last committed output, as an offset in the output file.
     pub(super) output: u64,
-    /// The end of the job's archive.
+    /// The end of the job's WARC archive after the last commit.
     pub(super) archive: ArchivePosition,
 }
 
@@ -63,13 +63,13 @@ impl DurableState {
 #[derive(Default)]
 pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 
-/// The output file of a run, and the file systems on which its other files are stored.
+/// The output file of a run, and the file systems on which the run's other files are stored.
 #[derive(Default)]
 struct FileSystemsToSync {
     output: Option<Arc<OwnedFd>>,
     /// The directories whose file systems are already in `file_systems`.
     directories: HashSet<PathBuf>,
-    /// The file systems to sync: the device number of each, and one of its directories.
+    /// The file systems to sync. Each is given by its device number and an open directory on it.
     file_systems: Vec<(u64, Arc<File>)>,
 }
 
@@ -100,7 +100,7 @@ impl SyncTargets {
         }
     }
 
-    /// Syncs the output file and the file systems.
+    /// Syncs the output file, and the file systems on which the run's other files are stored.
     fn sync(&self) -> std::io::Result<()> {
         let (output, directories) = {
             let set = self.lock();
@@ -118,7 +118,7 @@ impl SyncTargets {
     }
 }
 
-/// Syncs the content of a file.
+/// Syncs the content of a file to the disk, but not all of its metadata.
 #[cfg(not(target_vendor = "apple"))]
 fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fdatasync(file)
@@ -130,7 +130,7 @@ fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fcntl_fullfsync(file)
 }
 
-/// Syncs the file system of a directory.
+/// Syncs the file system that contains the directory.
 #[cfg(target_os = "linux")]
 fn sync_file_system(directory: &File) -> std::io::Result<()> {
     Ok(rustix::fs::syncfs(directory)?)
@@ -143,7 +143,7 @@ fn sync_file_system(_directory: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The thread that makes a job durable.
+/// The thread that syncs the commits of a job to the disk.
 pub(super) struct Syncer {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,

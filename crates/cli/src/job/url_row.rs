@@ -24,7 +24,7 @@ const MAX_ERROR_TEXT: usize = 500;
 /// The stored state of a URL in a job. A URL without a row has not been fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UrlState {
-    /// The URL was fetched.
+    /// The URL was fetched successfully.
     Done,
     /// The URL failed, and is fetched again only after `haul job retry`.
     Failed,
@@ -60,7 +60,7 @@ impl UrlState {
     }
 }
 
-/// The result of refreshing a URL.
+/// The result of requesting a URL again in a run with `--refresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RefreshResult {
     /// The server has confirmed that the content has not changed (304).
@@ -115,8 +115,8 @@ pub(super) struct UrlRow {
     /// True if the end of the run interrupted the transfer, so that it does not count as requested
     /// by a refresh.
     is_interrupted: bool,
-    /// The ids of the transfer's exchanges in the archive, which holds the exchanges back until the
-    /// row is committed.
+    /// The ids of the transfer's records in the WARC archive, which holds them back until the row
+    /// is committed.
     pub(super) records: Vec<u64>,
 }
 
@@ -225,13 +225,14 @@ impl UrlRow {
         (self.stage, self.number)
     }
 
-    /// Returns the file of the URL, if it has one.
+    /// Returns the output file of the URL; `None` if its body was not written to a separate file.
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Writes the row, which includes the sequence number `commit`, with the statement [`UPSERT`].
-    /// If an earlier run has stored a row for the URL, replaces it and adds its attempts.
+    /// Writes the row with the statement [`UPSERT`]. `commit` is the sequence number of the commit,
+    /// and `round` the number of refreshes that have begun; both are stored in the row. If an
+    /// earlier run has stored a row for the URL, replaces it and adds its attempts.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
         let micros = |time: fn(&TransferMilestoneTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();
@@ -290,7 +291,8 @@ fn is_entity_tag(text: &str) -> bool {
     opaque.starts_with('"') && Validator::from_bytes(opaque.as_bytes()).is_some()
 }
 
-/// Returns the beginning of an error message, which may contain a long text from the server.
+/// Shortens an error message, which may contain a long text from the server, to [`MAX_ERROR_TEXT`]
+/// characters and `…`.
 fn shortened(message: &str) -> String {
     match message.char_indices().nth(MAX_ERROR_TEXT) {
         Some((end, _)) => format!("{}…", &message[..end]),

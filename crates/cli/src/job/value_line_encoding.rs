@@ -9,7 +9,7 @@
 
 use haul::Result;
 
-/// Appends a value to `lines`, as a line.
+/// Appends a value to `lines`, encoded so that it is exactly one line.
 pub(super) fn append(lines: &mut Vec<u8>, value: &[u8]) {
     let mut rest = value;
     while let Some(at) = memchr::memchr2(b'\\', b'\n', rest) {

@@ -74,7 +74,8 @@ impl JobRun {
         read().map_err(|error| database_error(self.path(), error))
     }
 
-    /// Sets the archive, to which the job's writer appends the exchanges of each recorded transfer.
+    /// Sets the WARC archive. When the job's writer records a transfer, it also appends the
+    /// transfer's requests and responses to this archive.
     pub(crate) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
         self.shared().set_archive(archive);
     }

@@ -32,19 +32,20 @@ use crate::job_types::{ArchiveWithHeldRecords, ArchivedPayload};
 /// about 50 µs.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
 
-/// An event for the writer of a job.
+/// An event that the threads of a run send to the thread that writes the job's file.
 pub(super) enum JobEvent {
-    /// A transfer has ended. If `waits` is true, its row is committed only after its output is
-    /// written.
+    /// A transfer has ended. If `waits` is true, its row is committed only after the output of the
+    /// transfer is written.
     Finished { row: Box<UrlRow>, waits: bool },
     /// An extracted value became the URL with this number in a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    /// A stage has extracted values, which are committed with the next page that it passes on.
+    /// A stage has extracted values. They are committed together with the next page of this stage
+    /// for which [`JobEvent::PassedOn`] arrives.
     Values(StageValues),
-    /// All output of a transfer has been passed on to the output stream. The output of the run then
-    /// ends at the position `end`.
+    /// All output of a transfer has been handed to the output stream, which may not have written it
+    /// yet. The output of this run then has `end` bytes.
     PassedOn { stage: usize, number: u64, end: u64 },
-    /// The output of the run has been written up to this position.
+    /// The first bytes of this run's output, as many as this number, have been written.
     Written(u64),
     /// The run's output begins at the offset `at` of the output file, with a header of `header`
     /// bytes.
@@ -145,7 +146,7 @@ pub(super) struct JobShared {
     /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
     pub(super) stop: FirstJobError,
     pub(super) lists: ListCopyProgress,
-    /// The state after the last commit.
+    /// The state of the job after the last commit. It becomes durable when it is synced.
     pub(super) committed: Mutex<DurableState>,
     pub(super) targets: SyncTargets,
     /// The archive of the run; not set if the run has none.
@@ -153,7 +154,7 @@ pub(super) struct JobShared {
 }
 
 impl JobShared {
-    /// Sets the archive of the run.
+    /// Sets the WARC archive to which the run writes.
     pub(super) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
         let _ = self.archive.set(archive);
     }
@@ -182,7 +183,7 @@ pub(super) struct JobWriter {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) shared: Arc<JobShared>,
-    /// The sequence number of the next commit.
+    /// The sequence number that the next commit of the job's file gets.
     pub(super) commit: u64,
     /// The end of the last committed output, as an offset in the output file.
     pub(super) output_end: u64,
@@ -195,12 +196,13 @@ pub(super) struct JobWriter {
 /// The events that the writer has received but not committed yet.
 #[derive(Default)]
 pub(super) struct UncommittedJobEvents {
-    /// The rows of finished transfers whose output has not been passed on yet.
+    /// The rows of finished transfers whose output has not been handed to the output stream yet.
+    /// The key is the stage and the number of the transfer.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
-    /// The values of each stage that wait for the end of their page.
+    /// The extracted values of each stage, which wait for the end of their page.
     values: HashMap<usize, Vec<StageValues>>,
-    /// The rows of finished transfers whose output has been passed on but not written yet, in the
-    /// order of the output.
+    /// The rows of finished transfers whose output has been handed to the output stream but not
+    /// written yet, in the order of the output.
     passed: VecDeque<RowAwaitingOutput>,
     written: u64,
     batch: Vec<JobFileChange>,
@@ -216,15 +218,16 @@ pub(super) struct UncommittedJobEvents {
     output_begin: Option<u64>,
 }
 
-/// A finished transfer whose output has been passed on, but may not be written yet: its row, the
-/// extracted values of its page, and the position `end` at which its output ends.
+/// A finished transfer whose output has been handed to the output stream, but may not be written
+/// yet. It consists of its row, the extracted values of its page, and the number `end` of bytes
+/// after which its output ends in the output of the run.
 struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,
     end: u64,
 }
 
-/// A change to commit to the job's file.
+/// A change to a row of the job's file, which the next commit writes.
 enum JobFileChange {
     Url(Box<UrlRow>),
     Queued { stage: usize, number: u64, value: Vec<u8> },
@@ -310,7 +313,8 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Moves the rows whose output has been written from `passed` to the batch for the next commit.
+    /// Moves the rows and values whose output has been written from `passed` to the batch for the
+    /// next commit.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };
@@ -379,8 +383,9 @@ impl JobWriter {
         }
     }
 
-    /// Appends the exchanges of the rows in the batch to the archive. Discards the exchanges of a
-    /// URL that will be fetched again.
+    /// Appends the requests and responses that belong to the rows in the batch to the archive.
+    /// Discards those of a URL that will be fetched again. Returns the payloads that are new in the
+    /// archive.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();
@@ -437,7 +442,7 @@ impl JobWriter {
         Ok(())
     }
 
-    /// Records the end of the run.
+    /// Records the end of the run and its exit code in the job's file.
     fn end_run(&mut self, exit_code: u8) {
         if self.shared.failure.is_set() {
             return;

@@ -104,14 +104,14 @@ fn is_session_option(word: &str) -> bool {
 struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FilesAndEnvironment,
-    /// The nesting depth of the open config files: each of them was named with `-K` in the previous
-    /// one.
+    /// The number of config files that are open. Each of them but the first was named with `-K` in
+    /// the one before it.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,
     variables: OptionVariables,
-    /// The length in bytes of the last option value, if the value is a secret that stands on the
-    /// command line; `None` if it is not.
+    /// The length in bytes of the last option's value, if this value is a secret and stands on the
+    /// command line. `None` otherwise.
     secret: Option<usize>,
 }
 

@@ -17,21 +17,21 @@ use crate::plan::Secret;
 /// The options of message signatures (RFC 9421), each `None` if it is not given.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedMessageSignature {
-    /// `--httpsig-algo`: the algorithm.
+    /// `--httpsig-algo`: the signature algorithm.
     pub algorithm: Option<SignatureAlgorithm>,
-    /// `--httpsig-headers`: the parts of the request to sign.
+    /// `--httpsig-headers`: the parts of the request that are signed, such as header fields.
     pub components: Option<String>,
-    /// `--httpsig-key`: the key.
+    /// `--httpsig-key`: the key with which requests are signed.
     pub key: Option<ParsedSignatureKey>,
-    /// `--httpsig-keyid`: the name of the key.
+    /// `--httpsig-keyid`: the name of the key, which the signature contains.
     pub key_id: Option<String>,
 }
 
 /// The key of `--httpsig-key`.
 #[derive(Clone, Debug)]
 pub enum ParsedSignatureKey {
-    /// The hexadecimal digits of the key.
+    /// The hexadecimal digits of the key, given on the command line.
     Digits(Secret),
-    /// The file that contains the digits.
+    /// The file that contains the hexadecimal digits of the key.
     File(PathBuf),
 }

@@ -40,21 +40,22 @@ pub struct AuthArgs {
     /// `-u`: user and password, which are sent only to the first origin. `None` if the option is
     /// not given, or if `-H` sets or removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the first origin. It is sent in
-    /// the first request if no other scheme is allowed, and otherwise only after a challenge.
+    /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the first origin. `None`
+    /// without the option. It is sent in the first request if no other scheme is allowed, and
+    /// otherwise only after a challenge.
     pub bearer: Option<Secret>,
     /// The schemes that may be used. The default is Basic alone: its credentials are sent in the
     /// first request. With any other set of schemes, credentials are sent only after a challenge.
     pub allowed: AllowedAuthSchemes,
-    /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
-    /// scheme.
+    /// `--aws-sigv4`: the parameters for signing the requests with AWS Signature Version 4, in
+    /// place of any other scheme. `None` without the option.
     pub signature: Option<Arc<SigV4Parameters>>,
     /// `--httpsig-key` and similar options: signs the requests by RFC 9421, in addition to any
-    /// authentication scheme.
+    /// authentication scheme. `None` without these options.
     pub message_signature: Option<Arc<MessageSigner>>,
-    /// `--service-name` and `--delegation`, for Negotiate.
+    /// The settings for Negotiate authentication: `--service-name` and `--delegation`.
     pub negotiate: NegotiateArgs,
-    /// `-n`, `--netrc-optional` and `--netrc-file`.
+    /// The netrc file of `-n`, `--netrc-optional` or `--netrc-file`.
     pub netrc: NetrcArg,
 }
 
@@ -78,7 +79,7 @@ pub struct NegotiateArgs {
     /// `--service-name` or `--proxy-service-name`: the service in the Kerberos name of the peer.
     /// `None` means HTTP.
     pub service: Option<String>,
-    /// `--delegation`: says whether the peer receives the user's Kerberos ticket.
+    /// `--delegation`: the condition under which the peer receives the user's Kerberos ticket.
     pub delegation: Delegation,
 }
 

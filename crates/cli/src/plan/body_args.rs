@@ -23,7 +23,8 @@ use crate::form::FormPartEncoding;
 pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// A text after `--then` that contains placeholders for the extracted value.
+    /// A text in a stage after `--then`, or for `--csv-in`, that contains placeholders for
+    /// extracted values or columns.
     ByValue(ValueTemplate),
     /// A regular file that is read while it is sent: `--data-binary @file` with a large file, or
     /// `-T file`.
@@ -37,7 +38,7 @@ pub enum BodyArg {
 }
 
 impl BodyArg {
-    /// Returns the bytes of the body if they are in memory.
+    /// Returns the bytes of the body if it is [`BodyArg::Bytes`]; otherwise `None`.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             BodyArg::Bytes(bytes) => Some(bytes),
@@ -115,19 +116,19 @@ fn convert_parts(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usiz
 /// A part of a form: its header fields and its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FormPartArg {
-    /// The name of the field; `None` sends no name.
+    /// The name of the form field; `None` sends no name.
     pub name: Option<Vec<u8>>,
-    /// The file name that is sent to the server.
+    /// The file name that is sent to the server; `None` sends no file name.
     pub filename: Option<Vec<u8>>,
     /// The media type of the part, given or guessed from the file's name. `None` sends no
     /// `Content-Type`.
     pub content_type: Option<String>,
     /// Further header lines of the part, without line ends.
     pub headers: Vec<Vec<u8>>,
-    /// The encoding that is applied to the content when the body is made. `headers` already
-    /// contains its `Content-Transfer-Encoding`.
+    /// The encoding that is applied to the content when the body is made; `None` leaves the content
+    /// unchanged. `headers` already contains its `Content-Transfer-Encoding`.
     pub encoder: Option<FormPartEncoding>,
-    /// The content of the part.
+    /// The content of this part of the form.
     pub content: FormPartArgContent,
 }
 

@@ -23,7 +23,8 @@ pub struct ClientCert {
     pub key: Option<PathBuf>,
     /// `--key-type`: the format of the key.
     pub key_format: CertFormat,
-    /// `--pass`, or the text after the colon of `-E`: the passphrase that decrypts the key.
+    /// `--pass`, or the text after the colon of `-E`: the passphrase that decrypts the key. `None`
+    /// without a passphrase.
     pub passphrase: Option<Secret>,
 }
 

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use crate::given_option::GivenOption;
 
-/// The job of a run.
+/// The job of a run (`--job`): the file with the state of the run, and the command line that it
+/// stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobArgs {
     /// The file with the state of the job.

@@ -44,18 +44,21 @@ pub struct TransferArgs {
     /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona it includes
     /// retries, and with the curl persona it applies to each try.
     pub max_time: Option<Duration>,
-    /// `--connect-timeout`; see [`TransferArgs::connect_limit`].
+    /// `--connect-timeout`: the time limit for making a connection; `None` without the option.
+    /// [`TransferArgs::connect_limit`] returns the limit that applies.
     pub connect_timeout: Option<Duration>,
-    /// `--stall-time`, zero for no limit; see [`TransferArgs::stall_limit`].
+    /// `--stall-time`: the maximum time without progress, zero for no limit; `None` without the
+    /// option. [`TransferArgs::stall_limit`] returns the limit that applies.
     pub stall_time: Option<Duration>,
-    /// `--compressed` (true) or `--no-compressed` (false). `None` without either option. See
-    /// [`StageArgs::requests_compression`](super::StageArgs::requests_compression).
+    /// `--compressed` (true) or `--no-compressed` (false). `None` without either option:
+    /// [`StageArgs::requests_compression`](super::StageArgs::requests_compression) then decides
+    /// whether compressed content is requested.
     pub compressed: Option<bool>,
     /// `--split`: the maximum number of connections for one body, from 1 (no splitting) to 256.
-    /// `None` without the option: see [`TransferArgs::connections`].
+    /// `None` without the option: [`TransferArgs::connections`] then returns the default.
     pub split: Option<usize>,
     /// `-Y` and `-y`: the speed in bytes per second, and the time for which a transfer may be
-    /// slower. If either is zero, there is no limit: see [`TransferArgs::min_speed`].
+    /// slower. If either is zero, there is no limit ([`TransferArgs::min_speed`]).
     pub speed_limit: SpeedLimit,
     /// The HTTP versions that the transfers may use.
     pub http_version: HttpVersion,
@@ -64,12 +67,14 @@ pub struct TransferArgs {
     pub resolve: Vec<ResolveArg>,
     /// `--dns-servers` and similar options: the DNS servers to ask.
     pub dns: ChosenDnsServers,
-    /// `--doh-url`: an https URL.
+    /// `--doh-url`: the https URL of the server that resolves host names (DNS over HTTPS). `None`
+    /// without the option.
     pub doh_url: Option<String>,
     /// `--doh-insecure`: does not verify the certificate of the `--doh-url` server.
     pub doh_insecure: bool,
     /// `--interface`: the local interface or address of connections, in the syntax of
-    /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
+    /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse). `None` leaves the
+    /// choice to the system.
     pub interface: Option<String>,
     /// The settings of TCP keepalive; `None` for `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,
@@ -77,11 +82,14 @@ pub struct TransferArgs {
     pub tls: TlsArgs,
 }
 
-/// The default of `--connect-timeout` in a run of many URLs.
+/// The default of `--connect-timeout` in a run of many URLs with the haul persona. In all other
+/// runs, curl's default applies.
 const CONNECT_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(30);
-/// The default of `--stall-time` in a run of many URLs.
+/// The default of `--stall-time` (the maximum time without progress) in a run of many URLs with the
+/// haul persona.
 const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
-/// The default of `--stall-time` for one URL at a time.
+/// The default of `--stall-time` (the maximum time without progress) for one URL at a time with the
+/// haul persona.
 const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
 /// The size of a run, which decides its default time limits.
@@ -213,9 +221,10 @@ pub struct TlsArgs {
     /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS
     /// versions. All other fields of this struct keep their defaults and are ignored.
     pub options: TlsOptions,
-    /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys.
+    /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys. `None` without the
+    /// option.
     pub pins: Option<String>,
-    /// `--ech`: Encrypted Client Hello.
+    /// `--ech`: the settings of Encrypted Client Hello.
     pub ech: EchArgs,
     /// True if ALPN is used to negotiate the HTTP version. False for `--no-alpn`. Default true.
     pub alpn: bool,
@@ -234,10 +243,11 @@ impl Default for TlsArgs {
 /// The values of `--ech`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EchArgs {
-    /// The use of Encrypted Client Hello. If it is not set, ECH is required if `config_list` is
-    /// given, and off otherwise.
+    /// The use of Encrypted Client Hello that `--ech` demands. `None` if it demands none: ECH is
+    /// then required if `config_list` is given, and off otherwise.
     pub policy: Option<EchPolicy>,
-    /// The server's keys: an ECHConfigList in base64, or `@` and the name of a file with it.
+    /// The server's keys: an ECHConfigList in base64, or `@` and the name of a file with it. `None`
+    /// if no keys are given.
     pub config_list: Option<String>,
 }
 

@@ -76,8 +76,8 @@ pub use warc::WarcArgs;
 /// The plan of one run: its operations and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
-    /// The groups of options that `--next` separates, in order. Never empty. See
-    /// [`UrlGroup::is_listed`].
+    /// The groups of options that `--next` separates, in order. Never empty.
+    /// [`UrlGroup::is_listed`] says which groups may run in parallel.
     pub operations: Vec<Arc<UrlGroup>>,
     /// The settings that apply to all operations.
     pub global: GlobalArgs,
@@ -101,7 +101,7 @@ pub struct GlobalArgs {
     /// `-S`: prints error messages even with `-s`.
     pub show_error: bool,
     /// `--stderr`: the file that receives messages instead of standard error. `-` means standard
-    /// output.
+    /// output. `None` without the option.
     pub stderr: Option<PathBuf>,
     /// `-v`, `--trace` and similar options: prints requests, responses and connections, without
     /// secrets.
@@ -140,7 +140,7 @@ pub struct GlobalArgs {
     /// `None` is no limit.
     pub host_pace: Option<Duration>,
     /// `--limit-rate-total`: the maximum number of bytes per second over the whole run, in each
-    /// direction.
+    /// direction. `None` is no limit.
     pub limit_rate_total: Option<u64>,
     /// `--shard`: the part of all hosts whose URLs are fetched. `None` fetches the URLs of all
     /// hosts.
@@ -157,7 +157,8 @@ pub struct GlobalArgs {
     pub events: Option<PathBuf>,
     /// `--warc`: the archive of the run.
     pub warc: WarcArgs,
-    /// `--stats`: prints the statistics of the run on stderr at its end.
+    /// `--stats`: the format in which the statistics of the run are printed on standard error at
+    /// its end. `None` prints no statistics.
     pub stats: Option<StatsFormat>,
     /// `--summary` (true) or `--no-summary` (false); `None` prints a summary after many URLs if
     /// standard error is a terminal.
@@ -270,9 +271,10 @@ pub struct UrlGroup {
     /// The output of the sources that have no entry in `outputs`.
     pub output_default: OutputArg,
     /// `-T`: the uploads to the sources in `urls`. The first belongs to the first source, and so
-    /// on. See [`UrlGroup::upload_of_source`].
+    /// on. [`UrlGroup::upload_of_source`] returns the upload to a source.
     pub uploads: Vec<UploadArg>,
-    /// `--output-dir`: the directory of relative file names.
+    /// `--output-dir`: the directory to which relative names of output files refer. `None` means
+    /// the working directory.
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: creates missing directories of output files.
     pub create_dirs: bool,
@@ -294,8 +296,8 @@ pub struct UrlGroup {
     /// `--create-file-mode`: the permission bits of new files before the umask is applied, at most
     /// `0o777`. `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest, or a list of digests. [`ChecksumArg::Digest`] requires
-    /// that there is exactly one URL.
+    /// `--checksum`: the expected digest, or a list of digests. `None` without the option.
+    /// [`ChecksumArg::Digest`] requires that there is exactly one URL.
     pub checksum: Option<ChecksumArg>,
     /// The stages: the first stage, and one stage for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
@@ -307,9 +309,8 @@ impl UrlGroup {
         self.urls.iter().any(|source| matches!(source, UrlSource::Argument(url) if is_file_url(url)))
     }
 
-    /// Returns the output of the source at this index, in the first stage.
-    ///
-    /// For a later stage, see [`StageArgs::output`].
+    /// Returns the output of the first stage's source at this index. [`StageArgs::output`] is the
+    /// output of a later stage.
     pub fn output_of_source(&self, index: usize) -> &OutputArg {
         match self.outputs.get(index) {
             Some(output) => output,
@@ -400,8 +401,8 @@ impl UrlGroup {
     }
 }
 
-/// One stage: requests, and the processing of their responses. Each `--then` adds a stage, whose
-/// URLs are made from the values that the previous stage extracts from its responses.
+/// One stage: requests, and the processing of their responses. Each `--then` adds a stage. The URLs
+/// of an added stage are made from the values that the previous stage extracts from its responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The URL template after the `--then` that began this stage; `None` for the first stage.
@@ -421,8 +422,8 @@ pub struct StageArgs {
     /// [`UrlGroup::outputs`] instead.
     pub output: OutputArg,
     /// `--extract`: regular expressions. Their matches are printed or passed to the next stage,
-    /// instead of the bodies. Together with `--select` or `--select-json`, they search each
-    /// selected value.
+    /// instead of the bodies. With `--select` or `--select-json`, the expressions search each
+    /// selected value instead of the body.
     pub extract: Vec<String>,
     /// `--select`: CSS selectors of HTML elements, each with an attribute or none.
     pub select: Vec<String>,
@@ -432,7 +433,7 @@ pub struct StageArgs {
     /// their text.
     pub extract_bytes: bool,
     /// `--paginate` and similar options: each URL of the stage is the first page of a paginated
-    /// listing.
+    /// listing. `None` without these options.
     pub pagination: Option<Pagination>,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
@@ -446,8 +447,8 @@ pub struct StageArgs {
     /// `--with-url`: prints the URL of the page before each extracted value. Only the last stage
     /// can have it.
     pub with_url: bool,
-    /// The settings for the records that the stage prints instead of bodies or values. Only the
-    /// last stage has them.
+    /// The settings for the records that the stage prints instead of bodies or values. `None` if it
+    /// prints no records, as in all stages but the last.
     pub records: Option<RecordOutputArgs>,
 }
 
@@ -469,13 +470,14 @@ impl StageArgs {
 /// The settings of a stage for output other than bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadAndWriteOutArgs {
-    /// `-i`: prints header fields before the body.
+    /// `-i`: prints the header fields of each response before its body.
     pub include: bool,
-    /// `-D`: the file to which header fields are written; `-` is standard output.
+    /// `-D`: the file to which the header fields of responses are written; `-` is standard output.
+    /// `None` without the option.
     pub dump_header: Option<PathBuf>,
-    /// True to write each line of a head twice to standard output as it arrives, as curl does with
-    /// `-i` and `-D -`.
+    /// True if each line of a response head is written twice to standard output as it arrives. curl
+    /// does so with `-i` and `-D -`.
     pub doubles_heads: bool,
-    /// `-w`: the format of the line that is printed after each transfer.
+    /// `-w`: the format of the text that is printed after each transfer. `None` without the option.
     pub write_out: Option<WriteOut>,
 }

@@ -23,20 +23,22 @@ use super::{HeaderArg, NegotiateArgs, TlsArgs};
 pub struct ProxyArgs {
     /// The choice between the environment's proxy, a given proxy, and none.
     pub choice: ProxyChoice,
-    /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
+    /// `--preproxy`: the SOCKS proxy through which the proxy is reached. `None` without the option.
     pub preproxy: Option<Proxy>,
-    /// `-U`: the user name and password for the proxy. Credentials in the URL of the proxy take
-    /// precedence.
+    /// `-U`: the user name and password for the proxy. `None` without the option. Credentials in
+    /// the URL of the proxy take precedence.
     pub user: Option<Credentials>,
     /// The schemes that may be used with the user and password. The default is Basic alone: its
     /// credentials are sent in the first request. With any other set of schemes, credentials are
     /// sent only after a challenge.
     pub allowed: AllowedAuthSchemes,
-    /// `--proxy-service-name` and `--delegation`, for Negotiate.
+    /// The settings for Negotiate authentication with the proxy: `--proxy-service-name` and
+    /// `--delegation`.
     pub negotiate: NegotiateArgs,
     /// `--socks5-gssapi`: allows GSS-API with SOCKS 5 proxies.
     pub socks_gssapi: bool,
-    /// `--socks5-gssapi-nec`: exchanges the level of protection in the clear.
+    /// `--socks5-gssapi-nec`: exchanges the GSS-API protection level with the SOCKS 5 proxy without
+    /// encryption.
     pub socks_nec: bool,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
@@ -50,7 +52,7 @@ pub struct ProxyArgs {
     /// `--proxy-header`: fields that are sent only to the proxy.
     pub fields: Vec<HeaderArg>,
     /// `--noproxy`: the hosts that are reached without a proxy. They replace the hosts in the
-    /// environment variable `no_proxy`.
+    /// environment variable `no_proxy`. `None` without the option.
     pub no_proxy: Option<NoProxy>,
     /// The TLS settings for an https proxy.
     pub tls: TlsArgs,

@@ -6,7 +6,7 @@ use crate::record_input::RecordInputFormat;
 /// request. `Debug` does not show the URLs, which may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecordInputArgs {
-    /// The format of the lines.
+    /// The format of the lines or rows in the input files.
     pub format: RecordInputFormat,
     /// The URLs of the command line. With JSON lines there is at most one, to which the URLs of the
     /// records are relative. With CSV, these URLs are templates with the names of columns. Only the

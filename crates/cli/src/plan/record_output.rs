@@ -31,7 +31,7 @@ impl RecordOutputFormat {
 /// The settings for the records that a stage prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOutputArgs {
-    /// The format of the records.
+    /// The format of the records, such as JSON lines.
     pub format: RecordOutputFormat,
     /// True if records contain bodies. A body that is written to a file is left out.
     pub keeps_bodies: bool,

@@ -11,29 +11,29 @@ use super::{AuthArgs, BodyArg, UploadArg};
 /// contains literally. `Debug` shows no value that may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestArgs {
-    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another method:
-    /// see [`RequestArgs::method_for`].
+    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another method,
+    /// which [`RequestArgs::method_for`] returns.
     pub method: String,
     /// True if the method comes from `-X`. Redirects then do not change it.
     pub custom_method: bool,
     /// Only for `--follow` with `-X`: true if redirects treat the method of `-X` as POST, because
     /// the method would be POST without `-X`. `None` in all other cases.
     pub is_post: Option<bool>,
-    /// `-I`: prints the header fields; the response has no body.
+    /// `-I`: requests only the head of the response, and prints its header fields.
     pub head: bool,
     /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
     /// contain no CR, LF or NUL.
     pub fields: Vec<HeaderArg>,
     /// The value of `User-Agent`. If it is `None`, the field is sent only if `fields` contains it.
     pub user_agent: Option<Vec<u8>>,
-    /// `-e`: the value of `Referer` in the first request.
+    /// `-e`: the value of `Referer` in the first request. `None` without the option.
     pub referer: Option<Vec<u8>>,
     /// `-e ';auto'`: sets `Referer` to the URL that redirected.
     pub auto_referer: bool,
     /// `-b TEXT`: cookies that are sent before the cookies of the jar, and only to the first
-    /// origin.
+    /// origin. `None` without the option.
     pub cookie: Option<Vec<u8>>,
-    /// The credentials for the servers.
+    /// The credentials for the servers of the stage's URLs.
     pub auth: AuthArgs,
     /// The request body. `None` for a request without content, and for an upload.
     pub body: Option<BodyArg>,
@@ -43,19 +43,22 @@ pub struct RequestArgs {
     /// The `Content-Type` of the body, unless `fields` contains that field. `None` for a form,
     /// whose layout determines the type.
     pub content_type: Option<String>,
-    /// `--request-target`: the request target to send.
+    /// `--request-target`: the request target to send in place of the URL's path and query. `None`
+    /// without the option.
     pub request_target: Option<String>,
-    /// `-z`: the condition that the modification date of the content must meet.
+    /// `-z`: the condition that the modification date of the content must meet. `None` without a
+    /// condition.
     pub time_cond: Option<TimeCond>,
-    /// `--etag-save`: the file in which the entity tag is stored.
+    /// `--etag-save`: the file in which the entity tag of the response is stored. `None` without
+    /// the option.
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
     /// `-G` and `--url-query`: the text that [`append_query`](crate::plan::append_query) adds to
-    /// each URL of the stage, but not to the targets of redirects. In a stage after `--then`, `{}`
-    /// in it stands for the extracted value.
+    /// each URL of the stage, but not to the targets of redirects. `None` without these options. In
+    /// a stage after `--then`, `{}` in the text stands for the extracted value.
     pub query: Option<String>,
-    /// `-r`: the value of `Range` without `bytes=`.
+    /// `-r`: the value of the header field `Range` without `bytes=`. `None` without the option.
     pub range: Option<String>,
     /// `-C`: the offset at which a download or upload resumes. Always `None` if `range` is set, if
     /// `fields` contains `Range`, or if the stage extracts values.

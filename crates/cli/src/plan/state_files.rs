@@ -20,8 +20,8 @@ pub struct CookieArgs {
     pub files: Vec<PathBuf>,
     /// `-b ''`: stores and sends cookies during the run without reading a file.
     pub engine: bool,
-    /// `-c`: the file to which the cookies are written at the end. `-` means standard output. The
-    /// file is not read.
+    /// `-c`: the file to which the cookies are written at the end. `-` means standard output.
+    /// `None` without the option. The file is not read.
     pub jar: Option<PathBuf>,
     /// True for the curl persona: cookies are sent and written in curl's order, and are matched
     /// with the host in the field `Host`, if `-H` sets that.
@@ -37,7 +37,7 @@ impl CookieArgs {
     }
 }
 
-/// The storage of HSTS or Alt-Svc entries.
+/// The storage of HSTS entries (`--hsts`) or Alt-Svc entries (`--alt-svc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StateFileArg {
     /// The option is not given: entries are neither stored nor used.

@@ -8,10 +8,10 @@
 
 use std::path::PathBuf;
 
-/// The options `-v`, `--trace`, `--trace-ascii` and similar options.
+/// The options for the trace of transfers: `-v`, `--trace`, `--trace-ascii` and similar options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
-    /// The format of the trace.
+    /// The format of the trace, or none.
     pub form: TraceFormat,
     /// The file to which the trace is written; `-` is standard output, `%` and `None` are standard
     /// error.

@@ -18,7 +18,7 @@ use haul_policy::urlencode::percent_encode;
 /// The value of one `-T`. The first one belongs to the first URL, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadArg {
-    /// `-T ''`: no upload. The URL is fetched.
+    /// `-T ''`: no upload. The URL is fetched instead.
     Nothing,
     /// Standard input, whose length is unknown.
     Stdin {

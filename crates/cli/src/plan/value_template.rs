@@ -158,7 +158,8 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns the text with `{}` or `{name}` for each placeholder.
+    /// Returns the text of the template as it was written, with `{}` or `{name}` for each
+    /// placeholder.
     pub fn to_source_text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for part in &self.parts {
@@ -171,7 +172,8 @@ impl ValueTemplate {
         out
     }
 
-    /// Returns the text with each placeholder `{}` replaced by this value in its encoding.
+    /// Returns the text of the template with `value` in place of each placeholder `{}`. The
+    /// encoding of the placeholder is applied to the value.
     pub fn fill(&self, value: &[u8]) -> Vec<u8> {
         self.fill_by(|name| name.is_none().then_some(value))
     }

@@ -6,14 +6,14 @@
 
 use std::path::PathBuf;
 
-/// The settings of the archive to which the exchanges of a run are written.
+/// The settings of the WARC archive, to which the requests and responses of a run are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarcArgs {
     /// `--warc`: the file of the archive. Its records are compressed if the name ends in `.gz`.
     /// `None` without an archive.
     pub path: Option<PathBuf>,
-    /// `--warc-max-size`: the maximum size, in bytes, of one archive file. When it is reached, the
-    /// next record begins another file. The file names then contain numbers.
+    /// `--warc-max-size`: the maximum size, in bytes, of one archive file; `None` is no limit. When
+    /// it is reached, the next record begins another file. The file names then contain numbers.
     pub max_size: Option<u64>,
     /// `--warc-secrets`: keeps credentials in request records, in a file that only its owner may
     /// read.

@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// The maximum size of a row in bytes, and the maximum number of its fields.
+/// The maximum size of a row in bytes: 8 MiB. A larger row ends the reading of the list.
 const MAX_ROW: usize = 8 << 20;
 const MAX_FIELDS: usize = 1 << 16;
 
@@ -33,7 +33,7 @@ pub struct CsvRows<R> {
     is_over: bool,
 }
 
-/// A row of a CSV list.
+/// A row of a CSV list: its fields, and its line number.
 #[derive(Debug, Default)]
 pub struct CsvRow {
     /// The number of the line at which the row begins, from 1.
@@ -43,12 +43,12 @@ pub struct CsvRow {
 }
 
 impl CsvRow {
-    /// Returns the number of fields.
+    /// Returns the number of fields in the row.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns true if there is no field.
+    /// Returns true if the row has no field.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -64,15 +64,15 @@ impl CsvRow {
 /// The reason why a CSV list cannot be read any further.
 #[derive(Debug)]
 pub enum CsvFault {
-    /// The list cannot be read.
+    /// The list cannot be read, because a system call failed.
     Unreadable(io::Error),
     /// The row that begins at this line is too long, for example because a quote is never closed.
     TooLong(u64),
     /// The list is empty, so that it has no header line.
     NoHeader,
-    /// The name of a column is not UTF-8.
+    /// The header line contains the name of a column that is not UTF-8.
     HeaderNotUtf8,
-    /// Two columns have this name.
+    /// Two columns in the header line have this name.
     DuplicateColumn(String),
 }
 

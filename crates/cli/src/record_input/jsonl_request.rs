@@ -14,7 +14,7 @@ use super::parse_output_path;
 use crate::base64;
 use crate::plan::HeaderArg;
 
-/// The keys that a record may have.
+/// The keys that a record (a JSON object on a line of a list) may have.
 const KNOWN_KEYS: [&str; 13] = [
     "url",
     "method",
@@ -40,39 +40,42 @@ pub struct JsonlRequest {
     /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None` means
     /// the URL of the command line.
     pub url: Option<String>,
-    /// `method`: a token (RFC 9110 section 9.1).
+    /// `method`: the request method, a token (RFC 9110 section 9.1). `None` without the key.
     pub method: Option<String>,
     /// `headers`: the fields to send, and the fields to omit (`null`).
     pub headers: Vec<HeaderArg>,
-    /// `query`: the encoded text to append to the query of the URL.
+    /// `query`: the encoded text to append to the query of the URL. `None` without the key.
     pub query: Option<String>,
-    /// The content, of one of the keys `body`, `json`, `form`, `body_base64` and `body_file`.
+    /// The request content, from one of the keys `body`, `json`, `form`, `body_base64` and
+    /// `body_file`. `None` without such a key.
     pub body: Option<RecordBody>,
-    /// `output`: the file for the response, relative to the output directory and inside it.
+    /// `output`: the file for the response, relative to the output directory and inside it. `None`
+    /// without the key.
     pub output: Option<PathBuf>,
-    /// `id`: the JSON text that identifies the record.
+    /// `id`: any JSON text, by which the user identifies the record in the output. `None` without
+    /// the key.
     pub id: Option<Box<str>>,
-    /// `auth`: the credentials for the origin of the record's URL.
+    /// `auth`: the credentials for the origin of the record's URL. `None` without the key.
     pub auth: Option<RecordAuth>,
-    /// `timeout`: the time limit of the transfer.
+    /// `timeout`: the time limit of the record's transfer. `None` without the key.
     pub timeout: Option<Duration>,
 }
 
-/// The content of a record's request.
+/// The request content that a record describes.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RecordBody {
     /// The content is these bytes from the record itself.
     Bytes {
-        /// The bytes.
+        /// The bytes of the content, decoded if the key is `body_base64`.
         bytes: Vec<u8>,
-        /// The media type of the bytes, if the key implies one.
+        /// The media type of the bytes if the key implies one, such as `json`; otherwise `None`.
         content_type: Option<&'static str>,
     },
     /// `body_file`: the content of a file, which needs `--allow-body-files`.
     File(PathBuf),
 }
 
-/// The credentials of a record.
+/// The credentials that a record contains.
 #[derive(Clone)]
 pub enum RecordAuth {
     /// A user and a password.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The reason why a record may not write to the file that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputPathFault {
-    /// The name is empty, or ends in a slash.
+    /// The file name is empty, or ends in a slash.
     Empty,
     /// The path is absolute.
     Absolute,

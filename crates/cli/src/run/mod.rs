@@ -167,7 +167,7 @@ fn interrupt_callback(signals: Option<&BlockedSignals>, job: Option<&Arc<JobRun>
     })
 }
 
-/// Opens the job and the archive of a run.
+/// Opens the file of the run's job and the run's WARC archive, if there are any.
 fn open_state(
     plan: &RunPlan,
     signals: Option<&BlockedSignals>,

@@ -61,7 +61,7 @@ fn may_join(group: &UrlGroup) -> bool {
         && !(group.in_place && group.has_file_url())
 }
 
-/// Returns true if the groups have the same settings for the client of the run, and for the stores
+/// Returns true if the groups have the same settings for the run's HTTP client, and for the stores
 /// that transfers change, such as cookies.
 fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
     let (first, group) = (&first.stages[0].transfer, &group.stages[0].transfer);

@@ -12,11 +12,12 @@ use super::file_name::ArchiveName;
 use super::recorded_message::EncodedRecords;
 use crate::job_types::ArchivePosition;
 
-/// The archive file that is being written.
+/// The file of the archive that is being written.
 #[derive(Debug)]
 pub(super) struct ArchiveFile {
     name: ArchiveName,
-    /// The maximum size, in bytes, of a file with more than one exchange; `None` is no limit.
+    /// The maximum size of one archive file in bytes; `None` is no limit. A single request with its
+    /// response (an exchange) may exceed the size, but then has a file of its own.
     max_size: Option<u64>,
     is_private: bool,
     file: Arc<File>,
@@ -117,8 +118,8 @@ impl ArchiveFile {
         files
     }
 
-    /// Appends the records of one exchange. Begins the next file if the records do not fit into the
-    /// current one.
+    /// Appends the records of a request and its response (an exchange). Begins the next file if the
+    /// records do not fit into the current one.
     ///
     /// # Errors
     /// The file cannot be written. It is then truncated to its last complete record.

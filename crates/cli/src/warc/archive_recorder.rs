@@ -20,7 +20,7 @@ use super::records_awaiting_job_commit::UncommittedRecords;
 use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::plan::WarcArgs;
 
-/// The block of a warcinfo record.
+/// The content of each warcinfo record, which describes the program and the format.
 const WARCINFO: &str = concat!(
     "software: haul/",
     env!("CARGO_PKG_VERSION"),
@@ -34,8 +34,8 @@ const WARCINFO: &str = concat!(
 pub struct WarcArchive(Arc<ArchiveState>);
 
 impl WarcArchive {
-    /// Creates the archive with the file `path`. The recorded messages of unfinished exchanges, and
-    /// the list of payloads in the archive, take at most `memory` bytes.
+    /// Creates the archive with the file `path`. At most `memory` bytes are used for the messages
+    /// of unfinished transfers and for the list of payloads in the archive.
     ///
     /// # Errors
     /// A file of the archive exists already, or cannot be created.
@@ -136,7 +136,7 @@ impl ExchangeRecorder for WarcArchive {
     }
 }
 
-/// The state that all exchanges of an archive share.
+/// The state of an archive, which the recorders of all requests and responses share.
 pub(super) struct ArchiveState {
     pub(super) store: Arc<RecordingResources>,
     /// True to keep credentials in request records.
@@ -150,7 +150,8 @@ pub(super) struct ArchiveState {
 struct ArchiveWriter {
     file: ArchiveFile,
     payloads: RememberedPayloads,
-    /// The first error of a write, after which the archive writes no more records.
+    /// The first error of a write, after which the archive writes no more records. `None` if there
+    /// was none.
     failure: Option<Error>,
 }
 
@@ -170,8 +171,9 @@ impl ArchiveState {
         self.writer().payloads.get(payload).cloned()
     }
 
-    /// Appends the records of an exchange, or holds them back and returns their id. Later records
-    /// may refer to `payload`.
+    /// Appends the records of a request and its response, or holds them back if the run has a job.
+    /// Returns the id of records that are held back; otherwise `None`. Later records may refer to
+    /// `payload`.
     ///
     /// # Errors
     /// The archive cannot be written, or an earlier write failed.

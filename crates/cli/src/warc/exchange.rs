@@ -13,7 +13,7 @@ use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, trunca
 use super::recorded_message::{EncodedRecords, FinishedMessage, RecordedMessage};
 use super::strip_credentials::without_credentials;
 
-/// An exchange that is being recorded.
+/// A request and its response (an exchange) while they are being recorded.
 pub(super) struct WarcExchange {
     archive: Arc<ArchiveState>,
     context: ExchangeContext,
@@ -23,7 +23,8 @@ pub(super) struct WarcExchange {
     failed: Option<Error>,
 }
 
-/// The facts that appear in the heads of both records of an exchange.
+/// The facts that appear in the heads of both WARC records of an exchange: of the request and of
+/// the response.
 struct ExchangeContext {
     url: Box<str>,
     date: SystemTime,

@@ -64,7 +64,8 @@ impl ArchiveName {
         }
     }
 
-    /// Splits the file's name before `.warc`, `.warc.gz`, or its last extension.
+    /// Returns the file's name in two parts, between which the number of a file is inserted. The
+    /// second part is `.warc`, `.warc.gz`, or the last extension.
     fn parts(&self) -> (&[u8], &[u8]) {
         let name = self.path.file_name().unwrap_or_default().as_bytes();
         let plain = name.strip_suffix(b".gz").unwrap_or(name);

@@ -106,7 +106,7 @@ impl CompressedMemberBody {
     }
 
     /// Adds the last uncompressed bytes, `text`, and ends the deflate stream. Returns the
-    /// compressor, if there is one, so that it can be reused.
+    /// compressor, so that it can be reused; `None` if the payload is stored without compression.
     pub fn finish(&mut self, text: &[u8]) -> Option<Deflater> {
         self.crc.update(text);
         match self.deflater.take() {

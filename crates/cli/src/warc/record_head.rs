@@ -24,7 +24,7 @@ use haul::transfer_facts::TlsFacts;
 
 use crate::date::iso_text;
 
-/// The bytes after the block of each record.
+/// The bytes that end each WARC record, after its block.
 pub const RECORD_END: &[u8] = b"\r\n\r\n";
 
 /// The profile of a revisit record whose payload equals the payload of an earlier record.
@@ -35,9 +35,9 @@ const IDENTICAL_PAYLOAD_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit
 pub enum RecordType {
     /// The first record of an archive file, which describes the file.
     Warcinfo,
-    /// A request.
+    /// An HTTP request, with its head and content.
     Request,
-    /// A response.
+    /// An HTTP response, with its head and content.
     Response,
     /// The head of a response whose payload is already in an earlier record.
     Revisit,
@@ -92,7 +92,7 @@ pub struct EarlierRecord {
     pub id: RecordId,
     /// The URL of the record, without userinfo.
     pub url: Box<str>,
-    /// The time of the record.
+    /// The date of the record: the time at which its request began.
     pub date: SystemTime,
 }
 
@@ -136,8 +136,8 @@ impl RecordHead {
         }
     }
 
-    /// Adds the protocols of the connection, with the identifiers that the IIPC has proposed: one
-    /// field for each layer.
+    /// Adds one field for each protocol layer of the connection, such as HTTP and TLS. The
+    /// protocols have the identifiers that the IIPC, the web archives' consortium, has proposed.
     #[must_use]
     pub fn with_protocols(self, version: ProtocolVersion, tls: Option<&TlsFacts>) -> RecordHead {
         let head = self.with_field("WARC-Protocol", http_name(version, tls.is_some()));

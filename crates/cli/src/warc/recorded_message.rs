@@ -216,15 +216,15 @@ impl TempFileContent {
     }
 }
 
-/// A complete message, whose record can be encoded.
+/// A completely received message, whose record can be encoded.
 pub(super) struct FinishedMessage {
     store: Arc<RecordingResources>,
     head: Vec<u8>,
-    /// The number of bytes after the head.
+    /// The length of the message in bytes, without its head.
     pub(super) length: u64,
-    /// The digest of the head and the payload.
+    /// The SHA-1 digest of the record's block: the head and the payload of the message.
     pub(super) block: Sha1Digest,
-    /// The digest of the payload: all bytes after the head, including the framing of chunks.
+    /// The SHA-1 digest of the payload: all bytes after the head, including the framing of chunks.
     pub(super) payload: Sha1Digest,
     content: FinishedContent,
 }
@@ -235,8 +235,7 @@ enum FinishedContent {
     File {
         file: File,
         stored: u64,
-        /// The checksum of the uncompressed text in the file; `None` if the archive is not
-        /// compressed.
+        /// The checksum of the uncompressed content; `None` if the archive is not compressed.
         crc: Option<Crc>,
     },
 }
@@ -287,7 +286,7 @@ pub(super) struct EncodedRecords {
     pub(super) parts: Vec<RecordBytesSource>,
 }
 
-/// A part of an encoded record.
+/// The source of a part of an encoded record: memory or a file.
 pub(super) enum RecordBytesSource {
     /// Bytes in memory.
     Memory(Vec<u8>),

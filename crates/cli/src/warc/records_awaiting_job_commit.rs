@@ -20,11 +20,11 @@ use super::memory_budget::ReservedMemory;
 use super::record_head::EarlierRecord;
 use super::recorded_message::{EncodedRecords, RecordBytesSource, RecordingResources};
 
-/// The maximum number of exchanges whose records have a separate temporary file, because each file
-/// needs a descriptor.
+/// The maximum number of exchanges (a request and its response each) whose records have a separate
+/// temporary file. It is limited because each file needs a descriptor.
 const MAX_FILES: usize = 64;
 
-/// The records of the exchanges whose transfers the job has not committed yet.
+/// The records of requests and responses whose transfers the job has not committed yet.
 pub(super) struct UncommittedRecords {
     store: Arc<RecordingResources>,
     state: Mutex<UncommittedRecordsState>,
@@ -38,12 +38,12 @@ struct UncommittedRecordsState {
     /// The number of exchanges whose records have a separate temporary file.
     files: usize,
     /// The temporary file that the records of several exchanges share, and the offset of the end of
-    /// its content.
+    /// its content. `None` if no records share a file.
     shared: Option<(Arc<File>, u64)>,
 }
 
-/// The records of one exchange, which wait until the job commits the transfer, and the payload to
-/// which later records may refer.
+/// The records of a request and its response, which wait until the job commits the transfer. Later
+/// records may refer to the payload.
 pub(super) struct UncommittedExchange {
     pub(super) bytes: EncodedRecords,
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
@@ -60,8 +60,8 @@ impl UncommittedRecords {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the records of an exchange until the job commits its transfer. Returns the id for
-    /// [`UncommittedRecords::take_records`].
+    /// Stores the records of a request and its response until the job commits their transfer.
+    /// Returns the id for [`UncommittedRecords::take_records`].
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.
@@ -102,7 +102,8 @@ impl UncommittedRecords {
 }
 
 impl UncommittedRecordsState {
-    /// Moves records to the shared temporary file.
+    /// Moves records to the temporary file that several exchanges share. Returns them as a part of
+    /// that file.
     fn share(&mut self, bytes: EncodedRecords, store: &RecordingResources) -> io::Result<EncodedRecords> {
         let (file, from) = match self.shared.take() {
             // Nobody refers to its content any more, so it is used from its beginning.

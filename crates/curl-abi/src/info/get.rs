@@ -29,14 +29,15 @@ struct curl_tlssessioninfo {
 // SAFETY: a constant.
 unsafe impl Sync for curl_tlssessioninfo {}
 
-/// The session data of rustls, which has no objects that programs can access.
+/// The value of `CURLINFO_TLS_SSL_PTR`. Backend 14 is rustls, which has no objects that programs
+/// can access.
 static TLS_SESSION: curl_tlssessioninfo = curl_tlssessioninfo { backend: 14, internals: std::ptr::null_mut() };
 
 fn saturated(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns a speed in bytes per second.
+/// Returns the average transfer rate in bytes per second.
 fn speed(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 / time.as_secs_f64() }
 }

@@ -23,7 +23,7 @@ use crate::request::{TimeCondition, modified, redirected_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 
-/// Information about the last transfer of a handle.
+/// The information about the last transfer of a handle, which `curl_easy_getinfo` returns.
 #[derive(Default)]
 pub(crate) struct TransferInfo {
     /// The status of the last response; 0 without a response.
@@ -82,16 +82,16 @@ impl SocketAddressText {
     }
 }
 
-/// The URL of `CURLINFO_EFFECTIVE_URL`. The program's own URL is normalised only when the program
+/// The URL of `CURLINFO_EFFECTIVE_URL`. The C program's own URL is normalised only when the program
 /// asks for it.
 #[derive(Clone, Default)]
 enum EffectiveUrl {
-    /// No URL has been set.
+    /// The C program has not set a URL.
     #[default]
     Unknown,
     /// The URL as text, which is returned unchanged.
     Text(CString),
-    /// The program's own URL, and its normalised form once it was requested.
+    /// The C program's own URL, and its normalised form once it was requested.
     Own { url: String, normal: OnceCell<CString> },
 }
 
@@ -152,7 +152,7 @@ impl CertificateInfo {
         Self { lists: certificates.iter().map(list).collect(), shown: None }
     }
 
-    /// Returns a pointer to the struct that the program reads.
+    /// Returns a pointer to the struct that the C program reads.
     fn public_struct(&mut self) -> *mut curl_certinfo {
         let (count, lists) = (c_int::try_from(self.lists.len()).unwrap_or(0), self.lists.as_mut_ptr());
         let shown = self.shown.insert(Box::new(curl_certinfo { num_of_certs: count, certinfo: lists }));
@@ -182,7 +182,7 @@ fn content_length(head: &ResponseHead) -> Option<u64> {
 const MOST_RETRY_AFTER: i64 = 6 * 3600;
 
 impl TransferInfo {
-    /// Returns the information before a transfer of this URL.
+    /// Returns the information about a handle that has not transferred `url` yet.
     pub(crate) fn with_url(url: Option<&[u8]>) -> Self {
         Self { effective_url: EffectiveUrl::text(url), ..Self::default() }
     }
@@ -192,7 +192,7 @@ impl TransferInfo {
         Self { effective_url: self.effective_url.clone(), ..Self::default() }
     }
 
-    /// Records that the program has set a new URL.
+    /// Records that the C program has set a new URL, or removed it (`None`).
     pub(crate) fn set_url(&mut self, url: Option<&[u8]>) {
         self.effective_url = EffectiveUrl::text(url);
     }
@@ -253,7 +253,7 @@ impl TransferInfo {
         self.proxy_auth_available = auth_schemes(head, "proxy-authenticate");
     }
 
-    /// Stores the information about a transfer that has ended. `url` is the URL that the program
+    /// Stores the information about a transfer that has ended. `url` is the URL that the C program
     /// set.
     pub(crate) fn set_at_end(&mut self, options: &EasyOptions, outcome: &TransferOutcome, url: &str) {
         let facts = &outcome.facts;

@@ -3,21 +3,23 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The maximum length of a line of encoded content.
+/// The maximum length of a line of encoded content, in characters without the line end (RFC 2045
+/// section 6.8).
 const LINE: usize = 76;
 
-/// A transfer encoding of a form part.
+/// The encoding in which the content of a form part is sent (`Content-Transfer-Encoding`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MimePartEncoding {
-    /// The content is sent unchanged.
+    /// `binary`: the content is sent unchanged.
     Binary,
-    /// The content is sent unchanged. It may have bytes above 127.
+    /// `8bit`: the content is sent unchanged. It may have bytes above 127.
     EightBit,
-    /// The content is sent unchanged. It must have no byte above 127.
+    /// `7bit`: the content is sent unchanged. It must have no byte above 127.
     SevenBit,
-    /// Base64, wrapped into lines.
+    /// `base64`: the content is sent in Base64, wrapped into lines.
     Base64,
-    /// Quoted-printable.
+    /// `quoted-printable`: bytes other than printable ASCII are sent as `=XX` (RFC 2045 section
+    /// 6.7).
     QuotedPrintable,
 }
 

@@ -17,7 +17,7 @@ use crate::transfer::request_content_segments::{ContentRead, ContentSegment, Con
 /// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Makes the request content of a form. Also returns its media type: the program's `own_type`, or
+/// Makes the request content of a form. Also returns its media type: the C program's `own_type`, or
 /// else `multipart/form-data`, with the boundary.
 ///
 /// # Errors

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::{MIMES, MimePartEncoding, PARTS, PartCallback, PartContent};
 use crate::handle_table::{OpaqueHandle, lock};
 
-/// The maximum nesting depth of forms.
+/// The maximum nesting depth of forms that are the content of form parts.
 const MAX_DEPTH: usize = 64;
 
-/// A copy of a form's parts for one transfer, so that the program may free or change the form.
+/// A copy of a form's parts for one transfer, so that the C program may free or change the form.
 #[derive(Clone, Default)]
 pub(crate) struct MimeCopy {
     pub(crate) parts: Vec<MimePartCopy>,
 }
 
-/// A copy of a form part.
+/// A copy of a form part for one transfer.
 #[derive(Clone, Default)]
 pub(crate) struct MimePartCopy {
     pub(crate) name: Option<Vec<u8>>,
@@ -26,7 +26,7 @@ pub(crate) struct MimePartCopy {
     pub(crate) content: CopiedPartContent,
 }
 
-/// A copy of the content of a form part.
+/// A copy of the content of a form part for one transfer.
 #[derive(Clone, Default)]
 pub(crate) enum CopiedPartContent {
     #[default]

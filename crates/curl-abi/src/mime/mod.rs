@@ -27,20 +27,20 @@ use crate::options::EasyOptions;
 use crate::slist::{self, curl_slist};
 use crate::transfer::callbacks::{Callbacks, FreeFunction, ReadFunction, SeekFunction};
 
-/// The table of live forms.
+/// The table of live forms (`curl_mime`).
 pub(crate) static MIMES: HandleTable<Mutex<Mime>> = HandleTable::new();
-/// The table of live form parts.
+/// The table of live form parts (`curl_mimepart`).
 static PARTS: HandleTable<Mutex<MimePart>> = HandleTable::new();
 
 /// A form: its parts, and the part to which it belongs as content.
 #[derive(Default)]
 pub(crate) struct Mime {
     parts: Vec<UserPointer>,
-    /// The id of the part that owns this form; `None` if the program owns it.
+    /// The id of the part that owns this form; `None` if the C program owns it.
     owner: Option<usize>,
 }
 
-/// A part of a form.
+/// A part of a form (`curl_mimepart`).
 #[derive(Default)]
 struct MimePart {
     /// The id of the form to which this part belongs.
@@ -53,7 +53,7 @@ struct MimePart {
     content: PartContent,
 }
 
-/// The content of a part.
+/// The content of a form part, as the C program has set it.
 #[derive(Default)]
 enum PartContent {
     #[default]
@@ -77,7 +77,7 @@ pub(crate) struct PartCallback {
 
 impl PartCallback {
     /// Returns the read callback of a handle, for a part of `curl_formadd` (`CURLFORM_STREAM`). The
-    /// part sets the pointer and the length.
+    /// caller then sets the pointer for the callback and the length.
     pub(crate) fn from_options(options: &EasyOptions) -> Self {
         let read = Callbacks::from_options(options).read_function();
         Self { length: None, read, seek: None, free: None, data: UserPointer::NULL }
@@ -143,7 +143,8 @@ pub extern "C" fn curl_mime_addpart(form: OpaqueHandle) -> OpaqueHandle {
     })
 }
 
-/// Calls `change` with a part. Returns an error for a handle that is not live.
+/// Calls `change` with the form part of this handle, and returns its result. Returns an error for a
+/// handle that is not live.
 fn change(part: OpaqueHandle, change: impl FnOnce(&mut MimePart) -> CURLcode) -> CURLcode {
     catch_panic(CURLE_OUT_OF_MEMORY, || match PARTS.get(part) {
         Some(part) => change(&mut lock(&part)),
@@ -162,7 +163,7 @@ fn replace_content(part: OpaqueHandle, content: PartContent) -> CURLcode {
     code
 }
 
-/// Sets or removes the name of a part.
+/// Sets the name of a form part, or removes it if `name` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_name(part: OpaqueHandle, name: *const c_char) -> CURLcode {
     change(part, |part| {
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn curl_mime_name(part: OpaqueHandle, name: *const c_char)
     })
 }
 
-/// Sets or removes the file name of a part.
+/// Sets the file name of a form part, or removes it if `filename` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_filename(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     change(part, |part| {
@@ -182,7 +183,7 @@ pub unsafe extern "C" fn curl_mime_filename(part: OpaqueHandle, filename: *const
     })
 }
 
-/// Sets or removes the media type of a part.
+/// Sets the media type of a form part, or removes it if `mimetype` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_type(part: OpaqueHandle, mimetype: *const c_char) -> CURLcode {
     change(part, |part| {
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn curl_mime_type(part: OpaqueHandle, mimetype: *const c_c
     })
 }
 
-/// Sets or removes the transfer encoding of a part.
+/// Sets the transfer encoding of a form part, or removes it if `encoding` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const c_char) -> CURLcode {
     change(part, |part| {

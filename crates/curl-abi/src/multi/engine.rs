@@ -9,20 +9,21 @@ use haul::net::pool::PoolLimits;
 
 use super::state::MultiSettings;
 
-/// The maximum number of concurrent requests, in all and to one host, unless the program sets a
+/// The maximum number of concurrent requests, in all and to one host, unless the C program sets a
 /// limit.
 const MAX_CONCURRENT_REQUESTS: usize = 1 << 20;
 
-/// The engine's client for a multi handle, and the batch that runs its transfers.
+/// The engine's client for a multi handle, and the client's batch, which runs the transfers at the
+/// same time.
 pub(super) struct MultiEngine {
     pub(super) client: Client,
     pub(super) batch: Batch,
-    /// The descriptor that is readable while the batch has results.
+    /// The descriptor that is readable while the batch has outcomes of finished transfers.
     fd: OwnedFd,
 }
 
 impl MultiEngine {
-    /// Makes the engine. Returns `None` if there are no descriptors left.
+    /// Makes the engine. Returns `None` if the process cannot open another descriptor.
     pub(super) fn new(settings: &MultiSettings, resolver: Option<Resolver>) -> Option<Self> {
         let mut limits = PoolLimits::default();
         if let Some(most) = settings.max_idle {

@@ -53,7 +53,8 @@ const OPTION_PUSHFUNCTION: c_int = 20_014;
 const OPTION_PUSHDATA: c_int = 10_015;
 const OPTION_MAX_CONCURRENT_STREAMS: c_int = 16;
 
-/// Calls `body` with the object of a multi handle.
+/// Calls `body` with the object of a multi handle, and returns its result. Returns an error for a
+/// handle that is not live.
 fn with_multi(multi: OpaqueHandle, body: impl FnOnce(&Multi) -> CURLMcode) -> CURLMcode {
     catch_panic(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
         Some(multi) => body(&multi),
@@ -93,7 +94,7 @@ pub extern "C" fn curl_multi_add_handle(multi: OpaqueHandle, easy: OpaqueHandle)
     })
 }
 
-/// Removes an easy handle, and ends its transfer.
+/// Removes an easy handle from a multi handle, and ends its transfer.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_remove_handle(multi: OpaqueHandle, easy: OpaqueHandle) -> CURLMcode {
     with_multi(multi, |multi| match EASY.get(easy) {
@@ -169,13 +170,14 @@ pub unsafe extern "C" fn curl_multi_timeout(multi: OpaqueHandle, place: *mut c_l
     })
 }
 
-/// Associates a pointer of the program with a descriptor. The socket callback receives the pointer.
+/// Associates a pointer of the C program with a descriptor. The socket callback receives the
+/// pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_assign(multi: OpaqueHandle, socket: c_int, pointer: *mut c_void) -> CURLMcode {
     with_multi(multi, |multi| multi.assign(socket, UserPointer(pointer)))
 }
 
-/// Sets an option that is a number.
+/// Sets an option of a multi handle whose value is a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_multi_setopt_number(multi: OpaqueHandle, option: c_int, value: i64) -> CURLMcode {
     with_multi(multi, |multi| {
@@ -200,7 +202,7 @@ pub extern "C" fn haul_curl_multi_setopt_number(multi: OpaqueHandle, option: c_i
     })
 }
 
-/// Sets an option that is a pointer.
+/// Sets an option of a multi handle whose value is a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(
     multi: OpaqueHandle,
@@ -228,7 +230,7 @@ pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(
     })
 }
 
-/// Returns the easy handles in an array that ends with NULL. The program frees the array.
+/// Returns the easy handles in an array that ends with NULL. The C program frees the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_get_handles(multi: OpaqueHandle) -> *mut OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || {

@@ -73,7 +73,7 @@ impl Multi {
         unsafe { timer(multi, timeout, user.0) != -1 }
     }
 
-    /// Associates a pointer of the program with a descriptor. The socket callback receives the
+    /// Associates a pointer of the C program with a descriptor. The socket callback receives the
     /// pointer.
     pub(super) fn assign(&self, fd: RawFd, pointer: UserPointer) -> CURLMcode {
         if !self.descriptors().contains(&fd) {

@@ -42,14 +42,14 @@ pub struct CURLMsg {
     result: MessageData,
 }
 
-/// The union in a message. Only its member for the result is used.
+/// The union in a message. haul uses only the member for the result of the transfer.
 #[repr(C)]
 union MessageData {
     whatever: *mut c_void,
     result: CURLcode,
 }
 
-/// `CURLMSG_DONE`.
+/// The value of `msg` in a message about a finished transfer, as in libcurl.
 const CURLMSG_DONE: c_int = 1;
 
 // SAFETY: the pointer is the number of a handle, which nobody dereferences.
@@ -67,7 +67,7 @@ pub(crate) struct MultiSettings {
     pub(super) max_parallel: Option<usize>,
 }
 
-/// The state of the transfer of an easy handle.
+/// The phase of the transfer of an easy handle.
 enum TransferPhase {
     /// The transfer begins in the next call of `curl_multi_perform`.
     New,
@@ -79,12 +79,12 @@ enum TransferPhase {
     Over,
 }
 
-/// An easy handle that was added to a multi handle.
+/// An easy handle that was added to a multi handle, with the phase of its transfer.
 struct AddedHandle {
     easy: Arc<Easy>,
     phase: TransferPhase,
-    /// The message about the end of the transfer. It stays readable for the program until the
-    /// handle is removed.
+    /// The message about the end of the transfer; `None` before the end. It stays readable for the
+    /// C program until the handle is removed.
     message: Option<Box<CURLMsg>>,
 }
 
@@ -94,7 +94,7 @@ impl AddedHandle {
     }
 }
 
-/// The state of a multi handle.
+/// The settings, the easy handles and the messages of a multi handle, protected by its lock.
 #[derive(Default)]
 pub(crate) struct MultiState {
     pub(super) settings: MultiSettings,
@@ -102,17 +102,17 @@ pub(crate) struct MultiState {
     handles: Vec<AddedHandle>,
     /// The ids of the easy handles whose messages were not read yet.
     messages: VecDeque<usize>,
-    /// The descriptors that the socket callback has told the program to watch.
+    /// The descriptors that the socket callback has told the C program to watch.
     pub(super) watched: Vec<RawFd>,
     pub(super) assigned: HashMap<RawFd, UserPointer>,
     /// The timeout that was last passed to the timer callback; `None` before the first call.
     pub(super) last_timeout: Option<c_long>,
 }
 
-/// A multi handle.
+/// A multi handle (`CURLM *`), which runs the transfers of several easy handles at the same time.
 pub(crate) struct Multi {
     number: usize,
-    /// The descriptor that becomes readable when the program's thread has to process events.
+    /// The descriptor that becomes readable when the C program's thread has to process events.
     pub(super) notifier: Arc<WakeupDescriptor>,
     /// The descriptor that ends a call of `curl_multi_poll` when it becomes readable.
     pub(super) wakeup: WakeupDescriptor,
@@ -159,14 +159,14 @@ impl Multi {
         locked(self).handles.iter().map(|added| added.easy.number).collect()
     }
 
-    /// Returns the descriptors that the program must watch, in the order of their creation.
+    /// Returns the descriptors that the C program must watch, in the order of their creation.
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let state = locked(self);
         let engine = state.engine.as_ref().map(|engine| engine.fd());
         [Some(self.notifier.fd()), engine].into_iter().flatten().collect()
     }
 
-    /// Returns the descriptors that the program must watch; none if no transfer is in progress.
+    /// Returns the descriptors that the C program must watch; none if no transfer is in progress.
     pub(super) fn active_descriptors(&self) -> Vec<RawFd> {
         let is_active = |added: &AddedHandle| matches!(added.phase, TransferPhase::Running(_) | TransferPhase::Taken);
         let is_active = locked(self).handles.iter().any(is_active);
@@ -179,7 +179,8 @@ impl Multi {
     }
 
     /// Returns the id of an easy handle whose transfer has not ended, to pass it to callbacks that
-    /// need an easy handle. If all transfers have ended, returns the id of any easy handle.
+    /// need an easy handle. If all transfers have ended, returns the id of any easy handle, or
+    /// `None` if there is none.
     pub(super) fn any_easy(&self) -> Option<usize> {
         let state = locked(self);
         let unfinished = state.handles.iter().find(|added| !added.is_over());
@@ -245,7 +246,7 @@ impl Multi {
         }
     }
 
-    /// Removes an easy handle, and ends its transfer.
+    /// Removes an easy handle from the multi handle, and ends its transfer.
     fn remove_easy(&self, easy: usize) {
         let mut state = locked(self);
         let Some(at) = state.handles.iter().position(|added| added.easy.number == easy) else { return };
@@ -269,7 +270,8 @@ impl Multi {
     }
 
     /// Does the work of one `curl_multi_perform`: begins transfers, and calls the callbacks for the
-    /// data that have arrived. Returns the number of transfers that have not ended.
+    /// data that have arrived. Returns the result code, and the number of transfers that have not
+    /// ended.
     pub(super) fn perform(&self) -> (CURLMcode, c_int) {
         let count = || c_int::try_from(self.unfinished()).unwrap_or(c_int::MAX);
         if self.busy.swap(true, Ordering::SeqCst) {
@@ -374,7 +376,8 @@ impl Multi {
         }
     }
 
-    /// Returns the next message, and the number of messages that follow it.
+    /// Returns the next message about a finished transfer, and the number of messages that follow
+    /// it. The message is NULL if there is none.
     pub(super) fn next_message(&self) -> (*mut CURLMsg, c_int) {
         let mut state = locked(self);
         let state = &mut *state;

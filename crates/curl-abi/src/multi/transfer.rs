@@ -31,14 +31,14 @@ const MAX_DELIVERED_AT_ONCE: usize = 1 << 20;
 /// The interval at which progress is reported when there are no events.
 pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
 
-/// A transfer that has begun.
+/// A transfer of an easy handle that has begun in a multi handle.
 pub(super) struct MultiTransfer {
     pub(super) id: u64,
     running: Arc<RunningTransfer>,
     events: Arc<TransferEventQueue>,
     url: String,
-    /// Body bytes that the program has not accepted yet, and the offset of the first one in the
-    /// chunk.
+    /// Body bytes that the C program has not accepted yet, and the offset of the first one in the
+    /// chunk. `None` if it has accepted all bytes.
     rest: Option<(Chunk, usize)>,
     content: Option<(ContentSource, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
@@ -114,7 +114,8 @@ impl MultiTransfer {
         Ok(transfer)
     }
 
-    /// Submits the request to the engine.
+    /// Submits the request of this transfer to the engine. `body` is its content; `None` if it has
+    /// none or the upload queue supplies it.
     fn submit(&mut self, engine: &MultiEngine, body: Option<RequestBody>) {
         let (target, options) = self.request.clone();
         let mut own = RequestOverrides { body, ..RequestOverrides::default() };
@@ -141,7 +142,7 @@ impl MultiTransfer {
         self.outcome = Some(outcome);
     }
 
-    /// Returns true if the program's thread has work to do for this transfer.
+    /// Returns true if the C program's thread has work to do for this transfer.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.events.take_ready() || self.outcome.is_some() || self.is_progress_due(now)
     }
@@ -155,7 +156,7 @@ impl MultiTransfer {
     }
 
     /// Calls the callbacks for all queued events. Returns the result of the transfer if it has
-    /// ended.
+    /// ended; otherwise `None`.
     pub(super) fn call_callbacks(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
         self.deliver_body();
         self.events.set_paused(self.running.is_paused(PAUSE_RECV));
@@ -190,8 +191,8 @@ impl MultiTransfer {
     }
 
     /// Sends the request again if the engine failed because the content had to be sent again, and
-    /// the program can rewind it. The engine remembers the authentication challenge from the first
-    /// attempt.
+    /// the C program can rewind it. Returns true if the request is sent again. The engine remembers
+    /// the authentication challenge from the first attempt.
     fn repeat(&mut self, outcome: &TransferOutcome, engine: &MultiEngine) -> bool {
         let needs = outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Rewind);
         if !needs || self.is_repeated || self.running.has_failed() {
@@ -251,7 +252,7 @@ impl MultiTransfer {
         }
     }
 
-    /// Cancels the transfer.
+    /// Cancels the engine's transfer, and reports the progress once more, as libcurl does.
     pub(super) fn cancel(self, engine: &MultiEngine) {
         self.events.close();
         engine.batch.cancel(self.id);

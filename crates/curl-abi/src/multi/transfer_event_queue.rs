@@ -17,7 +17,7 @@ use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
 use crate::transfer::running::is_connect;
 
-/// The maximum number of body bytes in a queue. The engine reads no more until the program has
+/// The maximum number of body bytes in a queue. The engine reads no more until the C program has
 /// taken them.
 const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
 
@@ -31,7 +31,7 @@ const MAX_BYTES_OF_ALL_QUEUES: u64 = 32 << 20;
 /// The number of body bytes in the queues of all transfers of the process.
 static QUEUED_BYTES_OF_ALL: AtomicU64 = AtomicU64::new(0);
 
-/// An event of a transfer.
+/// An event of a transfer, which the engine's thread passes to the C program's thread.
 pub(super) enum TransferEvent {
     /// A message for the debug callback.
     Info(String),
@@ -39,11 +39,11 @@ pub(super) enum TransferEvent {
     Request(String),
     /// The head of a response.
     Head(ResponseHead, HeaderMessageKind),
-    /// A trailer section.
+    /// The trailer section of a response.
     Trailers(Vec<u8>),
     /// The body of a response begins.
     Begin(Box<BodyBegin>),
-    /// Bytes of the body.
+    /// Bytes of the response body.
     Body(Chunk),
     /// Content that was sent, for the debug callback.
     Sent(Vec<u8>),
@@ -51,7 +51,7 @@ pub(super) enum TransferEvent {
     Received(Vec<u8>),
 }
 
-/// The facts that are known when a body begins.
+/// The facts that are known when a response body begins.
 pub(super) struct BodyBegin {
     pub(super) facts: TransferFacts,
     pub(super) head: ResponseHead,
@@ -62,24 +62,25 @@ pub(super) struct BodyBegin {
 #[derive(Default)]
 struct TransferEventQueueState {
     events: VecDeque<TransferEvent>,
-    /// The number of body bytes in the queue.
+    /// The number of bytes of the response body in the queue.
     bytes: u64,
     has_body: bool,
-    /// The engine's driver of the transfer, and the token by which the driver identifies it. `None`
-    /// until the driver first asks how many bytes it may receive.
+    /// The engine's driver, which runs the transfer in another thread, and the token by which the
+    /// driver identifies the transfer. `None` until the driver first asks how many bytes it may
+    /// receive.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
     /// True if the engine's driver waits until it may receive more bytes.
     is_full: bool,
-    /// True if the program has paused the transfer.
+    /// True if the C program has paused the transfer.
     is_paused: bool,
-    /// True if the program takes no more events.
+    /// True if the C program takes no more events of this transfer.
     is_closed: bool,
 }
 
-/// The queue of events of one transfer.
+/// The queue of events of one transfer, from the engine's thread to the C program's thread.
 pub(super) struct TransferEventQueue {
     state: Mutex<TransferEventQueueState>,
-    /// True if the program's thread has work to do for this transfer.
+    /// True if the C program's thread has work to do for this transfer.
     is_ready: AtomicBool,
     notifier: Arc<WakeupDescriptor>,
 }
@@ -89,7 +90,7 @@ impl TransferEventQueue {
         Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
     }
 
-    /// Records that the program's thread has work to do for this transfer, and notifies it.
+    /// Records that the C program's thread has work to do for this transfer, and notifies it.
     pub(super) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::SeqCst);
         self.notifier.notify();
@@ -111,7 +112,7 @@ impl TransferEventQueue {
         self.set_ready();
     }
 
-    /// Removes and returns the next event.
+    /// Removes and returns the next event; `None` if the queue is empty.
     pub(super) fn next(&self) -> Option<TransferEvent> {
         let mut state = lock(&self.state);
         let event = state.events.pop_front()?;
@@ -157,8 +158,8 @@ impl TransferEventQueue {
     }
 }
 
-/// An engine's driver to wake, and the token by which the driver identifies the transfer. `None` if
-/// there is no driver to wake.
+/// The engine's driver, which runs a transfer in another thread, and the token by which the driver
+/// identifies the transfer. `None` if there is no driver to wake.
 type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
 
 /// Wakes the thread that runs a transfer, so that it asks the transfer's sink again how many bytes

@@ -16,20 +16,20 @@ use crate::transfer::easy_driver::trailers;
 use crate::transfer::request_content_segments::{ContentRead, ContentSource};
 use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
-/// The number of unsent bytes above which the program is not asked for more.
+/// The number of unsent bytes above which the C program is not asked for more.
 const MAX_UNSENT: usize = 128 << 10;
-/// The maximum number of bytes that are read from the program at once.
+/// The maximum number of bytes that are read from the C program at once.
 const PIECE: usize = 64 << 10;
 
-/// A trailer field: its name and value.
+/// The name and the value of a trailer field.
 type TrailerField = (String, Vec<u8>);
 
 #[derive(Default)]
 struct UploadQueueState {
     pieces: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// The end of the content, once the program has reached it; `Err` if the program could not
-    /// supply the content.
+    /// The end of the content: `None` before the C program has reached it, `Some(Ok)` after it, and
+    /// `Some(Err)` if the C program could not supply the content.
     end: Option<Result<(), ()>>,
     /// True after the engine has first asked for content.
     is_wanted: bool,
@@ -37,7 +37,7 @@ struct UploadQueueState {
     trailers: Vec<TrailerField>,
 }
 
-/// The queue of request content from the program's thread, which supplies it, to the engine's
+/// The queue of request content from the C program's thread, which supplies it, to the engine's
 /// thread, which sends it.
 pub(super) struct UploadQueue {
     state: Mutex<UploadQueueState>,
@@ -49,7 +49,7 @@ impl UploadQueue {
         Arc::new(Self { state: Mutex::default(), events })
     }
 
-    /// Returns the trailer fields that the program supplied at the end of the content.
+    /// Returns the trailer fields that the C program supplied at the end of the content.
     pub(super) fn trailers(&self) -> Vec<TrailerField> {
         lock(&self.state).trailers.clone()
     }
@@ -69,7 +69,7 @@ impl UploadQueue {
         }
     }
 
-    /// Reads content from the program into the queue, until the queue has enough or the program
+    /// Reads content from the C program into the queue, until the queue has enough or the program
     /// pauses.
     pub(super) fn fill_from_program(&self, source: &mut ContentSource, running: &RunningTransfer) {
         let mut buffer = Vec::new();
@@ -105,7 +105,7 @@ impl UploadQueue {
     }
 }
 
-/// The engine's side of the queue.
+/// The content stream from which the engine takes the content in the queue.
 pub(super) struct UploadStream(pub(super) Arc<UploadQueue>);
 
 impl Stream for UploadStream {

@@ -14,11 +14,11 @@ const WAIT_POLLIN: c_short = 1;
 const WAIT_POLLPRI: c_short = 2;
 const WAIT_POLLOUT: c_short = 4;
 
-/// Pairs of event bits: libcurl's and the system's.
+/// Pairs of event bits for `poll`: libcurl's bit and the system's bit for the same event.
 const POLL_BIT_PAIRS: [(c_short, c_short); 3] =
     [(WAIT_POLLIN, libc::POLLIN), (WAIT_POLLPRI, libc::POLLPRI), (WAIT_POLLOUT, libc::POLLOUT)];
 
-/// A file descriptor of the program to wait for, with the layout of `curl/multi.h`.
+/// A file descriptor of the C program to wait for, with the layout of `curl/multi.h`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct curl_waitfd {
@@ -27,7 +27,7 @@ pub struct curl_waitfd {
     revents: c_short,
 }
 
-/// The kind of a wait.
+/// The kind of a wait for transfers and descriptors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitKind {
     /// `curl_multi_wait`: returns immediately if there is nothing to wait for.
@@ -41,8 +41,8 @@ fn convert_bits(bits: c_short, pairs: impl Iterator<Item = (c_short, c_short)>) 
 }
 
 impl Multi {
-    /// Waits for transfers, for the program's descriptors, or until the timeout. Returns the number
-    /// of descriptors with events.
+    /// Waits for transfers, for the C program's descriptors, or until the timeout. Returns the
+    /// number of descriptors with events.
     fn wait(&self, kind: WaitKind, extra: &mut [curl_waitfd], timeout: c_int) -> Result<c_int, CURLMcode> {
         let own = self.active_descriptors();
         if kind == WaitKind::Wait && own.is_empty() && extra.is_empty() {
@@ -97,7 +97,7 @@ fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
 /// Does the work of `curl_multi_wait` and `curl_multi_poll`.
 ///
 /// # Safety
-/// libcurl's documentation.
+/// The pointers are valid as libcurl's documentation of these functions demands.
 unsafe fn wait(
     kind: WaitKind,
     multi: OpaqueHandle,
@@ -125,8 +125,8 @@ unsafe fn wait(
     })
 }
 
-/// Waits until a transfer or a descriptor of the program has an event. Returns immediately if there
-/// is neither.
+/// Waits until a transfer or a descriptor of the C program has an event. Returns immediately if
+/// there is neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_wait(
     multi: OpaqueHandle,
@@ -163,7 +163,7 @@ pub extern "C" fn curl_multi_wakeup(multi: OpaqueHandle) -> CURLMcode {
     })
 }
 
-/// Adds the descriptors that the program must watch to sets for `select`.
+/// Adds the descriptors that the C program must watch to sets for `select`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_fdset(
     multi: OpaqueHandle,
@@ -189,7 +189,8 @@ pub unsafe extern "C" fn curl_multi_fdset(
     })
 }
 
-/// Stores the descriptors that the program must watch in an array. `*count` receives their number.
+/// Stores the descriptors that the C program must watch in an array. `*count` receives their
+/// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_waitfds(
     multi: OpaqueHandle,

@@ -14,7 +14,7 @@ pub struct curl_easyoption {
     pub name: *const c_char,
     /// The number of the option (`CURLoption`).
     pub id: c_uint,
-    /// The type (`CURLOT_`).
+    /// The type of the option's value, as libcurl's number (`CURLOT_`).
     pub kind: c_int,
     /// `CURLOT_FLAG_ALIAS` (1) for an older name of an option, otherwise 0.
     pub flags: c_uint,
@@ -37,8 +37,8 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     table
 };
 
-/// The position of each option in [`ROWS`] plus 1, indexed by the option's number without its type;
-/// 0 if no option has the number. No two options differ only by their types.
+/// The position of each option in [`ROWS`], plus 1. The index is the option's number without its
+/// type; no two options differ only by their types. The value is 0 if no option has the number.
 static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     let mut places = [0; MAX_NUMBER];
     let mut at = 0;
@@ -60,12 +60,13 @@ const TYPE_STEP: u32 = 10_000;
 /// An upper bound on the option numbers without their types.
 const MAX_NUMBER: usize = 512;
 
-/// Returns how this library uses the option with this number; `None` if there is no such option.
+/// Returns whether this library implements, ignores or refuses the option with this number. Returns
+/// `None` if there is no such option.
 pub(super) fn option_use(option: u32) -> Option<OptionSupport> {
     option_row(option).map(|(.., usage)| *usage)
 }
 
-/// Returns the row of the option with this number.
+/// Returns the row of the option with this number in [`ROWS`]; `None` if there is no such option.
 pub(super) fn option_row(option: u32) -> Option<&'static super::table::OptionRow> {
     let place = ROW_POSITIONS.get((option % TYPE_STEP) as usize)?.checked_sub(1)?;
     ROWS.get(usize::from(place)).filter(|(_, id, ..)| *id == option)

@@ -30,27 +30,27 @@ pub use set::{haul_curl_easy_setopt_number, haul_curl_easy_setopt_pointer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum OptionKind {
-    /// A `long`.
+    /// The value is a `long`.
     Long = 0,
-    /// A `long` that is one of a set of values, or a bit mask.
+    /// The value is a `long` that is one of a set of values, or a bit mask.
     Values = 1,
-    /// A `curl_off_t`.
+    /// The value is a `curl_off_t`.
     OffT = 2,
-    /// A pointer to an object.
+    /// The value is a pointer to an object, such as a share handle.
     Object = 3,
-    /// A string.
+    /// The value is a string.
     Text = 4,
-    /// A `struct curl_slist`.
+    /// The value is a list of strings (`struct curl_slist`).
     List = 5,
-    /// A pointer that is passed to a callback.
+    /// The value is a pointer that is passed to a callback.
     Data = 6,
-    /// A `struct curl_blob`.
+    /// The value is a block of binary data (`struct curl_blob`).
     Blob = 7,
-    /// A callback.
+    /// The value is a callback.
     Function = 8,
 }
 
-/// The support of this library for an option.
+/// The support of this library for an option: implemented, ignored or refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionSupport {
     /// The option is implemented.
@@ -64,7 +64,7 @@ pub enum OptionSupport {
     Alias,
 }
 
-/// The value of an option.
+/// The value of an option, as this library stores it.
 #[derive(Debug, Clone)]
 pub enum OptionValue {
     /// A number.
@@ -81,10 +81,10 @@ pub enum OptionValue {
 /// applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RequestKind {
-    /// GET.
+    /// A GET request.
     #[default]
     Get,
-    /// HEAD (`CURLOPT_NOBODY`).
+    /// A HEAD request (`CURLOPT_NOBODY`).
     Head,
     /// POST of a string, or of data that the read callback supplies.
     Post,
@@ -92,23 +92,23 @@ pub enum RequestKind {
     Form,
     /// POST of a `curl_mime`.
     Mime,
-    /// PUT (`CURLOPT_UPLOAD`).
+    /// A PUT request (`CURLOPT_UPLOAD`).
     Put,
 }
 
-/// The options of an easy handle.
+/// The values of the options of an easy handle.
 #[derive(Clone, Default)]
 pub struct EasyOptions {
     pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
-    /// The kind of the next request.
+    /// The kind of the next request, such as GET.
     pub kind: RequestKind,
     /// A copy of the form to send, if the handle is a copy of another handle; otherwise `None`.
     pub(crate) form: Option<Arc<FormCopy>>,
-    /// The files of `CURLOPT_COOKIEFILE`.
+    /// The files that `CURLOPT_COOKIEFILE` names, in order.
     pub(crate) cookie_files: Vec<Box<[u8]>>,
     /// True if cookies are used: one of the cookie options was set.
     pub(crate) has_cookies: bool,
-    /// Encrypted Client Hello (`CURLOPT_ECH`).
+    /// The settings of Encrypted Client Hello (`CURLOPT_ECH`).
     pub(crate) ech: EchOptions,
 }
 
@@ -122,7 +122,7 @@ impl EasyOptions {
         }
     }
 
-    /// Returns true if this Boolean option is on.
+    /// Returns true if the Boolean option with this number is on.
     #[must_use]
     pub fn is_on(&self, option: u32) -> bool {
         self.number(option).is_some_and(|number| number != 0)
@@ -162,13 +162,13 @@ impl EasyOptions {
         }
     }
 
-    /// Returns true if the option has a value.
+    /// Returns true if the option with this number has a value.
     #[must_use]
     pub fn has(&self, option: u32) -> bool {
         self.values.contains_key(&option)
     }
 
-    /// Sets the value of an option, or removes it.
+    /// Sets the value of the option with this number, or removes it if `value` is `None`.
     pub(crate) fn store(&mut self, option: u32, value: Option<OptionValue>) {
         match value {
             Some(value) => self.values.insert(option, value),

@@ -262,7 +262,7 @@ impl EasyState {
     /// Sets an option whose value is a pointer.
     ///
     /// # Safety
-    /// libcurl's documentation of the option.
+    /// The pointer is valid as libcurl's documentation of the option demands.
     unsafe fn set_pointer(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
         let Some((_, _, kind, usage)) = super::lookup::option_row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
         if *kind == OptionKind::Text && *usage != OptionSupport::Unknown {
@@ -327,7 +327,7 @@ impl EasyState {
     /// Sets an option that is a pointer to an object.
     ///
     /// # Safety
-    /// libcurl's documentation of the option.
+    /// The pointer is valid as libcurl's documentation of the option demands.
     unsafe fn set_object(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
         let pointer = (!value.is_null()).then_some(OptionValue::Pointer(UserPointer(value)));
         let options = &mut self.options;
@@ -374,7 +374,7 @@ impl EasyState {
     }
 }
 
-/// Sets an option that is a number.
+/// Sets an option of an easy handle whose value is a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int, value: i64) -> CURLcode {
     catch_panic(CURLE_FAILED_INIT, || {
@@ -386,7 +386,7 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int
     })
 }
 
-/// Sets an option whose value is a pointer.
+/// Sets an option of an easy handle whose value is a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
     easy: OpaqueHandle,

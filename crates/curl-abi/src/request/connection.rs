@@ -29,14 +29,14 @@ use crate::options::{
     numbers as opt,
 };
 
-/// `CURL_HTTP_VERSION_1_0`.
+/// The value of `CURLOPT_HTTP_VERSION` for HTTP/1.0 (`CURL_HTTP_VERSION_1_0`).
 pub(super) const HTTP_1_0: i64 = 1;
 const HTTP_1_1: i64 = 2;
 const HTTP_2_PRIOR_KNOWLEDGE: i64 = 5;
 const HTTP_3: i64 = 30;
 const HTTP_3_ONLY: i64 = 31;
 
-/// The numbers of the TLS options for the server, or of those for the proxy.
+/// The numbers of the TLS options. There is one set for the server, and one for an https proxy.
 struct TlsOptionNumbers {
     verify: u32,
     ca_file: u32,

@@ -7,7 +7,7 @@ use crate::options::{EasyOptions, numbers as opt};
 
 /// A line of `CURLOPT_HTTPHEADER`.
 enum HeaderLine {
-    /// A field to send.
+    /// The name and the value of a field to send.
     Set(String, Vec<u8>),
     /// The name of a field that must not be sent.
     Remove(String),

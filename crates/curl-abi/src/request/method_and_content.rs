@@ -22,9 +22,9 @@ const MAX_JOINED: u64 = 1 << 20;
 pub(crate) enum RequestContent {
     /// The request has no content.
     None,
-    /// Bytes in memory.
+    /// Bytes in memory, which the engine sends.
     Bytes(RequestBody),
-    /// Content that the program supplies while it is sent.
+    /// Content that the C program supplies while it is sent.
     Source(ContentSource),
 }
 
@@ -51,8 +51,8 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a request that uses the engine's options of the previous request: a GET,
-/// a HEAD or a POST.
+/// Returns the content of a request that uses the engine's options of the previous request again.
+/// It is a GET, a HEAD or a POST.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }
@@ -78,8 +78,8 @@ fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u6
     ContentSource::new(vec![ContentSegment::Callback(callback)])
 }
 
-/// Returns the content of `CURLOPT_POST`: the bytes that the program set, or the output of the read
-/// callback.
+/// Returns the content of `CURLOPT_POST`: the bytes that the C program set, or the output of the
+/// read callback.
 fn post(options: &EasyOptions, easy: usize) -> RequestContent {
     let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let size = options.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| u64::try_from(size).ok());

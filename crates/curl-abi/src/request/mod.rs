@@ -31,9 +31,9 @@ pub(crate) struct PreparedRequest {
     pub(crate) target: Target,
     pub(crate) options: Arc<RequestOptions>,
     pub(crate) content: RequestContent,
-    /// The URL as the program gave it.
+    /// The URL as the C program gave it.
     pub(crate) url: String,
-    /// The time limit of the transfer. `None`: no limit.
+    /// The time limit of the transfer; `None` for no limit.
     pub(crate) time_limit: Option<Duration>,
 }
 
@@ -219,9 +219,10 @@ fn curl_compat(options: &EasyOptions) -> CurlCompat {
 
 /// The condition of `CURLOPT_TIMECONDITION` on the `Last-Modified` field of a response.
 pub(crate) struct TimeCondition {
-    /// The time in seconds since 1970.
+    /// The time with which `Last-Modified` is compared, in seconds since 1970.
     time: i64,
-    /// True if only newer content is accepted, false if only older content is accepted.
+    /// True to accept content that was modified after `time`, false to accept content that was not
+    /// modified after it.
     newer: bool,
 }
 
@@ -254,7 +255,8 @@ impl ResponseHeadPredicate for TimeCondition {
     }
 }
 
-/// Returns the time in the `Last-Modified` field of a response, in seconds since 1970.
+/// Returns the time in the `Last-Modified` field of a response, in seconds since 1970. Returns
+/// `None` if the field is missing or is not a date.
 pub(crate) fn modified(head: &ResponseHead) -> Option<i64> {
     date::parse(std::str::from_utf8(head.get("last-modified")?).ok()?)
 }

@@ -12,16 +12,18 @@ use crate::c_strings;
 use crate::easy::EasyState;
 use crate::options::{RequestKind, numbers as opt};
 
-/// The parts of a request that the next request of the handle can use again.
+/// The parts of a request that the next request of the easy handle can use again, because no option
+/// has changed them.
 #[derive(Default)]
 pub(crate) struct ReusableRequest {
     options: Option<(RequestKind, Arc<RequestOptions>)>,
-    /// The target, and the URL as the program gave it.
+    /// The target, and the URL as the C program gave it; `None` if the next request cannot use them
+    /// again.
     target: Option<(Target, String)>,
 }
 
 impl ReusableRequest {
-    /// Drops the parts that depend on the option with this number, which the program is setting.
+    /// Drops the parts that depend on the option with this number, which the C program is setting.
     pub(crate) fn forget_dependents(&mut self, option: u32) {
         match option {
             // Read for each request: callbacks, their data, the content of a POST.

@@ -10,7 +10,7 @@ use crate::handle_table::lock;
 use crate::options::{EasyOptions, numbers as opt};
 use crate::url::{URLS, UrlPart, UrlParts, flags};
 
-/// Returns the target, and the URL as the program gave it.
+/// Returns the target, and the URL as the C program gave it.
 pub(super) fn target(options: &EasyOptions) -> Result<(Target, String), TransferFailure> {
     let url = url_text(options)?;
     let scheme = match options.text(opt::DEFAULT_PROTOCOL).as_deref() {
@@ -72,7 +72,7 @@ fn with_port(url: &str, port: i64) -> Option<String> {
     String::from_utf8(parts.get(UrlPart::Url, 0).ok()?).ok()
 }
 
-/// Returns the program's own URL in its normalised form, for `CURLINFO_EFFECTIVE_URL`.
+/// Returns the C program's own URL in its normalised form, for `CURLINFO_EFFECTIVE_URL`.
 pub(crate) fn url_for_info(url: &str) -> String {
     let normal = || {
         let mut parts = UrlParts::default();

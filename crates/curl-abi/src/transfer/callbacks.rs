@@ -90,7 +90,7 @@ fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) ->
 }
 
 /// Returns the pointer that the option `option`, such as `CURLOPT_WRITEDATA`, sets for a callback.
-/// The default is a standard stream, as in libcurl, even if the callback is a function of the
+/// The default is a standard stream, as in libcurl, even if the callback is a function of the C
 /// program (`has_function`). Such a callback receives NULL only if the program has set NULL.
 fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {
@@ -120,15 +120,15 @@ pub(crate) struct Callbacks {
     progress_data: UserPointer,
     pub(crate) trailer: TrailerFunction,
     pub(crate) trailer_data: UserPointer,
-    /// True if progress is reported to the program.
+    /// True if progress is reported to the C program.
     pub(crate) has_progress: bool,
-    /// True if debug events are reported to the program.
+    /// True if debug events are reported to the C program.
     pub(crate) is_verbose: bool,
     /// True if redirects are followed.
     follows: bool,
     /// True if response heads are passed to the write callback like the body.
     pub(crate) includes_heads: bool,
-    /// True if the heads of a proxy's responses to CONNECT are not passed to the program.
+    /// True if the heads of a proxy's responses to CONNECT are not passed to the C program.
     pub(crate) hides_connect_heads: bool,
 }
 
@@ -171,7 +171,7 @@ impl Callbacks {
         }
     }
 
-    /// Returns the read callback.
+    /// Returns the read callback, which supplies the request content.
     pub(crate) fn read_function(&self) -> ReadFunction {
         self.read
     }
@@ -187,22 +187,23 @@ impl Callbacks {
         self.is_verbose && self.debug.is_some()
     }
 
-    /// Passes body bytes to the write callback, and returns its result.
+    /// Passes body bytes to the write callback, and returns the number that the callback returns.
     pub(crate) fn write(&self, bytes: &[u8]) -> usize {
         let Some(write) = self.write else { return 0 };
         // SAFETY: the program's function with its pointer, and bytes that live during the call.
         unsafe { write(bytes.as_ptr().cast_mut().cast(), 1, bytes.len(), self.write_data.0) }
     }
 
-    /// Passes a header line to the header callback, and returns its result. Without a callback,
-    /// returns the length of the line.
+    /// Passes a header line to the header callback, and returns the number that the callback
+    /// returns. Without a callback, returns the length of the line.
     pub(crate) fn header(&self, line: &[u8]) -> usize {
         let Some(header) = self.header else { return line.len() };
         // SAFETY: as in `write`.
         unsafe { header(line.as_ptr().cast_mut().cast(), 1, line.len(), self.header_data.0) }
     }
 
-    /// Calls the read callback, and returns its result.
+    /// Calls the read callback, which fills `buffer`, and returns the number that the callback
+    /// returns.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
         let Some(read) = self.read else { return 0 };
         // SAFETY: the program's function with its pointer, and a buffer of that size.
@@ -245,7 +246,7 @@ impl Callbacks {
         }
     }
 
-    /// Calls the progress callback. Returns false if the program aborts the transfer.
+    /// Calls the progress callback. Returns false if the C program aborts the transfer.
     pub(crate) fn progress(&self, down_total: u64, down: u64, up_total: u64, up: u64) -> bool {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let result = if let Some(xferinfo) = self.xferinfo {

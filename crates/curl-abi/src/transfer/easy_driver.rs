@@ -75,7 +75,7 @@ fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> Request
     }))])
 }
 
-/// Calls the program's callback that supplies trailer fields.
+/// Calls the C program's callback that supplies trailer fields.
 pub(crate) fn trailers(running: &RunningTransfer) -> io::Result<Vec<(String, Vec<u8>)>> {
     let Some(trailer) = running.callbacks.trailer else { return Ok(Vec::new()) };
     let mut list = std::ptr::null_mut();
@@ -162,7 +162,7 @@ impl TransferObserver for EasyObserver {
     }
 }
 
-/// The reader that supplies the engine with content from the program.
+/// The reader that supplies the engine with content from the C program.
 struct EasyReader {
     source: Arc<Mutex<ContentSource>>,
     running: Arc<RunningTransfer>,

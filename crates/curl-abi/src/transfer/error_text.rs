@@ -7,7 +7,7 @@ use haul::{Error, ErrorKind, Target};
 /// The maximum length of a message in an error buffer (`CURL_ERROR_SIZE`), including its NUL.
 pub(crate) const ERROR_SIZE: usize = 256;
 
-/// Returns the message of a failed transfer. `url` is the URL that the program set.
+/// Returns the message of a failed transfer. `url` is the URL that the C program set.
 pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) -> String {
     let (target, facts) = (&outcome.target, &outcome.facts);
     let cause = || error.cause();

@@ -18,9 +18,10 @@ const MAX_READ: usize = 64 << 10;
 pub(crate) enum ContentSegment {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// A file, with its length if it is a regular file.
+    /// The path of a file, with its length in bytes. The length is `None` if the file is not a
+    /// regular file.
     File { path: PathBuf, length: Option<u64> },
-    /// The output of a callback.
+    /// Content that a callback supplies.
     Callback(RequestContentCallback),
 }
 
@@ -29,9 +30,9 @@ pub(crate) enum ContentSegment {
 #[derive(Clone)]
 pub(crate) struct RequestContentCallback {
     source: CallbackSource,
-    /// The number of bytes; `None` if it is unknown.
+    /// The number of content bytes; `None` if it is unknown.
     length: Option<u64>,
-    /// The offset of the first byte to send.
+    /// The offset, in the callback's content, of the first byte to send.
     start: u64,
 }
 
@@ -50,7 +51,7 @@ pub(crate) enum ContentRead {
     Bytes(usize),
     /// The content has ended.
     End,
-    /// The callback pauses the transfer.
+    /// The callback pauses the transfer; the content continues later.
     Pause,
     /// The callback aborts the transfer.
     Abort,
@@ -134,7 +135,7 @@ impl ContentSegment {
 /// repeated.
 pub(crate) struct ContentSource {
     segments: Vec<ContentSegment>,
-    /// The index of the segment that is being read.
+    /// The index of the content segment that is being read.
     at: usize,
     /// The number of bytes of that segment that were already read.
     offset: u64,

@@ -37,18 +37,18 @@ pub(crate) mod debug_kind {
     pub(crate) const DATA_OUT: c_int = 4;
 }
 
-/// The outcome of passing bytes to the program.
+/// The result of passing bytes to the C program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryResult {
-    /// The write callback of the program accepted all bytes.
+    /// The write callback of the C program accepted all bytes.
     Taken,
-    /// The program did not accept the bytes, and paused the transfer.
+    /// The C program did not accept the bytes, and paused the transfer.
     Paused,
-    /// The program aborted the transfer.
+    /// The C program aborted the transfer.
     Failed,
 }
 
-/// A transfer in progress.
+/// A transfer in progress of an easy handle, with its callbacks.
 pub(crate) struct RunningTransfer {
     pub(crate) easy: Arc<Easy>,
     pub(crate) callbacks: Callbacks,
@@ -57,7 +57,8 @@ pub(crate) struct RunningTransfer {
     resumed: Condvar,
 }
 
-/// The state of a [`RunningTransfer`] that callbacks and the program change, protected by its lock.
+/// The state of a [`RunningTransfer`] that callbacks and the C program change, protected by its
+/// lock.
 #[derive(Default)]
 struct RunningState {
     /// The directions that are paused, as `CURLPAUSE_` bits.
@@ -68,7 +69,8 @@ struct RunningState {
     request: c_int,
     progress: TransferProgress,
     deadline: Option<Instant>,
-    /// Called when a pause begins or ends, for a transfer of a multi handle.
+    /// The function that is called when a pause begins or ends. `None` unless the transfer belongs
+    /// to a multi handle.
     on_pause: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -197,7 +199,8 @@ impl RunningTransfer {
         }
     }
 
-    /// Passes a line to a callback. If the callback pauses, passes the line again after the pause.
+    /// Passes a line to a callback. If the callback pauses the transfer and `waits` is true, waits
+    /// for the end of the pause, and passes the line again.
     fn call_until_not_paused(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
         while !self.has_failed() {
             match callback(&self.callbacks, line) {
@@ -280,8 +283,8 @@ impl RunningTransfer {
         self.pause(PAUSE_SEND);
     }
 
-    /// Passes a message to the debug callback if the connection was closed. (For a connection that
-    /// is kept, the engine reports the message.)
+    /// Passes a message to the debug callback if the transfer's connection was closed. (If the
+    /// connection is kept, the engine reports this itself.)
     pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
         let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks.is_verbose) else { return };
         let number = outcome.facts.connection.unwrap_or(0);
@@ -292,7 +295,7 @@ impl RunningTransfer {
         }
     }
 
-    /// Reports the progress if the program has a progress callback. Returns false if the program
+    /// Reports the progress if the C program has a progress callback. Returns false if the program
     /// aborts the transfer.
     pub(crate) fn report_progress(&self) -> bool {
         if !self.callbacks.has_progress {

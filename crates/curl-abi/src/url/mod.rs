@@ -41,7 +41,7 @@ pub mod flags {
     pub const NO_GUESS_SCHEME: u32 = 1 << 15;
 }
 
-/// A part of a URL, with libcurl's number.
+/// A part of a URL. The values are libcurl's numbers (`CURLUPART_`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum UrlPart {
@@ -49,11 +49,11 @@ pub enum UrlPart {
     Url = 0,
     /// The scheme.
     Scheme = 1,
-    /// The user name.
+    /// The user name in the URL.
     User = 2,
-    /// The password.
+    /// The password in the URL.
     Password = 3,
-    /// The login options, which some mail protocols have.
+    /// The login options in the URL (`;auth=…`), which only URLs of some mail protocols have.
     Options = 4,
     /// The host.
     Host = 5,
@@ -61,11 +61,11 @@ pub enum UrlPart {
     Port = 6,
     /// The path.
     Path = 7,
-    /// The query, without `?`.
+    /// The query, without the leading `?`.
     Query = 8,
-    /// The fragment, without `#`.
+    /// The fragment, without the leading `#`.
     Fragment = 9,
-    /// The zone of an IPv6 address.
+    /// The zone identifier of an IPv6 address (RFC 6874).
     Zone = 10,
 }
 
@@ -112,7 +112,7 @@ pub extern "C" fn curl_url_dup(url: OpaqueHandle) -> OpaqueHandle {
     })
 }
 
-/// Stores a part of a URL as a string in `*place`. The program frees the string.
+/// Stores a part of a URL as a string in `*place`. The C program frees the string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_url_get(
     url: OpaqueHandle,

@@ -55,8 +55,9 @@ fn has_options(scheme: &[u8]) -> bool {
     matches!(scheme, b"imap" | b"imaps" | b"pop3" | b"pop3s" | b"smtp" | b"smtps")
 }
 
-/// Splits a URL into its scheme, in lower case, and the text after the colon. With `guesses`, a
-/// slash must follow the colon, so that `host:port` is not mistaken for a scheme.
+/// Splits a URL into its scheme, in lower case, and the text after the colon. Returns `None` if the
+/// URL has no scheme. If `guesses` is true, a slash must follow the colon, so that the host of
+/// `host:port` is not mistaken for a scheme.
 pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])> {
     let end = url.iter().position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(b)))?;
     let is_name = url.first().is_some_and(u8::is_ascii_alphabetic) && end <= 40;
@@ -111,7 +112,7 @@ pub(super) fn parse(url: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
     Ok(parts)
 }
 
-/// Guesses the scheme from the first label of a host.
+/// Guesses the scheme from the first label of a host, such as `ftp` from `ftp.example.com`.
 fn guess_scheme(host: &[u8]) -> &'static [u8] {
     for (label, scheme) in
         [("ftp.", "ftp"), ("dict.", "dict"), ("ldap.", "ldap"), ("imap.", "imap"), ("smtp.", "smtp"), ("pop3.", "pop3")]
@@ -259,7 +260,7 @@ fn ipv4(host: &[u8]) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(high | last))
 }
 
-/// Parses the path, the query and the fragment.
+/// Parses the path, the query and the fragment of a URL, and stores them in `parts`.
 pub(super) fn parse_tail(parts: &mut UrlParts, tail: &[u8], flag: u32) {
     let encodes = flag & flags::URLENCODE != 0;
     let (rest, fragment) = split_at_byte(tail, b'#');

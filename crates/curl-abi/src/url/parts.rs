@@ -69,6 +69,7 @@ impl UrlParts {
     }
 
     /// Returns the port as text: the port of the URL, or the default port if `flag` requests it.
+    /// Returns `None` if there is none, or if `flag` omits a default port.
     fn port_text(&self, flag: u32) -> Option<Vec<u8>> {
         let default = self.scheme.as_deref().and_then(default_port);
         let port = match self.port {
@@ -80,7 +81,7 @@ impl UrlParts {
         port.map(|port| port.to_string().into_bytes())
     }
 
-    /// Returns the whole URL.
+    /// Returns the whole URL, made from its parts.
     fn to_url(&self, flag: u32) -> Result<Vec<u8>, CURLUcode> {
         let mut url = Vec::new();
         let mut push = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| url.extend_from_slice(piece));

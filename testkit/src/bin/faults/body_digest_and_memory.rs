@@ -73,9 +73,13 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeResult>> {
     Ok(out)
 }
 
-/// Downloads the source once under the conditions in `bits`, which is a sum: 4 stands for TLS, 2
-/// for a file instead of a pipe, and 1 for a single stream. If `reader` is given, it is the rate in
-/// bytes a second at which the pipe is read.
+/// Downloads the body of `plan` once, and compares its SHA-256 with `source`. `reader` is the rate
+/// in bytes a second at which the output pipe is read; `None` means no limit.
+///
+/// `bits` is the sum of these numbers:
+/// * 4: over TLS
+/// * 2: to a file instead of a pipe
+/// * 1: with a single stream
 fn run_once(
     bench: &FaultRunner,
     plan: &FaultPlan,

@@ -8,8 +8,9 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
 
-/// Compares haul's output, piece by piece, with each content that the source may have had: before
-/// and after a change, and truncated by a wrong length.
+/// Compares haul's output, piece by piece, with each body that would be correct: the body before a
+/// change of the content, the body after it, and the body cut to a Content-Length that is too
+/// small.
 pub(crate) struct ContentChecker {
     contents: Vec<CandidateContent>,
     len: u64,
@@ -17,7 +18,7 @@ pub(crate) struct ContentChecker {
     scratch: Vec<u8>,
 }
 
-/// A content that the source may have had, and the result of comparing it so far.
+/// A possible correct body, and the result of comparing it with the output so far.
 struct CandidateContent {
     pattern: BytePattern,
     size: u64,
@@ -25,12 +26,12 @@ struct CandidateContent {
     prefix: bool,
 }
 
-/// The result of comparing haul's whole output with the contents that the source may have had.
+/// The result of comparing haul's whole output with the possible correct bodies.
 pub(crate) struct ContentCheckResult {
     pub(crate) sha256: Digest,
-    /// True if the output is a prefix of a possible content, or that whole content.
+    /// True if the output is a prefix of a possible correct body, or the whole body.
     pub(crate) prefix: bool,
-    /// True if the output is the whole of a possible content.
+    /// True if the output is the whole of a possible correct body.
     pub(crate) whole: bool,
 }
 

@@ -19,22 +19,22 @@ use crate::{FaultRunner, Result, report};
 
 /// The content of the output file before haul runs. The file exists only in every second run.
 const EARLIER_CONTENT: &[u8] = b"what was there before\n";
-/// The versions of HTTP, each with a number that is added to the seed, so that the random choices
-/// of a row differ between versions.
+/// The versions of HTTP. The number of each version is added to the seed, so that the random
+/// choices of a row differ between versions.
 const VERSIONS: [(TestedVersion, u64); 3] =
     [(TestedVersion::Http1, 0), (TestedVersion::Http2, 1 << 32), (TestedVersion::Http3, 2 << 32)];
-/// The number of failures of a row whose messages are kept for the report.
+/// The maximum number of failed runs of a row whose messages are kept for the report.
 const MAX_SHOWN_SEEDS: usize = 5;
 
-/// A row of the report: a fault of the table, and the conditions under which haul runs with this
-/// fault.
+/// A row of the report: a fault of the table, and the conditions of haul's runs with this fault
+/// (HTTP version, TLS, file or pipe, single stream).
 struct FaultRow {
     fault: &'static FaultCase,
     /// The index of the fault in the table. It is part of the seed, so that the random choices of a
     /// row do not depend on which other rows are run.
     number: u64,
     version: TestedVersion,
-    /// The number of the HTTP version that is added to the seed.
+    /// The number of the HTTP version in [`VERSIONS`], which is added to the seed.
     version_seed: u64,
     tls: bool,
     file: bool,
@@ -48,16 +48,16 @@ pub(crate) struct FaultRowTally {
     pub(crate) tried: u64,
     /// The number of runs with exit code 0 and correct output.
     pub(crate) survived: u64,
-    /// The number of runs with an acceptable exit code other than 0, whose output is a prefix of
-    /// the source or an unchanged file.
+    /// The number of runs that failed with an acceptable exit code and did no harm. No harm means
+    /// that the pipe received a prefix of a correct body, or that the output file is unchanged.
     pub(crate) refused: u64,
     /// The number of runs with exit code 0, but wrong output.
     pub(crate) false_successes: u64,
-    /// The number of runs that failed and whose output is not a prefix of the source, or that
-    /// changed the output file.
+    /// The number of failed runs that did harm: the pipe received bytes that are not a prefix of a
+    /// correct body, or the output file changed.
     pub(crate) wrong_bytes: u64,
-    /// The number of runs with correct output, but an exit code that is not acceptable for the
-    /// fault.
+    /// The number of failed runs that did no harm, but had an exit code that is not acceptable for
+    /// the fault.
     pub(crate) unexpected: u64,
     pub(crate) hangs: u64,
     /// The number of runs in which haul fetched parts over several connections.
@@ -168,7 +168,8 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// Performs the run with this number. Equal seeds and numbers give equal runs.
+    /// Performs the run of this row with the index `number`. Equal seeds and numbers give equal
+    /// runs.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);

@@ -108,7 +108,7 @@ impl FaultRandomChoices {
     }
 }
 
-/// The curl exit codes that are acceptable for an incomplete body.
+/// The curl exit codes that are acceptable for a body that breaks off.
 const BROKEN_CODES: &[i32] = &[18, 52, 55, 56];
 /// The curl exit codes that are acceptable for a range that was refused or answered wrongly.
 const RANGE_CODES: &[i32] = &[18, 33, 36, 56];

@@ -25,7 +25,7 @@ use crate::fault_table::TestedVersion;
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result};
 
-/// The largest size of a part of a split download, in bytes.
+/// The largest size in bytes of a part: a range that a split download fetches on one connection.
 const PART: u64 = 16 << 20;
 /// The largest number of bytes that may be in flight on a connection when haul is killed: sent by
 /// the origin, but not received. The bound on the bytes fetched twice allows for them.
@@ -54,8 +54,7 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries that fetched more bytes a second time than the bound: one part for each
-    /// connection and kill.
+    /// The number of tries in which the origin sent more bytes twice than [`KillTry::bound`].
     pub(crate) over_bound: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
@@ -95,13 +94,14 @@ struct KillTry {
     kind: usize,
     killed: u64,
     connections: u64,
-    /// True if haul succeeded in the end.
+    /// True if a run after the kills succeeded (exit code 0).
     done: bool,
     /// True if haul succeeded and all files have the right hashes.
     equal: bool,
     /// The number of bytes that the origin sent more than once.
     twice: u64,
-    /// The largest acceptable value of `twice`.
+    /// The largest acceptable value of `twice`. It is one part for each connection of a killed
+    /// process, plus [`MAX_IN_FLIGHT`] for every connection of the try.
     bound: u64,
     /// A description of the try for the report of a failure.
     told: String,
@@ -242,8 +242,9 @@ fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     })
 }
 
-/// Starts haul and kills it once the origin has sent `moment` bytes. Returns `false` if haul ended
-/// earlier.
+/// Starts haul, and kills it when the origin has sent `moment` bytes or the time limit of `job` has
+/// passed. `sent` returns the number of bytes that the origin has sent so far. Returns `false` if
+/// haul ended before the kill.
 fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;

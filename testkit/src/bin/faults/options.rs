@@ -135,7 +135,8 @@ pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
     Ok(Some(options))
 }
 
-/// Parses a number of bytes with an optional unit, such as `4.6M`.
+/// Parses a number of bytes with an optional unit, such as `4.6M`. K, M and G are powers of 1,000;
+/// Ki, Mi and Gi are powers of 1,024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 6] =
         [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];

@@ -11,7 +11,7 @@ use testkit::run_with_time_limit::run;
 use crate::Result;
 use crate::fault_table::TestedVersion;
 
-/// The haul program under test, and its properties.
+/// The haul program under test: its path, its environment, and what it supports.
 pub(crate) struct HaulProgram {
     path: PathBuf,
     home: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct HaulProgram {
     pub(crate) splits: bool,
 }
 
-/// A command line of haul, and the conditions under which it runs.
+/// A command line of haul, its time limits, and the way in which its output is read.
 #[derive(Clone)]
 pub(crate) struct HaulCommand {
     pub(crate) url: String,

@@ -10,7 +10,7 @@ use testkit::rng::Rng;
 pub(crate) struct ClientCommandLine {
     pub(crate) args: Vec<String>,
     pub(crate) place: HostileBodyDestination,
-    /// True if haul may send more requests than the server answers, so that it waits until its time
+    /// True if haul may send more requests than the server answers. It then waits until its time
     /// limit.
     pub(crate) may_stall: bool,
 }
@@ -19,7 +19,7 @@ pub(crate) struct ClientCommandLine {
 pub(crate) enum HostileBodyDestination {
     Stdout,
     File(PathBuf),
-    /// Other options of the command decide the destination of the body.
+    /// The destination depends on other options of the command, so it is not checked.
     Unknown,
 }
 

@@ -67,8 +67,8 @@ fn main() -> Result<ExitCode> {
     Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs haul with the generated reply of this number. Equal seeds give equal replies and command
-/// lines.
+/// Runs haul with the reply of this number, which a seed and the number determine. Equal seeds give
+/// equal replies and command lines.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = HostileReply::from_seed(seed);

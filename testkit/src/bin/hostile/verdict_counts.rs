@@ -68,7 +68,7 @@ pub(crate) struct VerdictCounts {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
-    /// A description of the run that used the most memory.
+    /// A description of the run that used the most memory, for the report.
     largest: String,
     failures: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub const MAX_FRAME: usize = 1 << 20;
 /// kind.
 const HEADER_LENGTH: usize = 5;
 
-/// A message from a caller to the agent.
+/// A message that a caller sends to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallerMessage {
     /// Requests a transfer. The message is sent together with the descriptor that receives the body
@@ -62,7 +62,7 @@ pub enum CallerMessage {
     Stop,
 }
 
-/// A message from the agent to a caller.
+/// A message that the agent sends to a caller.
 #[derive(Debug)]
 pub enum AgentMessage {
     /// The final response has begun. Interim responses (1xx) are not reported.
@@ -143,8 +143,8 @@ impl From<AgentTransferError> for Error {
 pub struct FileIdentity {
     /// The path of the file, as the calling process has it.
     pub path: PathBuf,
-    /// Device, inode, length and the time of the last change in nanoseconds; all zero if the file
-    /// does not exist.
+    /// Device number, inode number, length in bytes, and the time of the last modification in
+    /// nanoseconds since 1970. All are zero if the file does not exist.
     pub metadata: [u64; 4],
 }
 
@@ -167,8 +167,8 @@ impl FileIdentity {
 }
 
 /// The error kinds that the agent can send to a caller. The index of a kind in this list is the
-/// number that is sent. An unlisted kind is sent as the first listed kind with the same exit code,
-/// or as the last kind of the list if none has that exit code.
+/// number that is sent. A kind that is not in the list is sent as the first listed kind with the
+/// same exit code. If there is none, the last kind of the list is sent.
 const ERROR_KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
@@ -380,8 +380,8 @@ impl AgentValue for ErrorKind {
 }
 
 impl AgentTransferResult {
-    /// Removes the head from the result and decodes it. Copies the HTTP version of the head to
-    /// `facts`.
+    /// Removes the head from the result, and returns it decoded. Also copies the HTTP version of
+    /// the head to `facts`. Returns `None` if there is no valid head.
     #[must_use]
     pub fn take_head(&mut self) -> Option<ResponseHead> {
         let head = self.head.take().and_then(|raw| ResponseHead::from_raw(&raw));

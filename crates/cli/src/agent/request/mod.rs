@@ -35,7 +35,7 @@ use super::message_encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, 
 pub struct AgentRequest {
     /// The absolute URL to fetch. It may contain a user and a password.
     pub url: String,
-    /// The engine's options for this request.
+    /// The request options of the engine with which the agent fetches the URL.
     pub options: RequestOptions,
 }
 

@@ -156,8 +156,8 @@ impl AgentCall {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the descriptor of the body, then sends the result if there is one. So the agent
-    /// writes nothing more once the caller has the result.
+    /// Closes the descriptor of the body, then sends the result of the call if there is one. In
+    /// this order, the agent writes nothing more once the caller has the result.
     fn close(&self, outlet: &mut AgentCallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched

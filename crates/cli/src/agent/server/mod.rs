@@ -93,14 +93,14 @@ struct AgentServer {
     http3: Http3Cache,
 }
 
-/// A connection from a caller.
+/// A connection on which a caller sends requests to the agent.
 struct CallerConnection {
     socket: Arc<UnixStream>,
     frames: AgentFrameSplitter,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
-    /// The event token of the descriptor that receives the body of `call`, the call in progress on
-    /// this connection.
+    /// The event loop's token for the descriptor that receives the body of `call`, the call in
+    /// progress on this connection.
     output_token: usize,
 }
 
@@ -308,8 +308,8 @@ impl AgentServer {
     }
 }
 
-/// The flag with which received descriptors are closed at `exec`. Apple's systems have no such
-/// flag, and the agent runs no other program.
+/// The flag of recvmsg(2) that closes received descriptors at `exec`. Apple's systems have no such
+/// flag. There it is empty, which does no harm because the agent runs no other program.
 #[cfg(not(target_vendor = "apple"))]
 const CLOSED_AT_EXEC: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(target_vendor = "apple")]

@@ -32,7 +32,8 @@ struct TransferQueueState {
     is_over: bool,
 }
 
-/// The counts since the agent started, for `--agent-status`.
+/// The numbers of calls, requests and connections since the agent started, which `--agent-status`
+/// prints.
 #[derive(Default)]
 pub(super) struct AgentCounters {
     /// The number of calls that have ended since the agent started.

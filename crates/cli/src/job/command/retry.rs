@@ -11,7 +11,7 @@ use crate::job::convert_job_file_errors::database_error;
 use crate::job::open_and_lock_job_file::JobFile;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
-/// The URLs to reset: a condition in SQL, with its parameters.
+/// The URLs that `haul job retry` resets: a condition in SQL, with its parameters.
 struct RetryFilter {
     condition: String,
     parameters: Vec<Value>,

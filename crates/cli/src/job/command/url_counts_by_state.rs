@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::job::convert_job_file_errors::DatabaseResult;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
-/// The counts of a job's URLs by their states.
+/// The numbers of a job's URLs, by the state of the URLs.
 #[derive(Debug, Default)]
 pub(super) struct JobCounts {
     pub(super) done: u64,
@@ -34,7 +34,7 @@ pub(super) struct FailureGroup {
     pub(super) error: String,
 }
 
-/// The latest run of a job.
+/// The latest run of a job, which may still be in progress.
 #[derive(Debug)]
 pub(super) struct LatestJobRun {
     pub(super) process: i64,

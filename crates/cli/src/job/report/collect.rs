@@ -49,7 +49,7 @@ pub(super) struct OutcomeCount {
     pub(super) error: Option<String>,
 }
 
-/// The figures of a host in the report.
+/// The figures of one host in the report about a job.
 #[derive(Clone, Default)]
 pub(super) struct HostFigures {
     pub(super) urls: u64,
@@ -62,11 +62,11 @@ pub(super) struct HostFigures {
     pub(super) max_us: u64,
 }
 
-/// A transfer in the waterfall chart.
+/// One transfer, as the waterfall chart shows it.
 pub(super) struct WaterfallBar {
     pub(super) url: Box<str>,
     pub(super) failed: bool,
-    /// The start time in microseconds since 1970.
+    /// The start time of the transfer, in microseconds since 1970-01-01 00:00 UTC.
     pub(super) start: u64,
     /// The times from the start, in microseconds, until: name resolved, connected, TLS secured,
     /// first byte, end.
@@ -76,8 +76,8 @@ pub(super) struct WaterfallBar {
 /// The throughput over the active time: the time in which a run was active.
 #[derive(Default)]
 pub(super) struct ThroughputTimeline {
-    /// The runs: the start and the end in milliseconds since 1970, and the active time of all
-    /// earlier runs in milliseconds.
+    /// The runs of the job. Each has its start and its end in milliseconds since 1970, and the
+    /// active time of all earlier runs in milliseconds.
     runs: Vec<(u64, u64, u64)>,
     /// The active time of all runs in milliseconds.
     pub(super) length: u64,
@@ -123,7 +123,7 @@ impl ThroughputTimeline {
 }
 
 impl ReportFigures {
-    /// Collects the figures of a job.
+    /// Collects the figures of a job from its SQLite file.
     pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
         let mut figures = Self { timeline: ThroughputTimeline::new(read_runs(connection)?), ..Self::default() };
         let mut rows = connection.prepare(
@@ -225,6 +225,7 @@ fn read_runs(connection: &Connection) -> DatabaseResult<Vec<(u64, u64)>> {
 }
 
 /// Returns the host of a URL with its port. For a text that is not a URL, returns its beginning.
+/// The result has at most 300 bytes.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);

@@ -3,7 +3,8 @@
 //! Each power of two is divided into 64 classes, so that a percentile is at most 1.6 % above the
 //! exact value.
 
-/// The binary logarithm of the number of classes into which each power of two is divided.
+/// The binary logarithm of the number of classes between one power of two and the next: there are
+/// 64 classes.
 const CLASS_BITS: u32 = 6;
 
 /// A histogram of times in microseconds.
@@ -29,8 +30,8 @@ impl TimeHistogram {
         self.count
     }
 
-    /// Returns a percentile: a time that at least the fraction `part` of all times does not exceed.
-    /// `part` is between 0 and 1. Returns 0 if there are no times.
+    /// Returns a percentile: a time that at least the fraction `part` of all times does not exceed,
+    /// in microseconds. `part` is between 0 and 1. Returns 0 if there are no times.
     pub(super) fn percentile(&self, part: f64) -> u64 {
         let wanted = ((self.count as f64 * part).ceil() as u64).max(1);
         let mut seen = 0;
@@ -54,7 +55,8 @@ fn class_of_time(micros: u64) -> usize {
     ((u64::from(shift) << CLASS_BITS) + (micros >> shift)) as usize
 }
 
-/// Returns the greatest time, in microseconds, that belongs to a class.
+/// Returns the greatest time, in microseconds, that belongs to the class of the histogram with this
+/// index.
 fn upper_end(class: usize) -> u64 {
     let class = class as u64;
     let shift = (class >> CLASS_BITS).saturating_sub(1);

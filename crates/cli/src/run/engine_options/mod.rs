@@ -126,8 +126,8 @@ fn http3_policy(global: &GlobalArgs, transfer: &TransferArgs) -> Http3Policy {
     }
 }
 
-/// Returns the deviations from haul's behaviour that imitate curl. Some apply only to the curl
-/// persona.
+/// Returns the settings that make the engine behave as curl where haul differs. Some of them apply
+/// only to the curl persona.
 fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
     CurlCompat {

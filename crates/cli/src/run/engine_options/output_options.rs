@@ -67,9 +67,9 @@ pub(crate) fn output_file_path(
     Ok(Some(path))
 }
 
-/// Returns the output file of a source if its name does not depend on the URL, and no URL reserves
-/// it: the null device, or with the curl persona any name without placeholders. Returns `None` for
-/// any other output.
+/// Returns the output file of a source if its name depends neither on a URL nor on a response, and
+/// several URLs may write to it. Such files are the null device and, with the curl persona, any
+/// name without placeholders. Returns `None` for any other output.
 pub(crate) fn fixed_output_path(operation: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
     let name = match operation.output_of_source(source) {
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
@@ -81,7 +81,7 @@ pub(crate) fn fixed_output_path(operation: &UrlGroup, source: usize) -> Result<O
     Ok(Some(path))
 }
 
-/// Returns true if the name of an output file may have placeholders.
+/// Returns true if the name of an output file may contain placeholders, such as `#1` or `{host}`.
 fn has_placeholder(name: &OsStr) -> bool {
     name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{'))
 }
@@ -189,7 +189,8 @@ pub(crate) fn file_options(operation: &UrlGroup, source: usize, checksum: Option
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
-/// is reserved in `names`, unless the file is written in place or numbered (`--no-clobber`).
+/// is reserved in `names`. It is not reserved if the file is written in place or numbered
+/// (`--no-clobber`).
 pub(crate) fn options_for(
     operation: &UrlGroup,
     output: &OutputArg,
@@ -226,9 +227,10 @@ pub(crate) fn options_for(
 }
 
 /// Reserves the name of an output file for a URL in [`ReservedOutputNames`]. Returns `false` if the
-/// file exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
-/// files. A name that the response chooses is reserved later, by
-/// [`ReservedOutputNames::path_check`].
+/// file exists and `--skip-existing` is given.
+///
+/// Nothing is reserved with `--no-clobber`, which numbers files. A name that the response chooses
+/// is reserved later, by [`ReservedOutputNames::path_check`].
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.

@@ -31,7 +31,7 @@ pub(crate) fn set_content(options: &mut RequestOptions, body: &plan::BodyArg) ->
     Ok(())
 }
 
-/// The content of one upload (`-T`).
+/// The content of one upload (`-T`), with its `Content-Range`.
 pub(crate) struct UploadContent {
     /// The bytes that are uploaded.
     pub(crate) body: RequestBody,

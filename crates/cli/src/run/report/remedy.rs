@@ -327,7 +327,7 @@ fn ca_file_remedy(error: &Error, cause: &str) -> &'static str {
     }
 }
 
-/// Returns the remedy for an error in a client certificate or its key.
+/// Returns the remedy for an error in a client certificate or its private key.
 fn client_certificate_remedy(error: &Error) -> &'static str {
     match error.io_source().map(io::Error::kind) {
         Some(io::ErrorKind::NotFound) => "check the names after --cert and --key",

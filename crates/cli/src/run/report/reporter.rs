@@ -45,7 +45,8 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,
     shows_errors: bool,
-    /// The trace of each stage; an empty list if no stage is traced.
+    /// The tracer of each stage; `None` for a stage that is not traced. The list is empty if no
+    /// stage is traced.
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
     operation: Arc<UrlGroup>,
@@ -65,13 +66,16 @@ pub(crate) struct UrlGroupReporter {
 pub(crate) struct SharedByUrlGroups {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
-    /// The number of extracted values that `--then '{}'` could not fetch because they are not URLs.
+    /// The number of extracted values that a stage after `--then '{}'` could not fetch because they
+    /// are not URLs.
     pub(crate) skipped_values: Arc<AtomicU64>,
     /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
     /// `--rate-host`: the minimum time between the beginnings of two transfers from the same host.
+    /// `None` without the option.
     pub(crate) host_pace: Option<HostStartRate>,
-    /// `--limit-rate-total`: the limit on the transfer rate of the whole run.
+    /// `--limit-rate-total`: the limit on the transfer rate of the whole run. `None` without the
+    /// option.
     pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: ReservedOutputNames,
@@ -161,8 +165,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer to begin on a
-    /// host, and counts it as begun.
+    /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer from a host to
+    /// begin. Counts this transfer as begun.
     pub(crate) fn wait_for_host_start_rate(&self, host: &Origin) {
         let now = Instant::now();
         if let Some(at) = self.limit_rate_total().and_then(|total| total.wait_until(now)) {
@@ -173,7 +177,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Counts the retries of a transfer for `--rate` and `--rate-host`.
+    /// Counts the retries of a transfer as transfers that have begun, so that `--rate` and
+    /// `--rate-host` also limit retries.
     pub(crate) fn count_retries(&self, host: &Origin, retries: u32) {
         let now = Instant::now();
         for _ in 0..retries {
@@ -213,9 +218,9 @@ impl UrlGroupReporter {
         self.before.job.as_ref()
     }
 
-    /// Sets the request options so that exchanges are recorded in the archive of `--warc`, if there
-    /// is one. Turns off split downloads, because the archive would otherwise contain parts of
-    /// bodies.
+    /// Sets the request options so that requests and responses are recorded in the archive of
+    /// `--warc`, if there is one. Turns off split downloads, because the archive would otherwise
+    /// contain parts of bodies.
     pub(crate) fn set_recorder(&self, request: &mut RequestOptions) {
         if let Some(archive) = &self.before.archive {
             request.recorder = Some(Arc::clone(archive));
@@ -247,8 +252,9 @@ impl UrlGroupReporter {
         self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Reports the end of a transfer as [`UrlGroupReporter::report`] does. `transfer` is the value
-    /// of `%{xfer_id}` with the curl persona.
+    /// Reports the end of a transfer, and returns the text to print, as
+    /// [`UrlGroupReporter::report`] does. `transfer` is the value of `%{xfer_id}` with the curl
+    /// persona.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
@@ -482,7 +488,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Prints an error about a file other than the response body that could not be written.
+    /// Prints an error for the file `path`, which could not be written. It is a file other than the
+    /// response body, such as the file of `--etag-save`.
     fn report_unwritten(&self, path: &Path, error: std::io::Error) {
         let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
         self.has_unwritten_output.store(true, Ordering::Relaxed);

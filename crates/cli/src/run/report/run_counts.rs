@@ -18,28 +18,29 @@ pub(crate) struct RunCounts {
     failed: AtomicU64,
     skipped: AtomicU64,
     bytes: AtomicU64,
-    /// The number of body bytes of the running transfer, if transfers run one after the other.
+    /// The number of body bytes of the running transfer received so far. Used only if transfers run
+    /// one after the other.
     current: AtomicU64,
-    /// The number of running transfers.
+    /// The number of transfers in progress.
     pub(crate) running: Arc<AtomicUsize>,
     /// The number of URLs of the run, or [`UNKNOWN_TOTAL`].
     total: AtomicU64,
 }
 
-/// The counts of a run at one moment.
+/// The numbers of URLs and bytes of a run at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunProgress {
     pub(crate) elapsed: Duration,
-    /// The number of URLs that succeeded.
+    /// The number of URLs whose transfers succeeded so far.
     pub(crate) done: u64,
-    /// The number of URLs that failed.
+    /// The number of URLs whose transfers failed so far.
     pub(crate) failed: u64,
     /// The number of transfers in progress.
     pub(crate) running: usize,
     /// The number of URLs that are not fetched: an earlier run of the job has finished them, their
     /// file exists, or they belong to another shard.
     pub(crate) skipped: u64,
-    /// The number of received body bytes.
+    /// The number of body bytes that the run has received so far.
     pub(crate) bytes: u64,
     /// The number of URLs of the run; `None` if it is unknown.
     pub(crate) total: Option<u64>,
@@ -72,17 +73,18 @@ impl RunCounts {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts a URL that is not fetched.
+    /// Counts a URL of the run that is not fetched.
     pub(crate) fn count_skipped(&self) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Begins the body of the only running transfer, or begins it again after a retry.
+    /// Begins the body of the running transfer, or begins it again after a retry. Used only if
+    /// transfers run one after the other.
     pub(crate) fn body_begins(&self) {
         self.current.store(0, Ordering::Relaxed);
     }
 
-    /// Counts body bytes of the only running transfer.
+    /// Counts body bytes of the running transfer. Used only if transfers run one after the other.
     pub(crate) fn body_bytes(&self, bytes: u64) {
         self.current.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -121,7 +123,7 @@ impl RunProgress {
         (over > 0).then(|| Duration::from_secs(seconds.ceil() as u64))
     }
 
-    /// Returns the counts as one line of text.
+    /// Returns the counts of the run as one line of text for the user.
     pub(crate) fn line(&self) -> String {
         let done = match self.total {
             Some(total) => format!("{} of {total} done", self.done),

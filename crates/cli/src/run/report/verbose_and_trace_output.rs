@@ -48,8 +48,8 @@ pub(crate) struct Tracer {
     tells_retries: bool,
     /// True if the error of a failed try is printed before the transfer is retried, as curl does.
     tells_failures: bool,
-    /// True once [`Tracer::write_failure`] has returned the error of the trace file, so that the
-    /// error is reported only once.
+    /// True once [`Tracer::write_failure`] has returned an error of the trace file. The error is
+    /// thus reported only once.
     is_told: AtomicBool,
 }
 

@@ -22,9 +22,11 @@ use crate::run::transfers::withhold_credentials_from_other_host::{
 
 /// The settings from which the requests for records are created.
 pub(crate) struct RecordRequestBase {
-    /// The request options of the command line.
+    /// The request options for the origin of the command line's URL, with the credentials of the
+    /// command line.
     trusted: OptionsWithAndWithoutContent,
-    /// The request options for other origins: without credentials and content.
+    /// The request options for all other origins: without the credentials and the content of the
+    /// command line.
     untrusted: Arc<RequestOptions>,
     /// The URL of the command line, with its target. `None` if the command line has no URL, or its
     /// URL is invalid.
@@ -39,7 +41,7 @@ pub(crate) struct RecordRequestBase {
     has_content_type: bool,
     allow_body_files: bool,
     is_curl: bool,
-    /// The scheme of URLs without a scheme.
+    /// The scheme of URLs that are written without a scheme.
     default_scheme: Scheme,
 }
 

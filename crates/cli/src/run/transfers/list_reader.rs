@@ -177,7 +177,7 @@ fn csv_error(name: &str, fault: CsvFault) -> Error {
     }
 }
 
-/// The reason why a line cannot be read.
+/// The reason why a line of a list cannot be read.
 enum LineFault {
     Unreadable(std::io::Error),
     TooLong,

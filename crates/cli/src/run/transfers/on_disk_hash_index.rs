@@ -25,7 +25,7 @@ const ENTRY_SIZE: usize = 16;
 const ENTRIES_PER_BLOCK: usize = 256;
 /// The number of bits in a sorted run's Bloom filter for each of its entries.
 const FILTER_BITS_PER_ENTRY: usize = 10;
-/// The number of bits that each entry sets in its sorted run's Bloom filter.
+/// The number of bits that each entry sets in the Bloom filter of its sorted run.
 const FILTER_PROBES: u32 = 6;
 
 /// A map from 64-bit hashes to 64-bit numbers. It needs little memory, because most of its entries

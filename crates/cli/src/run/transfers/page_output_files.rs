@@ -43,8 +43,11 @@ pub(crate) enum PageNaming {
 }
 
 impl ListingPageFiles {
-    /// Returns true if the first stage of a URL group fetches paginated listings, and their further
-    /// pages need separate destinations or have a restricted set of protocols.
+    /// Returns true if the first stage of a URL group fetches paginated listings, and one of these
+    /// conditions holds:
+    ///
+    /// * Their further pages need separate destinations.
+    /// * Their further pages may be fetched only with some of the protocols.
     pub(crate) fn are_needed(operation: &UrlGroup) -> bool {
         let first = &operation.stages[0];
         let to_stdout = |source| operation.output_of_source(source).is_stdout();

@@ -185,8 +185,9 @@ fn prints_to_stdout(operation: &UrlGroup) -> bool {
         || operation.stages[0].report.write_out.is_some()
 }
 
-/// Fetches the URLs of consecutive URL groups in one fleet run, as if they were one group. `groups`
-/// are the indexes of the groups, and `reporter` belongs to the first group. Returns the exit code.
+/// Fetches the URLs of consecutive URL groups in one run of the engine's fleet, which transfers
+/// them in parallel as if they were one group. `groups` are the indexes of the groups, and
+/// `reporter` belongs to the first group. Returns the exit code.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,
@@ -230,7 +231,8 @@ pub(crate) fn request_of_many(
     Ok(request)
 }
 
-/// Returns the settings of the engine's fleet that apply to the whole run.
+/// Returns the settings of the engine's fleet, which runs transfers in parallel, that apply to the
+/// whole run.
 fn fleet_options(plan: &RunPlan, reporter: &UrlGroupReporter) -> FleetOptions {
     let global = &plan.global;
     FleetOptions {

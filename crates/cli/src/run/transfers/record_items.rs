@@ -28,8 +28,8 @@ pub(super) struct CsvListRequests {
 }
 
 impl CsvListRequests {
-    /// Returns the next row, and the index of the command line's URL that its values are inserted
-    /// into. Returns `None` at the end of the list.
+    /// Returns the next row, and the index of the URL on the command line into which its values are
+    /// inserted. A row is returned once for each URL. Returns `None` at the end of the list.
     fn next(&mut self) -> Result<Option<(Arc<CsvRow>, usize)>> {
         let (row, number) = match self.current.take() {
             Some(current) => current,
@@ -46,7 +46,8 @@ impl CsvListRequests {
 }
 
 impl UrlItems {
-    /// Opens a list of records, from which the next items are made.
+    /// Opens a list whose lines or rows describe requests. The next items for the engine's fleet
+    /// are made from it.
     pub(super) fn open_records(&mut self, list: ListReader, args: &RecordInputArgs) -> Result<()> {
         self.current = match args.format {
             RecordInputFormat::JsonLines => OpenUrlSource::Records(list),
@@ -117,8 +118,8 @@ impl UrlItems {
         Ok(self.finished_item(id, made))
     }
 
-    /// Returns the item `made` for a record, with the record's id. If `made` is an error, returns
-    /// an item that fails with this error.
+    /// Returns the item `made` for a record of a list, with the record's id. If `made` is an error,
+    /// returns an item that fails with this error. Returns `None` if `made` has no item.
     fn finished_item(&self, id: Option<Box<str>>, made: Result<Option<FleetItem>>) -> Option<FleetItem> {
         let context = self.requests.context.clone();
         let item = made.unwrap_or_else(|error| Some(FleetItem::failed(error)))?;

@@ -42,15 +42,16 @@ struct ReservedOutputNamesState {
     /// [`ReservedOutputNames::avoid_blocked_path`].
     directories: OnDiskHashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
-    /// path.
+    /// path. `None` before the first file.
     directory: Option<(PathBuf, PathBuf)>,
-    /// A cache of one entry: the last output path that is a device or pipe. With `-o /dev/null`,
-    /// many URLs have this path.
+    /// A cache of one entry: the last output path that is a device or pipe, or `None`. With `-o
+    /// /dev/null`, many URLs have this path.
     device: Option<PathBuf>,
     /// The time when the job of the run began. Files that were created since then belong to the job
     /// and may be overwritten. `None` without a job.
     own_since: Option<SystemTime>,
-    /// The first error of a temporary file, after which no name can be reserved.
+    /// The first error of a temporary file, after which no name can be reserved. `None` if there
+    /// was none.
     failure: Option<io::Error>,
 }
 
@@ -129,7 +130,8 @@ impl ReservedOutputNames {
         self.reserve_for_url(path, &format!("{OWNER_MARK}{owner}"))
     }
 
-    /// Reserves the name of an output file for a URL.
+    /// Reserves the name of an output file for a URL, so that no other URL of the run replaces the
+    /// file.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if another URL of the run has reserved the name. There is no error for

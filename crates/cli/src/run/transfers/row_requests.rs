@@ -34,7 +34,7 @@ const URL_COLUMN: &str = "url";
 pub(crate) struct RowRequestBuilder {
     columns: Arc<[String]>,
     urls: Vec<RowUrl>,
-    /// The origins that the command line names.
+    /// The origins of the command line's URLs, which may receive its credentials.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
     /// The request options for origins that the command line does not name. They have no
@@ -50,14 +50,14 @@ pub(crate) struct RowRequestBuilder {
     own_values: AgentRefererCookieTemplates,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
-    /// The scheme of URLs without a scheme.
+    /// The scheme of URLs that are written without a scheme.
     default_scheme: Scheme,
 }
 
 /// A header field whose value contains placeholders.
 struct FieldTemplate {
     name: String,
-    /// The value as given on the command line.
+    /// The value of the field as given on the command line.
     written: Vec<u8>,
     template: ValueTemplate,
 }
@@ -153,12 +153,13 @@ impl RowRequestBuilder {
         })
     }
 
-    /// Returns the number of requests for each row.
+    /// Returns the number of requests for each row: one for each URL of the command line, or one if
+    /// the URL is in a column.
     pub(crate) fn per_row(&self) -> usize {
         self.urls.len()
     }
 
-    /// Returns the names of the columns.
+    /// Returns the names of the list's columns, in order.
     pub(crate) fn columns(&self) -> &Arc<[String]> {
         &self.columns
     }

@@ -9,11 +9,11 @@ use super::jsonl_record_requests::ListedRequest;
 /// Selects the URLs whose host is in a shard. Stores the last result, because a URL often has the
 /// same origin as the previous one.
 pub(crate) struct ShardFilter {
-    /// The shard; `None` selects all URLs.
+    /// The shard whose URLs are selected; `None` selects all URLs.
     shard: Option<Shard>,
-    /// The scheme of URLs without a scheme.
+    /// The scheme of URLs that are written without a scheme.
     default_scheme: Scheme,
-    /// The origin of the last URL, and whether it is in the shard.
+    /// The origin of the last URL, and true if it is in the shard. `None` before the first URL.
     last: Option<(Origin, bool)>,
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct StateStores {
     /// The time at which the current URL group (the URLs between two `--next`) began; `None` before
     /// the first one.
     began: Option<Instant>,
-    /// The host of the first URL in the current URL group. A `Set-Cookie` line without a domain in
-    /// a cookie file is assigned to this host.
+    /// The host of the first URL in the current URL group; `None` if there is none. A `Set-Cookie`
+    /// line without a domain in a cookie file is assigned to this host.
     host: Option<String>,
 }
 
@@ -155,9 +155,9 @@ impl StateStores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// Returns the time at which waiting for the locks of files must end because of `--max-time`.
-    /// For a single URL, the time limit counts from the start of the URL group. For several URLs,
-    /// it counts from now.
+    /// Returns the time at which waiting for the locks of files must end because of `--max-time`;
+    /// `None` without this option. For a single URL, the time limit counts from the start of the
+    /// URL group. For several URLs, it counts from now.
     fn deadline(&self, operation: &UrlGroup) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);

@@ -36,8 +36,8 @@ use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
-/// Iterates over the URLs of a URL group, as items for the engine's fleet. A file of URLs is read
-/// line by line as items are needed.
+/// Iterates over the URLs of a URL group, as items (transfers to run) for the engine's fleet. A
+/// file of URLs is read line by line as items are needed.
 pub(crate) struct UrlItems {
     pub(super) operation: Arc<UrlGroup>,
     /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
@@ -56,8 +56,8 @@ pub(crate) struct UrlItems {
     /// True if the first stage fetches paginated listings whose further pages need separate
     /// destinations.
     has_listings: bool,
-    /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
-    /// this value.
+    /// The origin of the last URL; `None` before the first one. If the next URL has the same
+    /// origin, it shares the memory of this value.
     near: Option<Origin>,
     /// The index of the last source of URLs, and the destination that the bodies of all its URLs
     /// have. `None` if their destinations differ.
@@ -86,7 +86,8 @@ pub(crate) struct ProgressCountsForList {
     pub(crate) are_all_urls: bool,
 }
 
-/// The job to which the items of a list belong. It knows the items that are already finished.
+/// The job of the run, and a cursor over the stored states of its URLs. The states show which items
+/// (transfers to run) are already finished.
 struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,
@@ -99,8 +100,8 @@ pub(crate) struct UrlGroupRequestSettings {
     pub(crate) options: Arc<RequestOptions>,
     /// The content of each request; `None` for the content in `options`.
     pub(crate) body: Option<RequestBody>,
-    /// True if each item carries these settings, because the fleet also runs the items of other
-    /// groups.
+    /// True if each item carries these settings. This is necessary if the engine's fleet also runs
+    /// the items of other URL groups.
     pub(crate) is_joined: bool,
     /// The value that each item carries for its reporter; `None` if the fleet has one reporter for
     /// all items.
@@ -108,8 +109,9 @@ pub(crate) struct UrlGroupRequestSettings {
 }
 
 impl UrlGroupRequestSettings {
-    /// Returns the request settings that an item carries; `None` if the item uses the settings of
-    /// the fleet's first stage.
+    /// Returns the request settings that an item for the engine's fleet carries. Returns `None` if
+    /// the settings of the fleet's first stage apply to the item. `upload` has the content to
+    /// upload and its method.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
             let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
@@ -133,7 +135,8 @@ impl UrlGroupRequestSettings {
     }
 }
 
-/// The open source of URLs, from which the next items are made.
+/// The source of URLs that is being read, and from which the next items (transfers to run) are
+/// made.
 pub(super) enum OpenUrlSource {
     None,
     Glob(GlobExpansions),
@@ -191,8 +194,8 @@ impl UrlItems {
         Self { made: earlier.made, earlier_sources, ..self }
     }
 
-    /// Skips the items that the job has finished. The remaining items are numbered by their
-    /// position in the list.
+    /// Skips the items (transfers to run) that the job has finished. The remaining items are
+    /// numbered by their position in the list.
     pub(crate) fn with_job(self, job: &Arc<JobRun>) -> Result<Self> {
         let cursor = job.cursor()?;
         Ok(Self { job: Some(ListJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })

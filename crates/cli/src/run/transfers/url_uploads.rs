@@ -51,8 +51,8 @@ impl UrlUpload {
         }
     }
 
-    /// Returns the URL to which the content is uploaded, and the content; `None` if nothing is
-    /// uploaded.
+    /// Returns the URL to which the content is uploaded, and the content. The content is `None` if
+    /// nothing is uploaded; the URL is then fetched.
     pub(crate) fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
         let request = &operation.stages[0].request;
         Ok(match self {

@@ -23,16 +23,17 @@ use crate::run::transfers::url_items::{UrlGroupRequestSettings, UrlItems};
 pub(crate) struct UrlsOfGroups {
     plan: Arc<RunPlan>,
     groups: Range<usize>,
-    /// The reporter of the first group.
+    /// The reporter of the first group, from which the reporters of all groups are made.
     first: Arc<UrlGroupReporter>,
     /// The stores of the first group, such as cookies, which all groups share.
     stores: StateStores,
     /// The numbers of the URLs of all groups.
     numbers: UrlNumbers,
-    /// The remaining items of the current group, or of the last group that could be opened.
+    /// The remaining items of the current group, or of the last group that could be opened. `None`
+    /// before the first group.
     current: Option<UrlItems>,
     /// The last request options that later groups may share, and the group for which they were
-    /// made. The options do not contain the group's content.
+    /// made. `None` if there are none. The options do not contain the group's content.
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct EventOutput {
     writer: DescriptorWriter,
     /// The file name or the number of the descriptor, for error messages.
     place: PathBuf,
-    /// The event file, if it is a regular file that this run has truncated.
+    /// The event file, which this run has truncated; `None` if the output is not such a file.
     file: Option<File>,
     /// The number of bytes that were written. They are whole lines.
     written: u64,

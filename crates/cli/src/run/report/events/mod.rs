@@ -30,13 +30,13 @@ use crate::run::transfers::url_count;
 use event_lines::EndedTransfer;
 use event_output::EventOutput;
 
-/// The time between two progress lines.
+/// The time between two event lines about the progress of the run.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The maximum number of lines that wait in the queue.
 const QUEUE_LENGTH: usize = 1024;
 
-/// The output of `--events`.
+/// The log of events of `--events`: a queue of lines, and a thread that writes them.
 pub(crate) struct EventLog {
     /// The queue of lines. `None` ends the queue.
     lines: SyncSender<Option<Vec<u8>>>,
@@ -63,7 +63,8 @@ impl EventLog {
         Ok(Some(Arc::new(Self { lines, writer: Mutex::new(Some(writer)), counts })))
     }
 
-    /// Queues the line of a transfer that has ended.
+    /// Queues the event line of a transfer that has ended. `file` is the file with its body; `None`
+    /// if there is none.
     pub(crate) fn write_ended(&self, report: &TransferReport<'_>, persona: ProgramPersona, file: Option<&Path>) {
         let facts = &report.outcome.facts;
         let was_sent = facts.requests > 0 || report.is_local(persona);

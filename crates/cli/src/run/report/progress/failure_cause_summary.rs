@@ -25,7 +25,7 @@ pub(super) struct FailureCounts {
     pairs: HashMap<(String, String), RepeatedFailure>,
 }
 
-/// The failures of one cause at one host.
+/// The failures at one host that have the same cause.
 #[derive(Debug)]
 struct RepeatedFailure {
     count: u64,

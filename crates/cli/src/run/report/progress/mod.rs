@@ -72,14 +72,14 @@ pub(crate) struct ProgressReporter {
     /// True if the progress line may be drawn: standard error is a terminal, and neither an option
     /// nor the persona forbids it.
     wanted: bool,
-    /// True if repeated error lines are suppressed: errors are printed, and standard error is a
-    /// terminal.
+    /// True if repeated error lines are suppressed. This is the case if errors are printed and
+    /// standard error is a terminal.
     folds: bool,
     /// `--summary`: true prints the summary, false does not; `None` prints it after many URLs on a
     /// terminal.
     summary: Option<bool>,
     persona: ProgramPersona,
-    /// The colours of error messages.
+    /// The colours in which error messages are printed.
     colors: MessageColors,
     /// The [`OutputBesideProgress`] of the current URL group.
     output: AtomicU8,
@@ -100,7 +100,7 @@ pub(crate) struct ProgressReporter {
     bar: Option<Mutex<ProgressBar>>,
 }
 
-/// The state of the progress line.
+/// The state from which the progress line is drawn.
 #[derive(Default)]
 struct ProgressState {
     /// The measurement of the transfer rate; `None` before the first byte of a body.
@@ -114,13 +114,13 @@ struct ProgressState {
     pauses: Vec<ShownPause>,
     /// The number of connections over which the body is fetched, if the download is split.
     connections: usize,
-    /// The counts of each stage.
+    /// The counts of each stage, by the index of the stage.
     stages: Vec<StageFigures>,
     hosts: HostTimes,
     is_over: bool,
 }
 
-/// A measurement of the transfer rate.
+/// A measurement of the transfer rate: the time of its start, and a moving average.
 struct RateMeasurement {
     began: Instant,
     rate: MovingAverageRate,
@@ -141,7 +141,7 @@ struct BodyProgress {
     total: Option<u64>,
 }
 
-/// A pause before a retry.
+/// A pause before a retry, which the progress line shows.
 struct ShownPause {
     until: Instant,
     cause: String,
@@ -292,7 +292,7 @@ impl ProgressReporter {
         self.counts.running.store(0, Ordering::Relaxed);
     }
 
-    /// Begins a pause before a retry.
+    /// Records that a transfer pauses before a retry.
     pub(crate) fn pause_begins(&self, pause: &RetryPause<'_>) {
         if !self.wanted {
             return;

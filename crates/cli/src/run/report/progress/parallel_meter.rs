@@ -34,7 +34,7 @@ pub(super) struct ParallelMeter {
     samples: VecDeque<(Duration, u64, u64)>,
 }
 
-/// The figures in the line of the meter.
+/// The figures in one line of curl's progress meter for parallel transfers.
 #[derive(Clone, Copy, Debug, Default)]
 struct ParallelFigures {
     received: u64,
@@ -43,7 +43,7 @@ struct ParallelFigures {
     begun: u64,
     running: u64,
     spent: Duration,
-    /// The speed in bytes per second.
+    /// The current transfer rate in bytes per second, in the direction that is faster.
     speed: u64,
 }
 

@@ -24,17 +24,17 @@ const BAR_COLUMNS: (usize, usize) = (8, 30);
 /// The state of a run that the progress line shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProgressView {
-    /// A view of one transfer whose body is arriving.
+    /// One transfer whose body is arriving.
     Body(BodyFigures),
-    /// A view of one transfer whose body has not begun.
+    /// One transfer whose body has not begun. `time` is the time since its start.
     Waiting { time: Duration },
-    /// A view of one transfer that waits for its retry.
+    /// One transfer that pauses before its retry.
     Pause(RetryPauseFigures),
     /// A run of many URLs.
     Many(ManyUrlFigures),
 }
 
-/// The figures of one body.
+/// The figures of the progress line for one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BodyFigures {
     /// The number of bytes that the output file already contained.
@@ -43,33 +43,33 @@ pub(super) struct BodyFigures {
     pub(super) moved: u64,
     /// The length of the complete content; `None` if it is unknown.
     pub(super) total: Option<u64>,
-    /// The transfer rate in bytes per second.
+    /// The current transfer rate in bytes per second.
     pub(super) rate: u64,
     pub(super) left: Option<Duration>,
     /// The number of connections over which the body is fetched.
     pub(super) connections: usize,
 }
 
-/// The figures of a pause before a retry.
+/// The figures of the progress line for a pause before a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RetryPauseFigures {
     /// The error that caused the retry, as text.
     pub(super) cause: String,
     /// The time until the retry.
     pub(super) left: Duration,
-    /// The number of the retry, from 1.
+    /// The number of the coming retry, from 1.
     pub(super) retry: u32,
     /// The maximum number of retries.
     pub(super) most: u32,
 }
 
-/// The figures of a run of many URLs.
+/// The figures of the progress line for a run of many URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ManyUrlFigures {
     pub(super) counts: RunProgress,
     /// The counts of each stage. A run without `--then` has one stage.
     pub(super) stages: Vec<StageFigures>,
-    /// The transfer rate in bytes per second.
+    /// The current transfer rate of the run in bytes per second.
     pub(super) rate: u64,
     /// The number of transfers that wait for a retry, and the time until the first of these
     /// retries; `None` if no transfer waits.
@@ -89,8 +89,8 @@ pub(super) struct StageFigures {
     pub(super) total: Option<u64>,
 }
 
-/// A part of the progress line, with its rank: if the line is too long, parts with a higher rank
-/// are omitted first.
+/// A part of the progress line, with its rank. If the line is too long, the part with the highest
+/// rank is omitted first.
 struct LinePart {
     rank: u8,
     text: String,

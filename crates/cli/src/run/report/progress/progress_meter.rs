@@ -46,7 +46,7 @@ struct MeterFigures {
     total: Option<u64>,
     received: u64,
     sent: u64,
-    /// The current speed in bytes per second.
+    /// The current transfer rate in bytes per second.
     current: u64,
     spent: Duration,
 }

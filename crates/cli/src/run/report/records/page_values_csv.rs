@@ -44,7 +44,7 @@ pub(super) struct PageValuesCsv {
     /// The page's URL, which is the first column of each row; `None` if the rows have no such
     /// column.
     url: Option<String>,
-    /// The number of rows.
+    /// The number of rows on the page.
     count: usize,
     next: usize,
 }

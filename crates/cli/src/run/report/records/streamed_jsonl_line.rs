@@ -41,8 +41,8 @@ struct JsonlLinePieces {
     is_over: bool,
 }
 
-/// Returns the line that consists of `start`, a JSON object without its closing brace, and this
-/// content.
+/// Returns a complete line of JSON. It consists of `start`, which is a JSON object without its
+/// closing brace, and the last member `content`.
 pub(super) fn record_line(start: Vec<u8>, content: LastJsonlMember) -> WholeOrPiecewiseText {
     let size = match &content {
         LastJsonlMember::Nothing => 0,
