@@ -192,7 +192,7 @@ impl ByteSetTriple {
             None => Box::new([true; 256]),
         };
         let (before, after) = (in_markup(before), in_markup(after));
-        let sides = |byte: usize| u8::from(before[byte]) * IS_BEFORE | u8::from(after[byte]) * IS_AFTER;
+        let sides = |byte: usize| (u8::from(before[byte]) * IS_BEFORE) | (u8::from(after[byte]) * IS_AFTER);
         let neighbours = Box::new(std::array::from_fn(sides));
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
         let stops = NearByteFinder::new([b'<', here, b'&']);
