@@ -31,6 +31,7 @@ use crate::drive::zero_copy_to_sink::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::interrupt::InterruptCallbackTimer;
 use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitOutcome, SplitRateMonitor};
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
 use open_connection::open_connection_for;
@@ -231,7 +232,7 @@ impl BlockingTransfer {
         match after {
             TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
             TransferStep::Again(wait) => {
-                let at = (!wait.is_zero()).then(|| crate::time_conversions::add_saturating(Instant::now(), wait));
+                let at = (!wait.is_zero()).then(|| time_conversions::add_saturating(Instant::now(), wait));
                 self.state = BlockingState::Next(transfer, from, at);
                 None
             }
@@ -320,7 +321,7 @@ impl ActiveExchange {
     fn new(connection: HttpConnection, split_monitor: SplitRateMonitor) -> Self {
         let (deadline, silent) =
             connection.front_transfer().map_or((None, None), |front| (front.deadline(), front.silence_deadline()));
-        let plain = [deadline, silent].into_iter().flatten().min();
+        let plain = time_conversions::earliest(deadline, silent);
         // A server may respond during the request and read no more until its response is received:
         // waiting for room alone would stop both sides. A transfer with further timeouts cannot
         // wait in a receive either.

@@ -68,6 +68,7 @@ use haul_proto::response_head::{Fields, ResponseHead};
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
 use crate::request::{RequestOptions, RequestOverrides, StallLimit, WantedContentRange, method};
+use crate::time_conversions;
 use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
 use content_framing_and_expect::ExpectContinueState;
@@ -306,13 +307,13 @@ impl Transfer {
     /// attempts.
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
-        self.attempt.deadline = [of_attempt, self.total_deadline()].into_iter().flatten().min();
+        self.attempt.deadline = time_conversions::earliest(of_attempt, self.total_deadline());
     }
 
     /// Postpones the deadline of the attempt by the time that it waits for a file descriptor.
     pub(crate) fn postpone_deadline(&mut self, wait: Duration) {
         let postponed = self.attempt.deadline.and_then(|at| at.checked_add(wait));
-        self.attempt.deadline = [postponed, self.total_deadline()].into_iter().flatten().min();
+        self.attempt.deadline = time_conversions::earliest(postponed, self.total_deadline());
     }
 
     /// Returns the time limit of each attempt, if there is one.

@@ -123,7 +123,10 @@ impl SilenceLimit {
         let read = options.read_timeout.map(milliseconds);
         let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
         let on_head = on_body.filter(|_| limits.stall_awaits_head);
-        let lowest = |stall: Option<u32>| [read, stall].into_iter().flatten().min().unwrap_or(0);
+        let lowest = |stall: Option<u32>| match (read, stall) {
+            (Some(read), Some(stall)) => read.min(stall),
+            (read, stall) => read.or(stall).unwrap_or(0),
+        };
         let (body_ms, head_ms) = (lowest(on_body), lowest(on_head));
         let write = options.write_timeout.map(milliseconds);
         let send_ms = write.map_or(body_ms, |write| on_body.map_or(write, |stall| write.min(stall)));

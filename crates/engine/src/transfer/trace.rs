@@ -23,7 +23,9 @@ impl Transfer {
     /// if the connection is reused.
     pub fn on_connection(&mut self, connection: &dyn ConnectionInfo, again: bool) {
         self.facts.connection = Some(connection.number());
-        self.facts.local = connection.local().or(self.facts.local);
+        if let Some(local) = connection.local() {
+            self.facts.local = Some(local);
+        }
         self.facts.certificate_fault = connection.certificate_fault().map(Box::from);
         self.facts.certificates = connection.certificates().cloned();
         if self.options.keep_history || self.options.recorder.is_some() {

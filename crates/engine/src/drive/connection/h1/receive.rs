@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use haul_proto::h1::{BodyFraming, ContentLengthFault, H1Error, H1Event, ResponseError, TransferCodingFault};
 use haul_proto::time::Timestamp;
+use smallvec::SmallVec;
 
 use super::super::FinishedTransfers;
 use super::H1Connection;
@@ -124,16 +125,16 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        if gathered.count == 0 {
+        if gathered.ranges.is_empty() {
             return Ok(());
         }
-        let DecryptedBodyRanges { ranges, count, bytes } = std::mem::take(gathered);
+        let DecryptedBodyRanges { ranges, bytes } = std::mem::take(gathered);
         if let Some(transfer) = self.queue.front_mut() {
             let mut pieces = [IoSlice::new(&[]); MAX_RECORDS_PER_DELIVERY];
-            for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
+            for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges) {
                 *piece = IoSlice::new(&buffer[start..end]);
             }
-            transfer.on_pieces(&mut pieces[..count], now)?;
+            transfer.on_pieces(&mut pieces[..ranges.len()], now)?;
             self.advance_direct_body(bytes, now, finished);
         }
         Ok(())
@@ -266,8 +267,7 @@ const MAX_RECORDS_PER_DELIVERY: usize = 16;
 /// all of them.
 #[derive(Default)]
 struct DecryptedBodyRanges {
-    ranges: [(usize, usize); MAX_RECORDS_PER_DELIVERY],
-    count: usize,
+    ranges: SmallVec<[(usize, usize); MAX_RECORDS_PER_DELIVERY]>,
     bytes: u64,
 }
 
@@ -276,10 +276,9 @@ impl DecryptedBodyRanges {
     /// than `remaining`, the number of body bytes still to come.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
         let bytes = self.bytes + range.len() as u64;
-        let fits = self.count < MAX_RECORDS_PER_DELIVERY && bytes <= remaining;
+        let fits = self.ranges.len() < MAX_RECORDS_PER_DELIVERY && bytes <= remaining;
         if fits {
-            self.ranges[self.count] = (range.start, range.end);
-            self.count += 1;
+            self.ranges.push((range.start, range.end));
             self.bytes = bytes;
         }
         fits
