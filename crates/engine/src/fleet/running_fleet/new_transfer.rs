@@ -28,12 +28,12 @@ impl FleetRun {
         let is_trusted = self.is_trusted(number, &target, listing.as_deref());
         let options = if is_trusted { &stage.options } else { &self.secretless[number] };
         let filled = match (&stage.value_mapper, value) {
-            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
+            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options).map(Arc::new),
             _ => None,
         };
         let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
         let PerItemRequestOptions { options: own, overrides } = request.unwrap_or_default();
-        let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
+        let options = own.or(filled).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
         let in_window = || {
             let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
