@@ -97,12 +97,8 @@ impl ConnectionKey {
     #[must_use]
     pub fn matches_request(&self, target: &Target, options: &RequestOptions) -> bool {
         // The reason why HTTP/3 is impossible is a part of the key.
-        let cannot_use_http3 =
-            || self.via != ProxyRoute::Direct || why_no_http3(target, options, &ProxyRoute::Direct).is_some();
-        if options.alt_svc.is_some()
-            || self.alternative.is_some()
-            || options.http3 == Http3Policy::Only && (options.proxy.is_some() || cannot_use_http3())
-        {
+        let is_impossible = || options.http3 == Http3Policy::Only && why_no_http3(target, options, &self.via).is_some();
+        if options.alt_svc.is_some() || self.alternative.is_some() || is_impossible() {
             return *self == Self::new(target, options);
         }
         if self.family != options.family
