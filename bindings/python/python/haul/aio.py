@@ -229,16 +229,21 @@ class AsyncSession:
         call = session._cached_call(
             method, url, params, data, headers, cookies, files, auth, timeout, proxies, hooks, stream, verify, cert, json
         )
-        if call is None and session.trust_env and session._netrc.is_due():
-            await self._loop_batches.current().run_once(session._netrc.refresh)
-        if is_awaited(data):
-            data = AsyncBody(data, asyncio.get_running_loop())
-        is_streamed = session._streams if stream is None else stream
-        if call is None and not (files or hooks or is_streamed):
-            call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        is_streamed: bool | None = False
+        if call is None:
+            if session.trust_env and session._netrc.is_due():
+                await self._loop_batches.current().run_once(session._netrc.refresh)
+            if is_awaited(data):
+                data = AsyncBody(data, asyncio.get_running_loop())
+            is_streamed = session._streams if stream is None else stream
+            if not (files or hooks or is_streamed):
+                call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is not None:
             try:
-                reply = await (self._exchange(call) if session._retries is None else self._exchange_repeatedly(call))
+                if session._retries is None:
+                    reply = await self._loop_batches.current().submit(call)
+                else:
+                    reply = await self._exchange_repeatedly(call)
             except EngineError as failure:
                 raise from_engine_error(failure, Request(method, url, headers=headers), call[0].proxied) from None
             response: Response = response_from(AsyncResponse, reply, call)
