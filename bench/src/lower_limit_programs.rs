@@ -15,8 +15,8 @@
 //!
 //! `recv`, `splice` and `aes` print the length. Their HTTP is a request, a search for the end of
 //! the head, and Content-Length. `aes` encrypts instead of decrypting: it is the same work, and
-//! needs no fresh ciphertext. `sealed-put` encrypts a buffer of its own and sends the content in the
-//! clear, so that the same server can check it.
+//! needs no fresh ciphertext. `sealed-put` encrypts a buffer of its own and sends the content in
+//! the clear, so that the same server can check it.
 
 use std::fs::File;
 use std::hint::black_box;

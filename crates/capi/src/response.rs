@@ -360,10 +360,10 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
     unsafe { with_response(response, haul_slice::NONE, body) }
 }
 
-/// Takes the whole body out of a response, and returns it in memory from malloc, which you free with
-/// free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body. NULL if
-/// a haul_body_fn received the body, if it has not been read yet, or if there is no memory for it.
-/// The body of a batch's response is not copied.
+/// Takes the whole body out of a response, and returns it in memory from malloc, which you free
+/// with free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body.
+/// NULL if a haul_body_fn received the body, if it has not been read yet, or if there is no memory
+/// for it. The body of a batch's response is not copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_take_body(response: *mut haul_response, len: *mut usize) -> *mut c_char {
     catch_panic_or(std::ptr::null_mut(), || {

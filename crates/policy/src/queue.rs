@@ -31,10 +31,10 @@
 //! head has been printed. The head may therefore start above both caps. It may not start on a
 //! paused host, since that would answer a Retry-After with a busy loop.
 //!
-//! **Cost.** A waiting job is in two lines or ordered maps, a delayed job in two ordered maps; a host with a job that may start is in
-//! one ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon
-//! as no job waits or runs there and it is not paused, so memory depends on the jobs in the queue,
-//! not on the number of hosts ever seen.
+//! **Cost.** A waiting job is in two lines or ordered maps, a delayed job in two ordered maps; a
+//! host with a job that may start is in one ordered set. Every operation is O(log n); none visits
+//! all hosts. A host is dropped as soon as no job waits or runs there and it is not paused, so
+//! memory depends on the jobs in the queue, not on the number of hosts ever seen.
 
 mod adaptive_caps;
 mod extra_slots_for_silent_hosts;

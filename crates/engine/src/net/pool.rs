@@ -409,8 +409,8 @@ impl<C: PoolableConnection> ConnectionPool<C> {
     }
 }
 
-/// Returns a hash of a host and a port. Connections with equal hashes are distinguished by comparing
-/// their keys.
+/// Returns a hash of a host and a port. Connections with equal hashes are distinguished by
+/// comparing their keys.
 fn host_port_hash(host: &str, port: u16) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(host.as_bytes());

@@ -384,8 +384,8 @@ impl UrlGroupReporter {
     }
 
     /// Formats `-w` for a URL whose transfer could not begin, and prints the parts for standard
-    /// error and files. `effective` is the value of `%{url_effective}`. Returns the part for standard
-    /// output; `None` without `-w`.
+    /// error and files. `effective` is the value of `%{url_effective}`. Returns the part for
+    /// standard output; `None` without `-w`.
     pub(crate) fn report_unusable_url(
         &self,
         url: &str,

@@ -134,8 +134,8 @@ impl Worker {
         let token = self.slots.insert(slot);
         self.limit_idle();
         if may_use_http3 {
-            // QUIC's windows, and with them the number of streams, depend on the number of transfers
-            // that wait for the connection. So the other transfers are assigned first.
+            // QUIC's windows, and with them the number of streams, depend on the number of
+            // transfers that wait for the connection. So the other transfers are assigned first.
             self.turn.ready_again.push(token);
         } else {
             self.on_socket_event(token, false);

@@ -136,8 +136,8 @@ struct Worker {
     peers: PeerRecordCache,
     idle: IdleConnectionSlots,
     attempts: UnansweredConnectAttempts,
-    /// Transfers that need a connection, each with the token of a connection slot to try first.
-    /// The queue avoids recursion: a transfer that fails immediately starts the next transfer, and a
+    /// Transfers that need a connection, each with the token of a connection slot to try first. The
+    /// queue avoids recursion: a transfer that fails immediately starts the next transfer, and a
     /// million such failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayedTransfers,
