@@ -324,7 +324,7 @@ typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t
 // The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
 // add members at the end.
 typedef struct {
-  // The step.
+  // The step that the request has reached.
   haul_step step;
   // The time of the step, in nanoseconds since the request began.
   uint64_t time;
@@ -399,6 +399,9 @@ typedef struct {
   void *step_user;
 } haul_call;
 
+// Called while haul waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
+typedef int (*haul_interrupt_fn)(void *user);
+
 // A cookie with its attributes.
 typedef struct {
   // The name of the cookie.
@@ -440,9 +443,6 @@ typedef struct {
   // The time at which the whole request was complete.
   uint64_t total;
 } haul_times;
-
-// Called while haul waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
-typedef int (*haul_interrupt_fn)(void *user);
 
 // The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
 typedef struct {
@@ -567,6 +567,93 @@ bool haul_client_is_warm(const haul_client *client, const char *url);
 // requests sent and the body bytes received so far. Any pointer may be NULL.
 void haul_client_stats(const haul_client *client, uint64_t *connections, uint64_t *requests, uint64_t *bytes);
 
+// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. With NULL,
+// the default, cookies are not stored.
+haul_status haul_client_set_jar(haul_client *client, haul_jar *jar);
+
+// Sets the User-Agent; NULL sends none. Default "haul/VERSION".
+haul_status haul_client_set_user_agent(haul_client *client, const char *user_agent);
+
+// Sets a header for every request, replacing any header of that name. A NULL value removes it,
+// even if haul sends it by default (Accept).
+haul_status haul_client_set_header(haul_client *client, const char *name, const char *value);
+
+// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default,
+// means no limit.
+haul_status haul_client_set_timeout(haul_client *client, uint64_t ms);
+
+// Sets the time limit for connecting, in milliseconds. 0 means the default, 300,000.
+haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
+
+// Sets the maximum time without data from the server, before and during a reply, in milliseconds.
+// 0, the default, means no limit.
+haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
+
+// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
+// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
+// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
+haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
+
+// Sets the maximum number of redirects to follow. With 0, none is followed, and the redirecting
+// reply is returned. Default 20.
+haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
+
+// Sets the maximum number of retries after a transient failure, with growing pauses. Default 0.
+// Such a failure is a broken connection, a time limit, or a status of 408, 429, 500, 502, 503,
+// 504, 522 or 524. Only requests with idempotent methods are retried. Independent of this, an idle
+// connection that turns out to be closed is replaced once.
+haul_status haul_client_set_retries(haul_client *client, uint32_t max);
+
+// Sets the maximum size of a reply's body in bytes, as announced, received or decoded; a larger
+// body fails with HAUL_STATUS_TOO_LARGE. 0, the default, means no limit.
+haul_status haul_client_set_max_size(haul_client *client, uint64_t bytes);
+
+// Requests the content codings gzip, br, zstd and deflate, and decodes them. Default off: bodies
+// are delivered as sent. A request with a Range header does not request a coding. A part of coded
+// content (206), and content in a coding that haul does not know, are delivered as sent (see
+// `decoded` in haul_reply).
+haul_status haul_client_set_decode(haul_client *client, bool on);
+
+// Sets limits for decoding bodies. A body that exceeds either limit fails with
+// HAUL_STATUS_TOO_LARGE. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
+// default, means no limit. haul_client_set_max_size sets it, too; the later call counts.
+// `max_ratio` is the maximum number of decoded bytes for each received byte, once more than 8 MiB
+// have been decoded; 0 means no limit. Default 750: a log that repeats one line reaches 520,
+// decompression bombs reach 1,000.
+haul_status haul_client_set_decode_limits(haul_client *client, uint64_t max_bytes, uint64_t max_ratio);
+
+// Sets the maximum time in milliseconds to wait for a 100 response before the request's body is
+// sent (Expect: 100-continue). Default 1,000. haul waits only before a body of more than 1 MiB or
+// of unknown length. With 0, the Expect header is not sent.
+haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
+
+// Sets whether the paths in the URLs of haul_call are sent as given: dot segments are then not
+// removed (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
+haul_status haul_client_set_raw_path(haul_client *client, bool on);
+
+// Sets whether a reply that does not begin with `HTTP/` is accepted as a body without a head
+// (HTTP/0.9): status 200, version 10, no headers. Default off, because the reply of a server of
+// any other protocol would be accepted.
+haul_status haul_client_set_headless(haul_client *client, bool on);
+
+// Sets whether connections are kept for later requests. Default on; if off, each request sends
+// Connection: close.
+haul_status haul_client_set_keep_alive(haul_client *client, bool on);
+
+// Sets the address family to use: 4, 6, or 0 for both, the default.
+haul_status haul_client_set_ip_version(haul_client *client, int version);
+
+// Sets the credentials. `kind` is a haul_auth. `secret` is the password, or the token for
+// HAUL_AUTH_BEARER. They are sent only to the origin of the request's URL, not to other origins
+// after a redirect. A user in the URL takes precedence.
+haul_status haul_client_set_auth(haul_client *client, int kind, const char *user, const char *secret);
+
+// Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
+// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
+// handler set a flag, and let this function return the flag. It is called in the waiting thread.
+// NULL, the default, means no function.
+haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
+
 // Sets the version of HTTP to use; `version` is a haul_http.
 haul_status haul_client_set_http(haul_client *client, int version);
 
@@ -623,57 +710,6 @@ haul_status haul_client_set_connect_to(haul_client *client,
                                        uint16_t port,
                                        const char *to_host,
                                        uint16_t to_port);
-
-// Sets the body to a copy of these bytes. With `data` NULL and `len` 0, the body is empty.
-haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
-
-// Sets the body to these bytes, without copying them. They must stay unchanged until the request
-// is freed or gets another body. After haul_client_open they must also stay unchanged until the
-// response is read to the end or freed, because a server may answer before it has received them
-// all. A batch copies them.
-haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
-
-// Sets the body to the content of a file. Its length is determined now; the file is opened when
-// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
-haul_status haul_request_set_body_file(haul_request *request, const char *path);
-
-// Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
-// and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
-// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
-// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
-// `user`, until the response is read to the end or freed. A batch does not accept such a body.
-haul_status haul_request_set_body_callback(haul_request *request,
-                                           haul_read_fn read,
-                                           haul_rewind_fn rewind,
-                                           void *user,
-                                           int64_t length);
-
-// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other
-// body. haul encodes both.
-haul_status haul_request_add_form_field(haul_request *request,
-                                        const char *name,
-                                        size_t name_len,
-                                        const char *value,
-                                        size_t value_len);
-
-// Adds a part to a multipart/form-data form, which replaces any other body. The bytes are copied.
-// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed
-// from the name.
-haul_status haul_request_add_part(haul_request *request,
-                                  const char *name,
-                                  const void *data,
-                                  size_t len,
-                                  const char *filename,
-                                  const char *content_type);
-
-// Adds a part with the content of a file to a multipart/form-data form. The file is opened when
-// the body is sent. If `filename` is NULL, the file's own name is sent. Returns HAUL_STATUS_READ
-// if the file cannot be read.
-haul_status haul_request_add_part_file(haul_request *request,
-                                       const char *name,
-                                       const char *path,
-                                       const char *filename,
-                                       const char *content_type);
 
 // Returns the error of the last failed call in this thread; NULL if none has failed. It is valid
 // until another call in this thread fails.
@@ -777,6 +813,10 @@ size_t haul_jar_count(const haul_jar *jar);
 // Calls `look` for every cookie that has not expired, the oldest cookie first.
 haul_status haul_jar_each(const haul_jar *jar, haul_cookie_fn look, void *user);
 
+extern void *realloc(void *memory, size_t size);
+
+extern void free(void *memory);
+
 // Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
 haul_request *haul_request_new(const char *method, const char *url);
 
@@ -818,6 +858,62 @@ haul_status haul_request_set_output(haul_request *request,
                                     haul_reserve_fn reserve,
                                     haul_body_fn on_body,
                                     void *user);
+
+// Sets the body to a copy of these bytes. With `data` NULL and `len` 0, the body is empty.
+haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
+
+// Sets the body to these bytes, without copying them. They must stay unchanged until the request
+// is freed or gets another body. After haul_client_open they must also stay unchanged until the
+// response is read to the end or freed, because a server may answer before it has received them
+// all. A batch copies them.
+haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
+
+// Sets the body to the content of a file. Its length is determined now; the file is opened when
+// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
+haul_status haul_request_set_body_file(haul_request *request, const char *path);
+
+// Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
+// and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
+// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
+// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
+// `user`, until the response is read to the end or freed. A batch does not accept such a body.
+haul_status haul_request_set_body_callback(haul_request *request,
+                                           haul_read_fn read,
+                                           haul_rewind_fn rewind,
+                                           void *user,
+                                           int64_t length);
+
+// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other
+// body. haul encodes both.
+haul_status haul_request_add_form_field(haul_request *request,
+                                        const char *name,
+                                        size_t name_len,
+                                        const char *value,
+                                        size_t value_len);
+
+// Adds a part to a multipart/form-data form, which replaces any other body. The bytes are copied.
+// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed
+// from the name.
+haul_status haul_request_add_part(haul_request *request,
+                                  const char *name,
+                                  const void *data,
+                                  size_t len,
+                                  const char *filename,
+                                  const char *content_type);
+
+// Adds a part with the content of a file to a multipart/form-data form. The file is opened when
+// the body is sent. If `filename` is NULL, the file's own name is sent. Returns HAUL_STATUS_READ
+// if the file cannot be read.
+haul_status haul_request_add_part_file(haul_request *request,
+                                       const char *name,
+                                       const char *path,
+                                       const char *filename,
+                                       const char *content_type);
+
+// Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
+// 6.5). The body is then sent in chunks, even if its length is known. If `give` is NULL, no
+// trailers are sent. A batch does not accept a request with trailers.
+haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn give, void *user);
 
 // Creates a response for haul_client_call. It can be used for any number of calls, which saves
 // allocations.
@@ -867,10 +963,10 @@ haul_status haul_response_trailer(const haul_response *response, size_t index, h
 // not been read yet (haul_client_open).
 haul_slice haul_response_body(const haul_response *response);
 
-// Takes the whole body out of a response, and returns it in memory from malloc, which you free with
-// free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body. NULL if
-// a haul_body_fn received the body, if it has not been read yet, or if there is no memory for it.
-// The body of a batch's response is not copied.
+// Takes the whole body out of a response, and returns it in memory from malloc, which you free
+// with free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body.
+// NULL if a haul_body_fn received the body, if it has not been read yet, or if there is no memory
+// for it. The body of a batch's response is not copied.
 char *haul_response_take_body(haul_response *response, size_t *len);
 
 // Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
@@ -891,92 +987,17 @@ haul_status haul_response_redirect(const haul_response *response, size_t index, 
 // response.
 const haul_error *haul_response_error(const haul_response *response);
 
-// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. With NULL,
-// the default, cookies are not stored.
-haul_status haul_client_set_jar(haul_client *client, haul_jar *jar);
+// Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and
+// haul_response_certificate. Default off.
+haul_status haul_client_set_tls_facts(haul_client *client, bool on);
 
-// Sets the User-Agent; NULL sends none. Default "haul/VERSION".
-haul_status haul_client_set_user_agent(haul_client *client, const char *user_agent);
+// Copies the parameters of the TLS session that carried the last reply into `tls`. Returns
+// HAUL_STATUS_SETUP if there was no session, or if haul_client_set_tls_facts was not set.
+haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 
-// Sets a header for every request, replacing any header of that name. A NULL value removes it,
-// even if haul sends it by default (Accept).
-haul_status haul_client_set_header(haul_client *client, const char *name, const char *value);
-
-// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default,
-// means no limit.
-haul_status haul_client_set_timeout(haul_client *client, uint64_t ms);
-
-// Sets the time limit for connecting, in milliseconds. 0 means the default, 300,000.
-haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
-
-// Sets the maximum time without data from the server, before and during a reply, in milliseconds.
-// 0, the default, means no limit.
-haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
-
-// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
-// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
-// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
-haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
-
-// Sets the maximum number of redirects to follow. With 0, none is followed, and the redirecting
-// reply is returned. Default 20.
-haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
-
-// Sets the maximum number of retries after a transient failure, with growing pauses. Default 0.
-// Such a failure is a broken connection, a time limit, or a status of 408, 429, 500, 502, 503,
-// 504, 522 or 524. Only requests with idempotent methods are retried. Independent of this, an idle
-// connection that turns out to be closed is replaced once.
-haul_status haul_client_set_retries(haul_client *client, uint32_t max);
-
-// Sets the maximum size of a reply's body in bytes, as announced, received or decoded; a larger
-// body fails with HAUL_STATUS_TOO_LARGE. 0, the default, means no limit.
-haul_status haul_client_set_max_size(haul_client *client, uint64_t bytes);
-
-// Requests the content codings gzip, br, zstd and deflate, and decodes them. Default off: bodies
-// are delivered as sent. A request with a Range header does not request a coding. A part of coded
-// content (206), and content in a coding that haul does not know, are delivered as sent (see
-// `decoded` in haul_reply).
-haul_status haul_client_set_decode(haul_client *client, bool on);
-
-// Sets limits for decoding bodies. A body that exceeds either limit fails with
-// HAUL_STATUS_TOO_LARGE. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
-// default, means no limit. haul_client_set_max_size sets it, too; the later call counts.
-// `max_ratio` is the maximum number of decoded bytes for each received byte, once more than 8 MiB
-// have been decoded; 0 means no limit. Default 750: a log that repeats one line reaches 520,
-// decompression bombs reach 1,000.
-haul_status haul_client_set_decode_limits(haul_client *client, uint64_t max_bytes, uint64_t max_ratio);
-
-// Sets the maximum time in milliseconds to wait for a 100 response before the request's body is
-// sent (Expect: 100-continue). Default 1,000. haul waits only before a body of more than 1 MiB or
-// of unknown length. With 0, the Expect header is not sent.
-haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
-
-// Sets whether the paths in the URLs of haul_call are sent as given: dot segments are then not
-// removed (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
-haul_status haul_client_set_raw_path(haul_client *client, bool on);
-
-// Sets whether a reply that does not begin with `HTTP/` is accepted as a body without a head
-// (HTTP/0.9): status 200, version 10, no headers. Default off, because the reply of a server of
-// any other protocol would be accepted.
-haul_status haul_client_set_headless(haul_client *client, bool on);
-
-// Sets whether connections are kept for later requests. Default on; if off, each request sends
-// Connection: close.
-haul_status haul_client_set_keep_alive(haul_client *client, bool on);
-
-// Sets the address family to use: 4, 6, or 0 for both, the default.
-haul_status haul_client_set_ip_version(haul_client *client, int version);
-
-// Sets the credentials. `kind` is a haul_auth. `secret` is the password, or the token for
-// HAUL_AUTH_BEARER. They are sent only to the origin of the request's URL, not to other origins
-// after a redirect. A user in the URL takes precedence.
-haul_status haul_client_set_auth(haul_client *client, int kind, const char *user, const char *secret);
-
-// Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
-// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
-// handler set a flag, and let this function return the flag. It is called in the waiting thread.
-// NULL, the default, means no function.
-haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
+// Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
+// if there is no certificate with this index.
+haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
 // Sets a function that is called at each step of the request when it happens: in the thread that
 // sends the request, or in a batch's own thread. NULL, the default, means no function. In
@@ -994,18 +1015,6 @@ haul_status haul_client_open(haul_client *client, const haul_request *request, h
 // receives the number of bytes; 0 at the end of the body. Reading to the end makes the connection
 // available to other requests. If the response is freed earlier, the connection is closed.
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
-
-// Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and
-// haul_response_certificate. Default off.
-haul_status haul_client_set_tls_facts(haul_client *client, bool on);
-
-// Copies the parameters of the TLS session that carried the last reply into `tls`. Returns
-// HAUL_STATUS_SETUP if there was no session, or if haul_client_set_tls_facts was not set.
-haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
-
-// Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
-// if there is no certificate with this index.
-haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
 // Sets the lowest and the highest allowed version of TLS: 12 for TLS 1.2, 13 for TLS 1.3. 0 means
 // the default: TLS 1.2 as the lowest, 1.3 as the highest.
@@ -1026,11 +1035,6 @@ haul_status haul_client_set_client_certificate_pem(haul_client *client,
 // Sets the public keys that a server may have: `count` SHA-256 hashes of their
 // SubjectPublicKeyInfo, 32 bytes each. If `count` is 0, any key is accepted.
 haul_status haul_client_set_pins(haul_client *client, const uint8_t *hashes, size_t count);
-
-// Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
-// 6.5). The body is then sent in chunks, even if its length is known. If `give` is NULL, no
-// trailers are sent. A batch does not accept a request with trailers.
-haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn give, void *user);
 
 // Resolves `reference`, such as a Location header, relative to the URL `base` (RFC 3986 section
 // 5). Bytes of `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the
