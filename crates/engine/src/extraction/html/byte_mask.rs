@@ -74,6 +74,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn word_prefix_is_compared_with_its_bytes() {
+        let word = u64::from_le_bytes(*b"abcdefgh");
+        for length in 1..=8 {
+            let start = WordPrefix::new(word, length);
+            assert_eq!(start.length(), length);
+            for at in 0..8 {
+                assert_eq!(start.begins(word ^ 1 << (8 * at)), at >= length);
+            }
+        }
+        assert!(!WordPrefix::default().begins(0));
+    }
+
+    #[test]
     fn mask_has_a_bit_for_each_place() {
         let text: Vec<u8> = (0..150).map(|index| b"ab\0>"[(index * index / 3) % 4]).collect();
         for from in 0..text.len() {

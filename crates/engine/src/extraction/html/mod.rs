@@ -20,6 +20,7 @@ mod common_markup_fast_path;
 mod fast_path_equivalence_tests;
 mod open_elements;
 mod page_parser_state;
+mod recent_names;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;
 #[cfg(test)]

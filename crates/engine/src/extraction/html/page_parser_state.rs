@@ -10,8 +10,8 @@ use haul_policy::page_reference::PageBase;
 use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
-use super::common_markup_fast_path::RecentNames;
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
+use super::recent_names::RecentNames;
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;

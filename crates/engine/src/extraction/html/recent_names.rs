@@ -1,0 +1,338 @@
+//! The names of tags and attributes that were last read. Most tags of a page are like an earlier
+//! one, so that a few comparisons of words read them.
+
+use super::HtmlQueries;
+use super::byte_mask::{HIGHEST, ONES, WordPrefix};
+use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagRules, UsualPlace};
+use super::tag_name_and_rules::{self as properties, TagName, names};
+use super::tag_parser::skip_common_attributes;
+use crate::extraction::near_bytes::find_near;
+
+/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
+/// name that it accepts fits, with the byte after it.
+pub(super) const HEAD_SIZE: usize = 16;
+
+/// The number of entries for each kind of name in [`RecentNames`].
+const RECENT: usize = 64;
+
+/// The names of start tags and attributes that were last read, so that most names need one
+/// comparison.
+#[derive(Default)]
+pub(super) struct RecentNames {
+    pub(super) tags: RecentTags,
+    pub(super) attributes: RecentAttributes,
+    pub(super) repeated: RepeatedAttributes,
+}
+
+/// The start tags that were last read, in pairs: the first one of a pair has no attributes, the
+/// second one has.
+pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
+
+/// The names of attributes that were last read, with `="` after them.
+pub(super) struct RecentAttributes([WordPrefix; RECENT]);
+
+/// The ends of start tags that were last read, from a first attribute `class` or `colspan` on.
+/// These attributes often have the same values as in earlier tags, others rarely have.
+pub(super) struct RepeatedAttributes([KnownTagEnd; RECENT]);
+
+/// The maximum length of a [`KnownTagEnd`].
+const TAG_END_SIZE: usize = 32;
+
+/// The attributes and the `>` of a start tag. The default value is the end of no tag.
+#[derive(Clone, Copy, Default)]
+struct KnownTagEnd {
+    words: [u64; TAG_END_SIZE / 8],
+    /// The bits of the words that belong to the tag.
+    masks: [u64; TAG_END_SIZE / 8],
+    /// The length, or 0 if the end is not known.
+    length: usize,
+}
+
+/// The name of a start tag, and what is known of all tags with this name.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+pub(super) struct KnownTag {
+    /// The name and the byte after it.
+    start: WordPrefix,
+    /// The element that the tag opens.
+    pub(super) element: OpenElement,
+    pub(super) place: UsualPlace,
+    rules: StartTagRules,
+    /// The length of the tag, or if it has attributes, of its `<` and name.
+    pub(super) length: u8,
+    pub(super) has_attributes: bool,
+    pub(super) is_void: bool,
+    /// True if the text of the element is selected.
+    pub(super) is_selected: bool,
+}
+
+impl Default for RecentTags {
+    fn default() -> Self {
+        Self([KnownTag::default(); 2 * RECENT])
+    }
+}
+
+impl Default for RecentAttributes {
+    fn default() -> Self {
+        Self([WordPrefix::default(); RECENT])
+    }
+}
+
+impl Default for RepeatedAttributes {
+    fn default() -> Self {
+        Self([KnownTagEnd::default(); RECENT])
+    }
+}
+
+/// Returns a number below [`RECENT`] that is often different for different values of `start`.
+fn recent_index(start: u64) -> usize {
+    (start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+}
+
+impl RecentTags {
+    /// Returns the start tag with this head, if its name has one to seven letters and digits.
+    #[inline(always)]
+    pub(super) fn tag(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+        let word = word_at(head, 1);
+        let first = 2 * recent_index(word & 0xffff);
+        if self.0[first].start.begins(word) {
+            return Some(&self.0[first]);
+        }
+        let second = first + 1;
+        if self.0[second].start.begins(word) {
+            return Some(&self.0[second]);
+        }
+        self.add(first, head, queries)
+    }
+
+    #[inline(never)]
+    fn add(&mut self, first: usize, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+        let tag = KnownTag::new(head, queries)?;
+        let entry = &mut self.0[first + usize::from(tag.has_attributes)];
+        *entry = tag;
+        Some(entry)
+    }
+}
+
+impl RecentAttributes {
+    /// Returns the length of an attribute's name and `="`, if `word` begins with a name of one to
+    /// six letters and digits, and with these.
+    #[inline(always)]
+    fn length(&mut self, word: u64) -> Option<usize> {
+        let entry = &mut self.0[recent_index(word & 0x00ff_ffff)];
+        if !entry.begins(word) {
+            let length = length_of_name(word);
+            let is_usual =
+                (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
+            if !is_usual {
+                return None;
+            }
+            *entry = WordPrefix::new(word, length + 2);
+        }
+        Some(entry.length())
+    }
+}
+
+impl RepeatedAttributes {
+    /// Returns the length of a start tag at the beginning of `tag`, as [`skip_attributes`] does.
+    /// `from` is the length of its `<` and name.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+        let text = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>());
+        let Some(text) = text.filter(|text| text[1] == b'c') else { return skip_attributes(tag, from, recent) };
+        // Both values begin near this place.
+        let index = recent_index(u64::from(u16::from_le_bytes([text[8], text[9]])));
+        if self.0[index].begins(text) { Some(from + self.0[index].length) } else { self.add(index, tag, from, recent) }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, index: usize, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+        let end = skip_attributes(tag, from, recent)?;
+        if end - from <= TAG_END_SIZE {
+            self.0[index] = KnownTagEnd::new(&tag[from..end]);
+        }
+        Some(end)
+    }
+}
+
+impl KnownTagEnd {
+    /// Makes the known end of a tag, of at most [`TAG_END_SIZE`] bytes.
+    fn new(text: &[u8]) -> Self {
+        let (mut words, mut masks) = ([[0; 8]; TAG_END_SIZE / 8], [[0; 8]; TAG_END_SIZE / 8]);
+        words.as_flattened_mut()[..text.len()].copy_from_slice(text);
+        masks.as_flattened_mut()[..text.len()].fill(0xff);
+        Self { words: words.map(u64::from_le_bytes), masks: masks.map(u64::from_le_bytes), length: text.len() }
+    }
+
+    /// Returns true if `text` begins with this end of a tag.
+    #[inline(always)]
+    fn begins(&self, text: &[u8; TAG_END_SIZE]) -> bool {
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| text[8 * index + at]));
+        let is_same = |index: usize| word(index) & self.masks[index] == self.words[index];
+        (0..TAG_END_SIZE / 8).all(is_same) && self.length > 0
+    }
+}
+
+impl KnownTag {
+    fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
+        let (name, length) = usual_name(head, 1)?;
+        let word = word_at(head, 1);
+        let known = queries.names.rules(name);
+        let bits = known.properties;
+        let (is_void, is_selected) = (bits & properties::IS_VOID != 0, queries.program.may_match(known.steps));
+        let has_text = known.text_query > 0 && !is_void;
+        let is_usual = !known.needs_attributes && bits & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
+        let rules = if is_usual { StartTagRules::new(name, bits) } else { StartTagRules::Other };
+        let after = 0xff << (8 * length);
+        let end = word & !after | u64::from(b'>') << (8 * length);
+        let mut element = OpenElement::in_place_of(rules, OpenElement::new(name, Namespace::Html, bits, 0));
+        // Another end tag needs the tree builder.
+        if has_usual_end_tag(bits) {
+            element.end_tag = WordPrefix::new(end, length + 1);
+        }
+        let has_attributes = head[1 + length] != b'>';
+        Some(Self {
+            start: WordPrefix::new(word, length + 1),
+            element,
+            place: UsualPlace::new(rules),
+            rules,
+            length: (length + 1) as u8 + u8::from(!has_attributes),
+            has_attributes,
+            is_void,
+            is_selected,
+        })
+    }
+
+    /// Returns true if the tag opens an element, unless the element is void, and false if it closes
+    /// an innermost `<a>` and opens another one like it. Returns `None` if it does more than that.
+    #[inline(never)]
+    pub(super) fn opens_in_unusual_place(&self, open: &OpenElements) -> Option<bool> {
+        if !open.is_in_html() {
+            return None;
+        }
+        let opens = open.takes_without_rules(self.element.name, self.rules);
+        let is_reopened = self.rules == StartTagRules::Anchor && open.is_innermost(names::A) && !self.is_selected;
+        (opens || is_reopened).then_some(opens)
+    }
+}
+
+/// Returns the length of a tag whose name ends at the index `at`. Returns `None` as
+/// [`skip_common_attributes`] does.
+///
+/// Most attributes have one blank before them, a short name, and a value in double quotation marks.
+/// Their names are compared with those of earlier attributes.
+#[inline(never)]
+pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributes) -> Option<usize> {
+    while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
+        let Some(length) = recent.length(u64::from_le_bytes(*start)) else { break };
+        let value = at + 1 + length;
+        at = value + find_near(b'"', bytes.get(value..)?)? + 1;
+    }
+    if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
+}
+
+/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which
+/// ends the usual name of an element or an attribute.
+fn length_of_name(word: u64) -> usize {
+    let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
+    let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
+    // The lowest bit is that of the first byte without a difference.
+    let brackets = differences.wrapping_sub(ONES) & !differences & HIGHEST;
+    (up_to_slash | brackets).trailing_zeros() as usize / 8
+}
+
+/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to
+/// seven letters and digits.
+pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
+    let word = word_at(head, start);
+    // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
+    // digits, as their highest bits.
+    let lower = word | (0x20 * ONES);
+    let low = lower & !HIGHEST;
+    let at_least = |byte: u8| low + u64::from(0x80 - byte) * ONES;
+    let is_letter = at_least(b'a') & !at_least(b'z' + 1);
+    // A byte from 0x10 on that is no digit may become one with the bit of lower case.
+    let is_digit = at_least(b'0') & !at_least(b'9' + 1) & word << 2;
+    let others = !((is_letter | is_digit) & !word) & HIGHEST;
+    let length = others.trailing_zeros() as usize / 8;
+    if !(1..8).contains(&length) || head[start].is_ascii_digit() {
+        return None;
+    }
+    Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
+}
+
+/// Returns true if the end tag of an element in the body with these properties has no special rules
+/// when the element is the innermost one.
+pub(super) fn has_usual_end_tag(bits: u32) -> bool {
+    // `</p>` and `</li>` are no exceptions in the body.
+    bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
+}
+
+/// Returns the eight bytes of `head` from this index on, the first one in the lowest bits.
+#[inline(always)]
+pub(super) fn word_at(head: &[u8; HEAD_SIZE], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|index| head[at + index]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_names_are_letters_and_digits() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut head = *b"<abcdefg>.......";
+                head[1 + at] = byte;
+                let is_part = |byte: &&u8| byte.is_ascii_alphanumeric();
+                let length = head[1..].iter().take_while(is_part).count();
+                let expected = (length > 0 && length < 8 && !head[1].is_ascii_digit())
+                    .then(|| (TagName::new(&head[1..=length]), length));
+                assert_eq!(usual_name(&head, 1), expected, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn recent_tags_tell_names_and_attributes_apart() {
+        let query = crate::extraction::css::CssQuery::new("td").unwrap();
+        let queries = HtmlQueries::new(&[query]).unwrap();
+        let mut recent = RecentTags::default();
+        let names = ["td", "tr", "th", "thead", "TD", "div", "dir", "span", "a", "b", "section", "s", "h1", "h2"];
+        let ends = [">", " class=\"x\">", "\nid=y>", "/>"];
+        for round in 0..1000 {
+            let (name, end) = (names[round * 5 % names.len()], ends[round * round % ends.len()]);
+            let mut head = *b"................";
+            let tag = format!("<{name}{end}");
+            let length = tag.len().min(HEAD_SIZE);
+            head[..length].copy_from_slice(&tag.as_bytes()[..length]);
+            let known = recent.tag(&head, &queries).unwrap();
+            assert!(known.element.name == TagName::new(name.as_bytes()), "{tag}");
+            assert_eq!(known.has_attributes, end != ">", "{tag}");
+            assert_eq!(usize::from(known.length), name.len() + 1 + usize::from(end == ">"), "{tag}");
+            assert_eq!(known.is_selected, name.eq_ignore_ascii_case("td"), "{tag}");
+        }
+        assert!(recent.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
+        assert!(recent.tag(b"<sections>......", &queries).is_none());
+    }
+
+    #[test]
+    fn repeated_tag_end_matches_itself_only() {
+        let (mut repeated, mut recent) = (RepeatedAttributes::default(), RecentAttributes::default());
+        for length in 0..40 {
+            let tag = format!("<td class=\"{}\">text of the cell and more text </td>", "x".repeat(length));
+            for _ in 0..2 {
+                assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+            }
+            for at in 4..13 + length {
+                for byte in *b">\" xc" {
+                    let mut other = tag.clone().into_bytes();
+                    other[at] = byte;
+                    let expected = skip_attributes(&other, 3, &mut RecentAttributes::default());
+                    assert_eq!(repeated.skip(&other, 3, &mut recent), expected, "{}", other.escape_ascii());
+                    assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+                }
+            }
+        }
+    }
+}
