@@ -72,9 +72,8 @@ pub struct HostId {
 /// the host whose pause ends first is dropped. These hosts take at most about 1 MiB.
 const MAX_HOSTS_WITHOUT_JOBS: usize = 4096;
 
-/// The position of a job in the queue. The first number is the caller's number for the job (`seq`).
-/// The second is the number of jobs pushed before this job, since several jobs may have the same
-/// `seq`.
+/// The position of a job in the queue: the caller's number for the job (`seq`), then the number of
+/// jobs pushed before it, since several jobs may have the same `seq`.
 type JobPosition = (u64, u64);
 
 /// A queue of jobs of type `T`. Each job belongs to a host `K`, and the numbers of running jobs are
@@ -82,17 +81,14 @@ type JobPosition = (u64, u64);
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
-    /// The maximum to which the cap of a host (its number of running jobs) may grow; `None` if caps
-    /// do not adapt.
+    /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The time of the next check for hosts whose cap is to be raised, because jobs wait there and
-    /// no job ends.
+    /// The next time at which the caps of hosts rise on which jobs wait while no job ends.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostTableEntry<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The index in `hosts` of the host of the last push. The next push is likely to be for the
-    /// same host.
+    /// The index in `hosts` of the host of the last push; the next is likely to be the same.
     last: u32,
     /// All waiting jobs, each with the index of its host.
     waiting: WaitingJobs<u32>,
@@ -105,8 +101,7 @@ pub struct JobQueue<T, K = Origin> {
     /// Hosts without jobs that the queue remembers because of their pause or their cap, sorted by
     /// the time until which it does so.
     resting: BTreeSet<(MonotonicTime, u32)>,
-    /// Delayed jobs, each with the time until which it waits, the index of its host, and the job
-    /// itself.
+    /// Delayed jobs, each with the time until which it waits, and the index of its host.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
@@ -148,8 +143,7 @@ struct QueuedHost<T, K> {
     listed: HostQueueState,
 }
 
-/// The set of [`JobQueue`] that contains a host (`ready`, `paused` or `resting`), with the key
-/// under which the host is in that set.
+/// The set of [`JobQueue`] that contains a host, with the key under which it contains the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostQueueState {
     Nowhere,
@@ -376,8 +370,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         [resumes, raised, self.next_due(now)].into_iter().flatten().min()
     }
 
-    /// Returns the earliest time at which the wait of a delayed job ends; `None` without delayed
-    /// jobs.
+    /// Returns the earliest time at which a delayed job may start; `None` without delayed jobs.
     pub fn next_due(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.due.first().map(|(until, _)| (*until).max(now))
     }
@@ -403,8 +396,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of delayed jobs: jobs pushed by [`push_delayed`](JobQueue::push_delayed)
-    /// whose time has not come.
+    /// Returns the number of delayed jobs, whose time has not come.
     pub fn delayed_jobs(&self) -> usize {
         self.delayed.len()
     }

@@ -56,8 +56,7 @@ const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
 /// If several connections together have at least this rate, in bytes a second, the processor may be
 /// what limits them.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
-/// The interval at which several connections are compared again with one, after the first
-/// measurement.
+/// The interval at which several connections are compared with one again.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
@@ -91,8 +90,7 @@ pub struct SplitPlanner {
     single: u64,
     /// The sample taken at the middle of the first stream's measurement window; `None` before that.
     middle: Option<MidWindowSample>,
-    /// The total idle time of all processor cores when the present measurement began; `None` if
-    /// unknown.
+    /// The total idle time of all cores when the present measurement began; `None` if unknown.
     idle: Option<Duration>,
 }
 

@@ -25,6 +25,7 @@ mod delivery_reports;
 mod lock_guard;
 mod overflow;
 mod slot;
+mod stage_sink;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ use delivery_reports::DeliveryReporter;
 use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
+pub(super) use stage_sink::StageSink;
 
 /// The order in which an [`OrderedWindow`] passes bodies to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,45 +60,6 @@ pub(super) enum DeliveryOrder {
     Whole,
     /// Bytes are output as they arrive. The pieces of several bodies may mix.
     Free,
-}
-
-/// The sink to which an [`OrderedWindow`] passes content. It never refuses content. If it returns
-/// [`OutputReadiness::Full`], the window must pass no more content for now.
-pub(super) trait StageSink: Send {
-    /// Receives bytes of a body, and outputs or collects them. Returns whether the sink has room
-    /// for more.
-    ///
-    /// # Errors
-    /// The bytes cannot be passed on. The whole fleet fails.
-    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
-
-    /// Receives extracted values, and empties `records`. Returns whether the sink has room for
-    /// more.
-    ///
-    /// # Errors
-    /// The errors of [`StageSink::write_bytes`].
-    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness>;
-
-    /// Outputs the content that the sink has collected. Returns whether the sink has room for more.
-    ///
-    /// # Errors
-    /// The errors of [`StageSink::write_bytes`].
-    fn flush(&mut self) -> Result<OutputReadiness>;
-
-    /// Returns true if slots whose bytes otherwise go directly to the sink may keep further content
-    /// in memory while the sink has no room. The content counts towards the window's budget.
-    /// Default: false.
-    fn accepts_out_of_order(&self) -> bool {
-        false
-    }
-
-    /// Ends the content of this sink. `tail` contains the values that the previous stage passes on
-    /// only when it ends; `None` if there are none. Returns the values of `tail` that this sink did
-    /// not output.
-    ///
-    /// # Errors
-    /// The errors of [`StageSink::write_bytes`].
-    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>>;
 }
 
 /// The number of bytes of the memory budget that an empty slot takes. This cost limits the number

@@ -1,0 +1,46 @@
+//! The interface of the sinks to which an ordered window passes content: standard output, a file,
+//! or the input of the next stage.
+
+use crate::Result;
+use crate::fleet::sinks_of_stages::StageEndValues;
+use crate::sink::descriptor_writer::OutputReadiness;
+use crate::sink::extracted_value_list::ExtractedValues;
+
+/// The sink to which an [`OrderedWindow`](super::OrderedWindow) passes content. It never refuses content. If it returns
+/// [`OutputReadiness::Full`], the window must pass no more content for now.
+pub(in crate::fleet) trait StageSink: Send {
+    /// Receives bytes of a body, and outputs or collects them. Returns whether the sink has room
+    /// for more.
+    ///
+    /// # Errors
+    /// The bytes cannot be passed on. The whole fleet fails.
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
+
+    /// Receives extracted values, and empties `records`. Returns whether the sink has room for
+    /// more.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::write_bytes`].
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness>;
+
+    /// Outputs the content that the sink has collected. Returns whether the sink has room for more.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::write_bytes`].
+    fn flush(&mut self) -> Result<OutputReadiness>;
+
+    /// Returns true if slots whose bytes otherwise go directly to the sink may keep further content
+    /// in memory while the sink has no room. The content counts towards the window's budget.
+    /// Default: false.
+    fn accepts_out_of_order(&self) -> bool {
+        false
+    }
+
+    /// Ends the content of this sink. `tail` contains the values that the previous stage passes on
+    /// only when it ends; `None` if there are none. Returns the values of `tail` that this sink did
+    /// not output.
+    ///
+    /// # Errors
+    /// The errors of [`StageSink::write_bytes`].
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>>;
+}
