@@ -186,7 +186,8 @@ impl Upload {
     }
 }
 
-/// The pieces of an [`Upload`], for the sender.
+/// Supplies the engine with the pieces of content (`bytes` objects) that the program puts into an
+/// [`Upload`].
 struct UploadPieces {
     state: Arc<Mutex<UploadState>>,
     announced: Option<u64>,

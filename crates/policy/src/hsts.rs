@@ -171,9 +171,9 @@ impl HstsStore {
         }
     }
 
-    /// Applies to `file` the changes made to this store since its file was read. `file` is another
-    /// store, read from the disk just before the call: other processes write the file, too. Call
-    /// [`mark_saved`](Self::mark_saved) afterwards.
+    /// Repeats in `file` all changes that were made to this store since it was read. `file` is the
+    /// newest content of the file on disk, which other processes may have changed. After `file` is
+    /// written, call [`mark_saved`](Self::mark_saved).
     pub fn apply_changes_to(&self, file: &mut HstsStore) {
         file.style = self.style;
         for (name, entry) in &self.changed {

@@ -94,7 +94,7 @@ pub struct JobQueue<T, K = Origin> {
     waiting: WaitingJobs<u32>,
     /// Hosts that may start a job now, each with the position of its first job.
     ready: BTreeSet<(JobPosition, u32)>,
-    /// The hosts of `ready` that have no running job.
+    /// The part of `ready`, with the same keys, whose hosts have no running job.
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,

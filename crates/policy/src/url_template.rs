@@ -71,7 +71,7 @@ pub enum TemplateError {
     Target(TargetError),
 }
 
-/// The reason why a template gives no URL for a match, the text that replaces `{}`.
+/// The reason why a template gives no URL when an extracted value replaces its `{}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateExpandError {

@@ -114,8 +114,8 @@ fn reads_stdin(group: &UrlGroup) -> bool {
 struct FilesReadOrWritten {
     /// The absolute paths of the files whose names are known before the run.
     known: HashSet<PathBuf>,
-    /// True if there may be files with names that are not known yet, such as a file named after a
-    /// URL.
+    /// True if the group may use further files whose names are not known yet, such as an output file
+    /// that is named after a URL.
     has_others: bool,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct SplitState {
 pub(super) struct FirstStream {
     /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The ID of the byte range of the first transfer in [`SplitState::window`].
+    /// The ID, in [`SplitState::window`], of the byte range that the first transfer receives.
     pub(super) id: usize,
     /// The offset in the body that the first transfer had reached when it was last recorded.
     pub(super) position: u64,

@@ -33,8 +33,8 @@ pub(super) struct ConnectionSlotTable {
     /// The tokens of the connection slots whose timers must be set again, because the slots were
     /// changed.
     changed: Vec<usize>,
-    /// The timers of the connection slots (time and token), the earliest at the top. A slot's timer
-    /// never comes later than its next timeout.
+    /// The timers of the connection slots: the time of a slot's next timeout or an earlier time, and
+    /// the slot's token. The earliest timer is at the top.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,
     idle: usize,
