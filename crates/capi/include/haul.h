@@ -813,10 +813,6 @@ size_t haul_jar_count(const haul_jar *jar);
 // Calls `look` for every cookie that has not expired, the oldest cookie first.
 haul_status haul_jar_each(const haul_jar *jar, haul_cookie_fn look, void *user);
 
-extern void *realloc(void *memory, size_t size);
-
-extern void free(void *memory);
-
 // Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
 haul_request *haul_request_new(const char *method, const char *url);
 
