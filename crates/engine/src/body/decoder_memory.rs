@@ -72,20 +72,20 @@ impl DecoderMemory {
 /// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping the share releases
 /// it.
 #[derive(Debug)]
-pub(super) struct DecoderMemoryShare {
+pub(crate) struct DecoderMemoryShare {
     memory: Arc<DecoderMemory>,
     bytes: u64,
     is_admitted: bool,
 }
 
 impl DecoderMemoryShare {
-    pub(super) fn new(memory: &Arc<DecoderMemory>) -> Self {
+    pub(crate) fn new(memory: &Arc<DecoderMemory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
     /// Records that the decoder uses `bytes` bytes in total. A smaller number than before changes
     /// nothing.
-    pub(super) fn set_used_bytes(&mut self, bytes: u64) {
+    pub(crate) fn set_used_bytes(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.memory.with_state(|state| state.used += bytes - self.bytes);
             self.bytes = bytes;

@@ -126,3 +126,6 @@ impl Sink for PageFileAndValuesSink {
         self.file.file_name()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,13 @@
 
 use crate::common;
 
+use std::fs;
 use std::sync::Arc;
 
-use common::{following, run, start_origin, threads};
+use common::{following, run, run_reading, start_origin, threads};
 use haul::extraction::ExtractRegexes;
-use haul::fleet::{FleetOptions, FleetStage};
+use haul::fleet::{BodyDestination, FleetItem, FleetOptions, FleetStage};
+use haul::sink::file::FileOptions;
 use haul::{Client, RequestOptions};
 use haul_policy::url_template::UrlTemplate;
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -123,6 +125,42 @@ fn three_stage_fleet_outputs_only_last_stage_pages() {
         let run = run(&Client::new(), stages.clone(), threads(count), [peer.url("/")]);
         assert_eq!((run.summary().succeeded, run.summary().failed), (1 + 3 + 2, 0));
         assert_eq!(String::from_utf8(run.output).unwrap(), "small 7\nsmall 8\n");
+    }
+}
+
+#[test]
+fn page_stored_in_a_file_feeds_the_next_stage() {
+    let dir = tempfile::tempdir().unwrap();
+    let origin = start_origin();
+    let bodies: Vec<String> = (0..20).map(|i| format!("n{} n{}{}", 2 * i, 2 * i + 1, " ".repeat(i * 5000))).collect();
+    let peers: Vec<_> = bodies.iter().map(|body| H1Peer::always(many_answers(body, 1))).collect();
+    let mut first = stage(None, "n([0-9]+)");
+    let options = RequestOptions { include_head: true, ..RequestOptions::clone(&first.options) };
+    first.options = Arc::new(options);
+    let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+    for (count, unordered) in [(1, false), (4, false), (1, true)] {
+        let path = |number: usize| dir.path().join(format!("{count}-{unordered}-{number}"));
+        let to_file = |(number, peer): (usize, &H1Peer)| {
+            let destination = BodyDestination::File { path: path(number), options: FileOptions::default() };
+            Ok(FleetItem::new(peer.url("/"), destination))
+        };
+        let items: Vec<_> = peers.iter().enumerate().map(to_file).collect();
+        let options = FleetOptions { max_memory: 100_000, unordered, ..threads(count) };
+        let stages = vec![first.clone(), last.clone()];
+        let run = run_reading(&Client::new(), stages, options, Box::new(items.into_iter()), |pipe| {
+            std::io::read_to_string(pipe).unwrap().into_bytes()
+        });
+        assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0), "{:?}", run.summary().causes);
+        let output = String::from_utf8(run.output).unwrap();
+        let mut lines: Vec<&str> = output.lines().collect();
+        if unordered {
+            lines.sort_unstable_by_key(|line| (line.len(), *line));
+        }
+        assert_eq!(lines, (0..40).map(|i| format!("small {i}")).collect::<Vec<_>>());
+        for (number, body) in bodies.iter().enumerate() {
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            assert!(fs::read_to_string(path(number)).unwrap() == response, "page {number}");
+        }
     }
 }
 

@@ -58,3 +58,56 @@ impl OrderedWindow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::buffer_pool::BufferLease;
+    use crate::fleet::ordered_window::DeliveryOrder;
+    use crate::fleet::sinks_of_stages::FleetOutputSink;
+    use crate::sink::descriptor_writer::DescriptorWriter;
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum OutputReport {
+        PassedToSink { stage: usize, number: u64, end: u64 },
+        Written(u64),
+    }
+
+    #[derive(Default)]
+    struct OutputReports(Mutex<Vec<OutputReport>>);
+
+    impl OutputObserver for OutputReports {
+        fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64) {
+            self.0.lock().unwrap().push(OutputReport::PassedToSink { stage, number, end });
+        }
+
+        fn on_written(&self, end: u64) {
+            self.0.lock().unwrap().push(OutputReport::Written(end));
+        }
+    }
+
+    #[test]
+    fn observer_learns_of_passed_and_written_output() {
+        let reports = Arc::new(OutputReports::default());
+        let observer: Arc<dyn OutputObserver> = reports.clone();
+        let progress = Arc::new(FleetOutputProgress::default());
+        let output = DescriptorWriter::new(tempfile::tempfile().unwrap().into());
+        let sink = Box::new(FleetOutputSink::new(output, Arc::clone(&progress)));
+        let window = OrderedWindow::new(DeliveryOrder::Input, 1000, sink).observed_by(Some(&observer), &progress, 2);
+        for (slot, number) in [(0, 7), (1, 8)] {
+            assert_eq!(window.reserve_slot(), slot);
+            window.set_transfer(slot, number);
+        }
+        window.add_bytes(0, BufferLease::borrowed(b"abc")).unwrap();
+        assert!(reports.0.lock().unwrap().is_empty());
+        window.finish_slot(0).unwrap();
+        let passed = |number| OutputReport::PassedToSink { stage: 2, number, end: 3 };
+        assert_eq!(*reports.0.lock().unwrap(), [passed(7)], "the output keeps the bytes");
+        window.flush().unwrap();
+        assert_eq!(*reports.0.lock().unwrap(), [passed(7), OutputReport::Written(3)]);
+        window.finish_slot(1).unwrap();
+        assert_eq!(*reports.0.lock().unwrap(), [passed(7), OutputReport::Written(3), passed(8)]);
+    }
+}

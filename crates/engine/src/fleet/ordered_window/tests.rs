@@ -1,4 +1,5 @@
 use super::*;
+use crate::body::decoder_memory::DecoderMemoryShare;
 
 /// A sink that collects the content that it gets from a window. The flag is true while the sink has
 /// no room.
@@ -501,4 +502,60 @@ fn empty_record_leaves_the_slot_untouched() {
     window.set_record(0, WholeOrPiecewiseText::Whole(b"text".to_vec())).unwrap();
     assert!(!window.restart_slot(0));
     assert_eq!(seen.text(), "text");
+}
+
+#[test]
+fn empty_body_that_leaves_wakes_no_transfer_without_room() {
+    let (window, _) = window(DeliveryOrder::Input, 1000, 4);
+    put(&window, 2, &"c".repeat(1000));
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    assert_eq!(window.credit(3, Some(&waker), 13), 0);
+    window.finish_slot(0).unwrap();
+    assert_eq!(window.head_slot(), Some(1));
+    assert!(woken.0.lock().unwrap().is_empty(), "slot 2 still uses the budget up");
+    window.finish_slot(1).unwrap();
+    assert_eq!(*woken.0.lock().unwrap(), [13]);
+}
+
+#[test]
+fn decoder_memory_reduces_the_budget_to_a_quarter() {
+    let memory = Arc::new(DecoderMemory::new(1 << 20));
+    let mut share = DecoderMemoryShare::new(&memory);
+    let (window, _) = window(DeliveryOrder::Input, 8000, 2);
+    let window = window.with_decoder_memory(&memory, 2);
+    for (used, budget) in [(0, 8000), (6000, 5000), (12_000, 2000), (20_000, 2000)] {
+        share.set_used_bytes(used);
+        assert_eq!(window.credit(1, None, 0), budget, "the decoders of two windows use {used} bytes");
+    }
+}
+
+/// Adds one value to slot 1 of a window with a budget of 1,000 bytes. `held` is the number of bytes
+/// that the window keeps before. Returns true if the value goes to a file.
+fn value_goes_to_a_file(value_bytes: usize, held: usize) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let (window, _) = window(DeliveryOrder::Input, 1000, 2);
+    let window = window.with_overflow_directory(dir.path());
+    if held > 0 {
+        window.count_outside(1, 0, held - 2 * SLOT_COST);
+    }
+    assert_eq!(window.lock().held, held);
+    put_values(&window, 1, &"v".repeat(value_bytes), 1);
+    in_memory(&window) == 0
+}
+
+#[test]
+fn values_may_exceed_the_budget_by_one_mebibyte() {
+    assert!(!value_goes_to_a_file(1_000_000, 0));
+    assert!(value_goes_to_a_file(1_100_000, 0), "the first value can be too large");
+    assert!(!value_goes_to_a_file(1000, 5000));
+    assert!(value_goes_to_a_file(1000, 2_000_000));
+    // The value uses up the memory exactly.
+    let size = {
+        let mut values = ExtractedValues::default();
+        values.push(&[b'v'; 1000]);
+        values.memory_size()
+    };
+    assert!(!value_goes_to_a_file(1000, 1000 + (1 << 20) - size));
+    assert!(value_goes_to_a_file(1000, 1001 + (1 << 20) - size));
 }
