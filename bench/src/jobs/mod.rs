@@ -12,13 +12,13 @@ mod h2_site;
 mod h2_small;
 mod http3;
 mod item_echo_server;
-mod job_report;
 mod jsonl_records;
 mod large_body_common;
 mod large_get;
 mod large_get_tls;
 mod libcurl_replacement;
 mod memory_for_million_urls;
+mod million_url_job_report;
 mod option_parsing;
 pub(crate) mod package_fetcher;
 mod perl;
@@ -76,7 +76,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &jsonl_records::JOB,
     &resumable_job_overhead::JOB,
     &refresh_changed_pages::JOB,
-    &job_report::JOB,
+    &million_url_job_report::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,

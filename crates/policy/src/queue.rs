@@ -140,12 +140,12 @@ struct QueuedHost<T, K> {
     concurrency: Option<Box<ConcurrencyLimit>>,
     /// The time until which the queue remembers the host and its cap although it has no jobs.
     remembered_until: Option<MonotonicTime>,
-    listed: HostQueueState,
+    listed: HostSetMembership,
 }
 
 /// The set of [`JobQueue`] that contains a host, with the key under which it contains the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostQueueState {
+enum HostSetMembership {
     Nowhere,
     Ready(JobPosition, HostActivity),
     Paused(MonotonicTime),
@@ -494,7 +494,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             has_answered: false,
             concurrency: None,
             remembered_until: None,
-            listed: HostQueueState::Nowhere,
+            listed: HostSetMembership::Nowhere,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -529,61 +529,61 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let held_until = state.held_until();
         let is_idle = first.is_none() && activity == HostActivity::Idle && state.delayed == 0;
         let wanted = match (first, held_until) {
-            (Some(_), Some(until)) => HostQueueState::Paused(until),
+            (Some(_), Some(until)) => HostSetMembership::Paused(until),
             (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
-                HostQueueState::Ready(first, activity)
+                HostSetMembership::Ready(first, activity)
             }
             (None, _) if is_idle => {
-                state.paused_or_held_until().map_or(HostQueueState::Nowhere, HostQueueState::Resting)
+                state.paused_or_held_until().map_or(HostSetMembership::Nowhere, HostSetMembership::Resting)
             }
-            _ => HostQueueState::Nowhere,
+            _ => HostSetMembership::Nowhere,
         };
         let before = core::mem::replace(&mut state.listed, wanted);
         if before != wanted {
             self.remove_from_state_set(before, index);
             self.add_to_state_set(wanted, index);
         }
-        if is_idle && matches!(wanted, HostQueueState::Nowhere) {
+        if is_idle && matches!(wanted, HostSetMembership::Nowhere) {
             self.remove_host(index);
         } else if self.resting.len() > MAX_HOSTS_WITHOUT_JOBS
             && let Some((_, first)) = self.resting.pop_first()
         {
-            self.host_at(first).listed = HostQueueState::Nowhere;
+            self.host_at(first).listed = HostSetMembership::Nowhere;
             self.remove_host(first);
         }
     }
 
-    fn add_to_state_set(&mut self, wanted: HostQueueState, index: u32) {
+    fn add_to_state_set(&mut self, wanted: HostSetMembership, index: u32) {
         match wanted {
-            HostQueueState::Nowhere => {}
-            HostQueueState::Ready(place, activity) => {
+            HostSetMembership::Nowhere => {}
+            HostSetMembership::Ready(place, activity) => {
                 self.ready.insert((place, index));
                 if activity == HostActivity::Idle {
                     self.ready_idle.insert((place, index));
                 }
             }
-            HostQueueState::Paused(until) => {
+            HostSetMembership::Paused(until) => {
                 self.paused.insert((until, index));
             }
-            HostQueueState::Resting(until) => {
+            HostSetMembership::Resting(until) => {
                 self.resting.insert((until, index));
             }
         }
     }
 
-    fn remove_from_state_set(&mut self, before: HostQueueState, index: u32) {
+    fn remove_from_state_set(&mut self, before: HostSetMembership, index: u32) {
         match before {
-            HostQueueState::Nowhere => {}
-            HostQueueState::Ready(place, activity) => {
+            HostSetMembership::Nowhere => {}
+            HostSetMembership::Ready(place, activity) => {
                 self.ready.remove(&(place, index));
                 if activity == HostActivity::Idle {
                     self.ready_idle.remove(&(place, index));
                 }
             }
-            HostQueueState::Paused(until) => {
+            HostSetMembership::Paused(until) => {
                 self.paused.remove(&(until, index));
             }
-            HostQueueState::Resting(until) => {
+            HostSetMembership::Resting(until) => {
                 self.resting.remove(&(until, index));
             }
         }

@@ -2,7 +2,7 @@
 
 use haul_proto::h1::{ChunkFault, FieldLineFault, H1Error};
 use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error, ResetReason};
-use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3PeerStreamViolation, H3ResetReason};
+use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason};
 use haul_proto::hpack::HpackError;
 use haul_proto::qpack::{QpackError, QpackFault};
 use haul_proto::{CloseReason, ContentLengthFault, RequestError, ResponseError};
@@ -54,8 +54,8 @@ fn h3_errors_have_the_codes_of_rfc9114() {
         (H3Error::FrameTooLarge { kind: 1, length: 2, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
         (H3Error::PartialHeads { limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
         (H3Error::Flood { of: H3FloodKind::EmptyData, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
-        (H3Error::Stream(H3PeerStreamViolation::ClosedCritical), H3ErrorCode::CLOSED_CRITICAL_STREAM),
-        (H3Error::Stream(H3PeerStreamViolation::Duplicate), H3ErrorCode::STREAM_CREATION_ERROR),
+        (H3Error::Stream(H3IllegalStreamChange::ClosedCritical), H3ErrorCode::CLOSED_CRITICAL_STREAM),
+        (H3Error::Stream(H3IllegalStreamChange::Duplicate), H3ErrorCode::STREAM_CREATION_ERROR),
         (H3Error::Qpack(QpackError::Section(QpackFault::Truncated)), H3ErrorCode::QPACK_DECOMPRESSION_FAILED),
         (H3Error::Qpack(QpackError::EncoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_ENCODER_STREAM_ERROR),
         (H3Error::Qpack(QpackError::DecoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_DECODER_STREAM_ERROR),
@@ -220,9 +220,9 @@ fn h3_faults_differ_in_their_texts() {
         (H3FrameFault::GoAwayId, "GOAWAY"),
     ]);
     check_texts(&[
-        (H3PeerStreamViolation::Duplicate, "second"),
-        (H3PeerStreamViolation::ServerBidirectional, "bidirectional"),
-        (H3PeerStreamViolation::ClosedCritical, "closed"),
+        (H3IllegalStreamChange::Duplicate, "second"),
+        (H3IllegalStreamChange::ServerBidirectional, "bidirectional"),
+        (H3IllegalStreamChange::ClosedCritical, "closed"),
     ]);
     check_texts(&[
         (H3FloodKind::UnknownFrame, "unknown frames"),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use haul::Result;
 use haul::sink::temporary_and_final_names::directory_of;
 
-use super::convert_job_file_errors::{io_error, job_error};
+use super::job_error_from_sqlite_or_io::{io_error, job_error};
 
 /// The suffixes of the files that SQLite creates next to a database.
 const DATABASE_FILE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];

@@ -14,8 +14,8 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error, job_error, sync_error};
 use super::event_queue::EventQueue;
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, job_error, sync_error};
 use super::leftover_files::LeftoverFiles;
 use super::list_change_check::{JobInputFile, JobInputFileStates};
 use super::list_copy::{self, ListCopier, ListCopyReader};

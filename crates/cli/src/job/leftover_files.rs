@@ -13,7 +13,7 @@ use haul::sink::temporary_and_final_names::{TEMPORARY_SUFFIX, directory_of, temp
 use rusqlite::{Connection, params};
 use rustix::process::{Pid, test_kill_process};
 
-use super::convert_job_file_errors::DatabaseResult;
+use super::job_error_from_sqlite_or_io::DatabaseResult;
 
 /// The maximum number of earlier runs whose temporary files are removed.
 const MOST_RUNS: i64 = 1000;

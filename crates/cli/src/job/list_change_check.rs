@@ -12,7 +12,7 @@ use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::convert_job_file_errors::{database_error, job_error};
+use super::job_error_from_sqlite_or_io::{database_error, job_error};
 use super::open_and_lock_job_file::JobFile;
 
 /// A list or config file that a job reads, and that must not change between runs.

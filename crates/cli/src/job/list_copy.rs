@@ -17,8 +17,8 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::secrets::drop_userinfo;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error};
 use super::event_queue::EventQueue;
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::schema::NUMBER_BITS;
 use super::writer::{CommittedListChunks, JobEvent, JobShared};
 

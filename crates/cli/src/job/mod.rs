@@ -9,9 +9,9 @@
 //! `docs/design/jobs.md` describes what survives a kill, a full disk and a loss of power.
 
 mod command;
-mod convert_job_file_errors;
 mod directory_permissions;
 mod event_queue;
+mod job_error_from_sqlite_or_io;
 mod job_run_progress;
 mod leftover_files;
 mod list_change_check;
@@ -78,7 +78,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
             crate::given_option::URL => reason.to_owned(),
             name => format!("--{name}: {reason}"),
         };
-        return Err(JobCommandError::Job(convert_job_file_errors::job_error(&path, text)));
+        return Err(JobCommandError::Job(job_error_from_sqlite_or_io::job_error(&path, text)));
     }
     let directory = job_directory(&path).map_err(JobCommandError::Job)?;
     parsed.global.job = Some(JobArgs { file: path, command, directory });
@@ -90,14 +90,14 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
 fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
     if !path.exists() {
         let text = "there is no such job; give the URLs to begin one";
-        return Err(convert_job_file_errors::job_error(path, text));
+        return Err(job_error_from_sqlite_or_io::job_error(path, text));
     }
     let (connection, settings) = open_and_lock_job_file::open_to_read(path)?;
     drop(connection);
     let given = &stored_command_line::with_absolute_files(given)
-        .map_err(|error| convert_job_file_errors::io_error(path, error))?;
+        .map_err(|error| job_error_from_sqlite_or_io::io_error(path, error))?;
     let words = stored_command_line::continued_command_line(&settings.command, given)
-        .map_err(|text| convert_job_file_errors::job_error(path, text))?;
+        .map_err(|text| job_error_from_sqlite_or_io::job_error(path, text))?;
     if !stored_command_line::has_only_job_option(given) {
         // Its relative file names would be those of another directory.
         open_and_lock_job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
@@ -109,7 +109,7 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
     })?;
     let stored = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(|error| {
         let text = format!("its command line is refused by this haul: {error}");
-        convert_job_file_errors::job_error(path, text)
+        job_error_from_sqlite_or_io::job_error(path, text)
     })?;
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
     all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
@@ -123,11 +123,11 @@ fn lacks_urls(parsed: &ParsedArgs) -> bool {
 
 /// Returns the working directory of this process. Error messages name `path`, the job's file.
 fn job_directory(path: &Path) -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| convert_job_file_errors::io_error(path, error))
+    std::env::current_dir().map_err(|error| job_error_from_sqlite_or_io::io_error(path, error))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| convert_job_file_errors::io_error(path, error))
+    std::path::absolute(path).map_err(|error| job_error_from_sqlite_or_io::io_error(path, error))
 }
 
 /// Returns the name of a job's file for a message, without control characters.

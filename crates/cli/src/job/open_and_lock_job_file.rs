@@ -15,8 +15,8 @@ use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{Access, FlockOperation, access, flock};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error, io_error, job_error};
 use super::directory_permissions::check_directory;
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, io_error, job_error};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
 use super::{leftover_files, output_file, stored_command_line};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rusqlite::{Connection, Row, params};
 
-use super::convert_job_file_errors::DatabaseResult;
+use super::job_error_from_sqlite_or_io::DatabaseResult;
 use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_types::EarlierFetch;
 

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::convert_job_file_errors::DatabaseResult;
+use super::job_error_from_sqlite_or_io::DatabaseResult;
 
 /// The application ID in the header of the SQLite file, by which a job is recognized: `haul` in
 /// ASCII.

@@ -20,7 +20,7 @@ use haul::{Result, Target};
 use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error};
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run_progress::JobRun;
 use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use haul::Result;
 use rusqlite::{Connection, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error};
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_types::{EarlierFetch, UrlRunState};
 

@@ -21,8 +21,8 @@ use std::time::Duration;
 use haul::sink::temporary_and_final_names::directory_of;
 use rusqlite::{Connection, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error, sync_error};
 use super::event_queue::EventQueue;
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, sync_error};
 use super::writer::{JobEvent, JobShared};
 use crate::job_types::ArchivePosition;
 

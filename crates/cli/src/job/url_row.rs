@@ -11,7 +11,7 @@ use haul_policy::range::validator::Validator;
 use haul_policy::secrets::{drop_userinfo, without_userinfo};
 use rusqlite::{Statement, params};
 
-use super::convert_job_file_errors::DatabaseResult;
+use super::job_error_from_sqlite_or_io::DatabaseResult;
 use super::schema::NUMBER_BITS;
 use crate::run::engine_options::output_options::NULL_DEVICE;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haul::Result;
 use rusqlite::{Connection, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error};
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run_progress::JobRun;
 use super::sync_thread::checkpoint;
 use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};

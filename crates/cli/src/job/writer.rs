@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use haul::{Error, ErrorKind};
 use rusqlite::{CachedStatement, Connection, params};
 
-use super::convert_job_file_errors::{DatabaseResult, database_error};
 use super::event_queue::EventQueue;
+use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
 use super::sync_thread::{DurableState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};

@@ -17,13 +17,13 @@ const NEAR: usize = 32;
 
 /// A finder for the first one of three byte values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NearByteFinder {
+pub(super) struct FirstOfThreeBytesFinder {
     /// `None` if the processor lacks the vectors of its architecture.
     near: Option<Three>,
     bytes: [u8; 3],
 }
 
-impl NearByteFinder {
+impl FirstOfThreeBytesFinder {
     pub(super) fn new(bytes: [u8; 3]) -> Self {
         Self { near: Three::new(bytes[0], bytes[1], bytes[2]), bytes }
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn nearest_byte_is_found_at_every_distance() {
-        let finder = NearByteFinder::new([b'<', b'/', b'&']);
+        let finder = FirstOfThreeBytesFinder::new([b'<', b'/', b'&']);
         for length in 0..150_usize {
             let text: Vec<u8> = (0..length).map(|index| b"ab\0=;\xbc"[index % 6]).collect();
             assert_eq!(find_near(b'<', &text), None);

@@ -26,7 +26,7 @@
 use regex_syntax::hir::Hir;
 
 #[cfg(feature = "select")]
-use super::near_bytes::NearByteFinder;
+use super::near_bytes::FirstOfThreeBytesFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
 /// The maximum estimated frequency of hits per byte of text, for a triple that is used. With more
@@ -159,7 +159,7 @@ impl ByteSetTriple {
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
     /// The finder for the end of a text, a possible hit, or a character reference.
-    stops: NearByteFinder,
+    stops: FirstOfThreeBytesFinder,
     /// The sides of a hit, [`IS_BEFORE`] and [`IS_AFTER`], on which each byte may be.
     neighbours: Box<[u8; 256]>,
     /// The bytes that a match has before the hit: at least this number, all of this set. The set
@@ -195,7 +195,7 @@ impl ByteSetTriple {
         let sides = |byte: usize| (u8::from(before[byte]) * IS_BEFORE) | (u8::from(after[byte]) * IS_AFTER);
         let neighbours = Box::new(std::array::from_fn(sides));
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
-        let stops = NearByteFinder::new([b'<', here, b'&']);
+        let stops = FirstOfThreeBytesFinder::new([b'<', here, b'&']);
         Some(HitAcrossMarkupTest { stops, neighbours, run_before })
     }
 }

@@ -29,7 +29,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 
 use super::ResponseInfo;
-use super::body_buffer::{self, BodyBufferReader, NextChunk};
+use super::body_handover_buffer::{self, BodyBufferReader, NextChunk};
 use super::charset::{self, charset};
 use super::content_decoder::ContentDecoder;
 #[cfg(doc)]
@@ -104,7 +104,7 @@ impl Future for ResponseFuture {
                 ResponseFutureState::New(request) => {
                     let request = request?;
                     let limits = request.options.decode_limits;
-                    let (intake, outlet) = body_buffer::pair();
+                    let (intake, outlet) = body_handover_buffer::pair();
                     let on_end = outlet.end_callback();
                     let body = request.own.content(&request.options);
                     let feeders = body.map(RequestBody::feeders).unwrap_or_default();

@@ -22,7 +22,7 @@
 //! | [`ResponseInfo`] | the metadata that all of them have |
 
 mod async_response;
-pub(crate) mod body_buffer;
+pub(crate) mod body_handover_buffer;
 mod buffered_response;
 mod charset;
 mod content_decoder;
@@ -44,7 +44,7 @@ use crate::drive::blocking::BlockingTransfer;
 use crate::request::{Request, SplitDownloadOptions};
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
-use body_buffer::BodyBufferReader;
+use body_handover_buffer::BodyBufferReader;
 use content_decoder::ContentDecoder;
 
 /// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
@@ -83,7 +83,7 @@ enum RemainingBodySource {
 
 /// Sends a request, and waits for the head of its final response.
 pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
-    let (intake, outlet) = body_buffer::pair();
+    let (intake, outlet) = body_handover_buffer::pair();
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));

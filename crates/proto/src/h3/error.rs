@@ -45,7 +45,7 @@ pub enum H3Error {
         limit: usize,
     },
     /// The peer opened or closed a stream although that is not allowed.
-    Stream(H3PeerStreamViolation),
+    Stream(H3IllegalStreamChange),
     /// A field section or a QPACK instruction is invalid.
     Qpack(QpackError),
     /// SETTINGS have an identifier that is reserved or occurs twice (RFC 9114 §7.2.4).
@@ -116,7 +116,7 @@ pub enum H3FrameFault {
 /// The reason why the peer must not have opened or closed a stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum H3PeerStreamViolation {
+pub enum H3IllegalStreamChange {
     /// The peer opened a second control stream, QPACK encoder stream or QPACK decoder stream.
     Duplicate,
     /// The server opened a bidirectional stream.
@@ -164,7 +164,7 @@ impl H3Error {
             H3Error::FrameTooLarge { .. } | H3Error::PartialHeads { .. } | H3Error::Flood { .. } => {
                 H3ErrorCode::EXCESSIVE_LOAD
             }
-            H3Error::Stream(H3PeerStreamViolation::ClosedCritical) => H3ErrorCode::CLOSED_CRITICAL_STREAM,
+            H3Error::Stream(H3IllegalStreamChange::ClosedCritical) => H3ErrorCode::CLOSED_CRITICAL_STREAM,
             H3Error::Stream(_) => H3ErrorCode::STREAM_CREATION_ERROR,
             H3Error::Qpack(QpackError::Section(_)) => H3ErrorCode::QPACK_DECOMPRESSION_FAILED,
             H3Error::Qpack(QpackError::EncoderStream(_)) => H3ErrorCode::QPACK_ENCODER_STREAM_ERROR,
@@ -263,12 +263,12 @@ impl fmt::Display for H3FrameFault {
     }
 }
 
-impl fmt::Display for H3PeerStreamViolation {
+impl fmt::Display for H3IllegalStreamChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            H3PeerStreamViolation::Duplicate => "opened a second control or QPACK stream",
-            H3PeerStreamViolation::ServerBidirectional => "opened a bidirectional stream",
-            H3PeerStreamViolation::ClosedCritical => "closed a control or QPACK stream",
+            H3IllegalStreamChange::Duplicate => "opened a second control or QPACK stream",
+            H3IllegalStreamChange::ServerBidirectional => "opened a bidirectional stream",
+            H3IllegalStreamChange::ClosedCritical => "closed a control or QPACK stream",
         })
     }
 }

@@ -93,7 +93,7 @@ pub use crate::field_fault::FieldFault;
 pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::response_error::ResponseError;
-pub use error::{H3Error, H3FloodKind, H3FrameFault, H3PeerStreamViolation};
+pub use error::{H3Error, H3FloodKind, H3FrameFault, H3IllegalStreamChange};
 pub use error_code::H3ErrorCode;
 pub use event::{H3Event, H3Output, H3ResetReason, H3SendStream, H3Step, H3StreamAbortToSend};
 pub use flood_limits::H3FloodLimits;

@@ -4,7 +4,7 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, H3FrameReader, kind, setting, stream_type};
 use super::machine::H3Machine;
 use super::{
-    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3PeerStreamViolation, H3ResetReason,
+    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason,
     H3StreamAbortToSend, RequestId, varint,
 };
 use crate::h2::ErrorCode;
@@ -123,7 +123,7 @@ impl H3Machine {
                 (ServerStream::Unwanted, false)
             }
         };
-        if is_open { Err(H3Error::Stream(H3PeerStreamViolation::Duplicate)) } else { Ok(stream) }
+        if is_open { Err(H3Error::Stream(H3IllegalStreamChange::Duplicate)) } else { Ok(stream) }
     }
 
     /// Processes the end of a unidirectional stream of the server, or its reset.
@@ -132,7 +132,7 @@ impl H3Machine {
             // RFC 9114 §6.2: a stream may end before its type.
             Some(ServerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
             Some(ServerStream::Unwanted) => Ok(()),
-            Some(_) => Err(H3Error::Stream(H3PeerStreamViolation::ClosedCritical)),
+            Some(_) => Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical)),
         }
     }
 

@@ -6,7 +6,7 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, kind};
 use super::machine::H3Machine;
 use super::{
-    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3PeerStreamViolation, H3ResetReason, H3SendStream,
+    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason, H3SendStream,
     H3Step, RequestId,
 };
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
@@ -24,7 +24,7 @@ impl H3Machine {
         // §2.1).
         let consumed = match stream & 3 {
             0 => return self.receive_response(now, stream, input, fin),
-            1 => return Err(H3Error::Stream(H3PeerStreamViolation::ServerBidirectional)),
+            1 => return Err(H3Error::Stream(H3IllegalStreamChange::ServerBidirectional)),
             3 => self.receive_uni_stream(now, stream, input, fin)?,
             _ => input.len(),
         };
@@ -310,7 +310,7 @@ impl H3Machine {
 
     pub(crate) fn on_stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
         let H3SendStream::Request(RequestId(id)) = stream else {
-            return Err(H3Error::Stream(H3PeerStreamViolation::ClosedCritical));
+            return Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical));
         };
         // RFC 9000 §3.5: a reset with the same code is the answer.
         self.abandon_upload(id, code);

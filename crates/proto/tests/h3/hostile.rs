@@ -8,7 +8,7 @@ use super::peer::{
 };
 use haul_proto::h3::{
     BodyLength, CloseReason, ContentLengthFault, FieldFault, H3Config, H3Error, H3ErrorCode, H3FloodKind, H3FrameFault,
-    H3Machine, H3PeerStreamViolation, H3SendStream, RequestHead, RequestId,
+    H3IllegalStreamChange, H3Machine, H3SendStream, RequestHead, RequestId,
 };
 use haul_proto::qpack::{QpackError, QpackFault};
 use haul_proto::time::Timestamp;
@@ -137,13 +137,13 @@ fn invalid_h3_goaways_are_refused() {
 #[test]
 fn disallowed_h3_server_streams_are_refused() {
     let creation = H3ErrorCode::STREAM_CREATION_ERROR;
-    let bidirectional = H3Error::Stream(H3PeerStreamViolation::ServerBidirectional);
+    let bidirectional = H3Error::Stream(H3IllegalStreamChange::ServerBidirectional);
     refused("a bidirectional stream", &[(1, vec![0], false)], bidirectional, creation);
-    let duplicate = H3Error::Stream(H3PeerStreamViolation::Duplicate);
+    let duplicate = H3Error::Stream(H3IllegalStreamChange::Duplicate);
     for of in [0, 2, 3] {
         let pieces = [(CONTROL, vec![of], false), (15, vec![of], false)];
         refused("a second one", &pieces, duplicate, creation);
-        let closed = H3Error::Stream(H3PeerStreamViolation::ClosedCritical);
+        let closed = H3Error::Stream(H3IllegalStreamChange::ClosedCritical);
         let code = H3ErrorCode::CLOSED_CRITICAL_STREAM;
         refused("closed", &[(CONTROL, vec![of], true)], closed, code);
         let mut conn = asked(H3Config::default(), &get(), 1);
@@ -154,7 +154,7 @@ fn disallowed_h3_server_streams_are_refused() {
     for stream in [H3SendStream::Control, H3SendStream::QpackEncoder, H3SendStream::QpackDecoder] {
         let mut conn = asked(H3Config::default(), &get(), 1);
         let stopped = conn.on_stop_sending(stream, H3ErrorCode::NO_ERROR);
-        assert_eq!(stopped, Err(H3Error::Stream(H3PeerStreamViolation::ClosedCritical)));
+        assert_eq!(stopped, Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical)));
     }
 }
 

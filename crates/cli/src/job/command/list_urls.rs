@@ -9,7 +9,7 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::urlencode::percent_encode;
 
 use super::JobCommandArguments;
-use crate::job::convert_job_file_errors::database_error;
+use crate::job::job_error_from_sqlite_or_io::database_error;
 use crate::job::open_and_lock_job_file;
 use crate::usage_error::remove_control_characters;
 

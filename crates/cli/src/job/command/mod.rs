@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use super::convert_job_file_errors::{database_error, job_error};
+use super::job_error_from_sqlite_or_io::{database_error, job_error};
 use super::open_and_lock_job_file::JobFile;
 use crate::file_and_environment_access::print_error_line;
 use crate::program_persona::ProgramPersona;

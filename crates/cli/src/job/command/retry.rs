@@ -7,7 +7,7 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
 use super::{JobCommandArguments, misuse_error, refused_change_error};
-use crate::job::convert_job_file_errors::database_error;
+use crate::job::job_error_from_sqlite_or_io::database_error;
 use crate::job::open_and_lock_job_file::JobFile;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 

@@ -9,7 +9,7 @@ use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
 use super::url_counts_by_state::JobCounts;
-use crate::job::convert_job_file_errors::database_error;
+use crate::job::job_error_from_sqlite_or_io::database_error;
 use crate::job::open_and_lock_job_file::{self, StoredJobSettings};
 use crate::job::url_row::now_ms;
 use crate::job::{refresh, stored_command_line};

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::job::convert_job_file_errors::DatabaseResult;
+use crate::job::job_error_from_sqlite_or_io::DatabaseResult;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
 /// The numbers of a job's URLs, by the state of the URLs.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use rusqlite::{Connection, Row};
 
 use super::histogram::TimeHistogram;
-use crate::job::convert_job_file_errors::DatabaseResult;
+use crate::job::job_error_from_sqlite_or_io::DatabaseResult;
 
 /// The maximum number of hosts with separate figures. All hosts that appear later are counted
 /// together.

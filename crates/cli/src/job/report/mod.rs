@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::Result;
 
-use super::convert_job_file_errors::database_error;
+use super::job_error_from_sqlite_or_io::database_error;
 use super::open_and_lock_job_file::{self, StoredJobSettings};
 use super::stored_command_line;
 use collect::{ReportFigures, SlowUrl};
