@@ -1,0 +1,1 @@
+../cli/native_linking.rs
