@@ -23,7 +23,7 @@ pub(super) fn item(number: usize) -> String {
 }
 
 /// A server that echoes the items that it receives, and the digest of the sorted list of all items.
-/// It runs until the job is finished.
+/// The server runs until the job is finished.
 pub(super) struct ItemEchoServer {
     /// The URL that echoes the content of requests.
     pub(super) url: String,

@@ -52,7 +52,7 @@ pub(super) fn set_content(
 }
 
 /// Returns the content of a request that uses the engine's options of the previous request again.
-/// It is a GET, a HEAD or a POST.
+/// The request is a GET, a HEAD or a POST.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }

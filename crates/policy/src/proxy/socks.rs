@@ -358,7 +358,7 @@ impl fmt::Debug for SocksHandshake {
 pub enum SocksError {
     /// The URL names an HTTP proxy, not a SOCKS proxy.
     NotSocks,
-    /// This SOCKS version accepts only addresses, but the destination is a name. Resolve the name
+    /// The destination is a name, but this SOCKS version accepts only addresses. Resolve the name
     /// first.
     Unresolved,
     /// The destination is an IPv6 address, which SOCKS 4 does not support.

@@ -6,7 +6,7 @@ use crate::flood_counts::Flood;
 /// Limits on HTTP/2 frames that make no progress: for each kind, the number of frames that may
 /// arrive in ten seconds. Each frame that makes progress allows one more.
 ///
-/// Such frames occupy no memory, except those counted by [`FloodLimits::unread`].
+/// Frames without progress occupy no memory, except those counted by [`FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
     /// The number of PING frames. Default 1,000. Hazard: some servers send a PING to measure each

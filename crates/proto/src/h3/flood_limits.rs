@@ -6,7 +6,7 @@ use crate::flood_counts::Flood;
 /// Limits on HTTP/3 frames that make no progress. For each kind, this number of frames may arrive
 /// in ten seconds. Each frame that makes progress allows one more.
 ///
-/// Such frames occupy no memory, except those counted by [`H3FloodLimits::unread`].
+/// Frames without progress occupy no memory, except those counted by [`H3FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3FloodLimits {
     /// The number of frames of unknown types, on all streams together. Default 1,000.

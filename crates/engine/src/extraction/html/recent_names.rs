@@ -32,7 +32,7 @@ pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
 pub(super) struct RecentAttributes([WordPrefix; RECENT]);
 
 /// The ends of start tags that were last read, from a first attribute `class` or `colspan` on.
-/// These attributes often have the same values as in earlier tags, others rarely have.
+/// Both attributes often have the same values as in earlier tags; others rarely have.
 pub(super) struct RepeatedAttributes([KnownTagEnd; RECENT]);
 
 /// The maximum length of a [`KnownTagEnd`].
