@@ -10,7 +10,7 @@
 //! command.args(["-c", "echo out; echo err >&2; exit 3"]).stdout(Stdio::piped()).stderr(Stdio::piped());
 //! let mut out = Vec::new();
 //! let outcome = run_with_time_limit::run(&mut command, Duration::from_secs(60), |bytes| out.extend_from_slice(bytes)).unwrap();
-//! assert_eq!((outcome.code, outcome.hung, outcome.said.as_str()), (Some(3), false, "err"));
+//! assert_eq!((outcome.code, outcome.hung, outcome.error_output.as_str()), (Some(3), false, "err"));
 //! assert_eq!(out, b"out\n");
 //! ```
 
@@ -39,7 +39,7 @@ pub struct ChildOutcome {
     pub rss: u64,
     /// The last bytes of the program's standard error, with lines joined by ` | `; empty if
     /// standard error is not a pipe.
-    pub said: String,
+    pub error_output: String,
 }
 
 /// Runs a program until it ends, or kills it after `limit`. If its standard output is a pipe, each
@@ -68,8 +68,8 @@ pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) 
     drop(done);
     let hung = watchdog.join().unwrap_or(false);
     let end = child.wait4()?;
-    let said = listener.join().unwrap_or_default();
-    Ok(ChildOutcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
+    let error_output = listener.join().unwrap_or_default();
+    Ok(ChildOutcome { code: end.status.code(), hung, rss: end.rusage.maxrss, error_output })
 }
 
 fn end_of_text(mut from: impl Read) -> String {

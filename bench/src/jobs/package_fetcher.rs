@@ -105,8 +105,8 @@ pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let wants: Option<Vec<WantedPackagePart>> =
         fs::read_to_string(wants)?.lines().map(WantedPackagePart::from_line).collect();
     let run = PkgAddEmulator { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
-    if !run.said.is_empty() {
-        return Err(format!("the fetcher said: {}", run.said).into());
+    if !run.error_output.is_empty() {
+        return Err(format!("the fetcher said: {}", run.error_output).into());
     }
     println!("{}", run.read);
     Ok(())

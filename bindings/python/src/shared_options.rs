@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use haul::net::local_address::{LocalInterface, PortRange, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
+use haul::net::tls::{ClientCertificateFiles, Passphrase, Pem, TlsVersion};
 use haul::request::{ConnectToRule, Http3Policy};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::state::http3::Http3Cache;
@@ -110,7 +110,7 @@ impl SharedOptions {
         options.connect.interface = interface.map(LocalInterface::parse).transpose().map_err(setup_error)?;
         options.connect.local_ports = local_port.map(|port| PortRange { first: port, last: port });
         options.connect_to.extend(connect_to.unwrap_or_default().into_iter().map(connect_rule));
-        options.tls.identity = cert.map(|certificate| ClientIdentity { certificate, key });
+        options.tls.identity = cert.map(|certificate| ClientCertificateFiles { certificate, key });
         if http2 {
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         }

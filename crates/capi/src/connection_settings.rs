@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use haul::net::dns::ChosenDnsServers;
 use haul::net::local_address::{LocalInterface, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::ClientIdentity;
+use haul::net::tls::ClientCertificateFiles;
 use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
     unsafe {
         change_options(client, |options| {
             let key = path(key)?;
-            options.tls.identity = path(certificate)?.map(|certificate| ClientIdentity { certificate, key });
+            options.tls.identity = path(certificate)?.map(|certificate| ClientCertificateFiles { certificate, key });
             Ok(())
         })
     }

@@ -13,12 +13,12 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
-use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
-pub use crate::job_types::JobCommandError;
-pub(crate) use crate::job_types::{EarlierFetch, UrlRunState};
+pub use crate::job_types_in_every_build::JobCommandError;
+pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 
 /// Returns false, because this build has no `haul job` commands.
 #[must_use]

@@ -58,7 +58,7 @@ pub mod job;
 #[cfg(not(feature = "job"))]
 #[path = "job_disabled.rs"]
 pub mod job;
-mod job_types;
+mod job_types_in_every_build;
 pub mod man;
 pub mod parse;
 pub mod parsed_args;

@@ -189,28 +189,28 @@ impl<'a> BufferLease<'a> {
     /// a quarter of a read buffer that contains nothing else, the sink gets the buffer itself.
     /// Other bytes are copied.
     #[must_use]
-    pub fn into_chunk(self) -> Chunk {
+    pub fn into_chunk(self) -> KeptBodyBytes {
         match self.held {
             WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR => {
                 let fresh = buffer.pool.take_buffer();
-                Chunk::Buffer(std::mem::replace(buffer, fresh), self.range)
+                KeptBodyBytes::Buffer(std::mem::replace(buffer, fresh), self.range)
             }
-            WholeOrPartBuffer::Whole(buffer) => Chunk::Copied(buffer[self.range].to_vec()),
-            WholeOrPartBuffer::Part(bytes) => Chunk::Copied(bytes[self.range].to_vec()),
+            WholeOrPartBuffer::Whole(buffer) => KeptBodyBytes::Copied(buffer[self.range].to_vec()),
+            WholeOrPartBuffer::Part(bytes) => KeptBodyBytes::Copied(bytes[self.range].to_vec()),
         }
     }
 }
 
 /// Body bytes that a sink keeps after the call in which it received them.
 #[derive(Debug)]
-pub enum Chunk {
+pub enum KeptBodyBytes {
     /// A range of a read buffer. The buffer now belongs to the sink.
     Buffer(Buffer, Range<usize>),
     /// A copy of the bytes in separate memory.
     Copied(Vec<u8>),
 }
 
-impl Chunk {
+impl KeptBodyBytes {
     /// Returns the body bytes that the chunk keeps.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -19,7 +19,7 @@ use testkit::rng::{Rng, mix};
 const SEED: u64 = 2;
 /// The allowed peak memory of the test process in KiB: the 64 MiB that `make hostile` allows for
 /// the client, and half as much again for the servers, which run in the same process.
-const MOST_KIB: u64 = 96 << 10;
+const MAX_MEMORY_KIB: u64 = 96 << 10;
 /// The number of hostile responses that are tested in parallel.
 const WORKERS: usize = 2;
 /// The number of hostile responses that one client receives. Each response has a separate server,
@@ -99,5 +99,5 @@ fn hostile_responses_cause_no_panic_or_false_success() {
     });
     println!("{count} replies by two drivers: {kinds:?} whole, broken, unsure; peak {:?} KiB", peak());
     assert!(kinds.iter().all(|kind| kind.load(SeqCst) > 5), "each kind is there: {kinds:?}");
-    assert!(peak().is_none_or(|peak| peak <= MOST_KIB), "{:?} KiB", peak());
+    assert!(peak().is_none_or(|peak| peak <= MAX_MEMORY_KIB), "{:?} KiB", peak());
 }

@@ -5,7 +5,7 @@ use crate::byte_pattern::BytePattern;
 use crate::rng::Rng;
 
 /// The largest number of writes into which one piece of a reply is split.
-const MOST_CUTS: u64 = 12;
+const MAX_CUTS: u64 = 12;
 
 /// A hostile reply under construction, and flags for the violations of the protocol that it
 /// contains so far.
@@ -88,7 +88,7 @@ impl ReplyDraft {
                 pieces.push(piece);
                 continue;
             };
-            for _ in 0..rng.below(MOST_CUTS) {
+            for _ in 0..rng.below(MAX_CUTS) {
                 if bytes.len() > 1 {
                     let rest = bytes.split_off(1 + rng.below(bytes.len() as u64 - 1) as usize);
                     pieces.push(ReplyPiece::Send(std::mem::replace(&mut bytes, rest)));

@@ -34,7 +34,7 @@ pub struct PackageReadMeasurement {
     /// The number of bytes that the reader read from the fetch programs.
     pub read: u64,
     /// The standard error of all fetch programs, concatenated.
-    pub said: String,
+    pub error_output: String,
 }
 
 impl PkgAddEmulator<'_> {
@@ -78,12 +78,12 @@ impl PkgAddEmulator<'_> {
 impl PackageReadMeasurement {
     fn close(&mut self, child: &mut Child, must_succeed: bool) -> io::Result<()> {
         if let Some(stderr) = &mut child.stderr {
-            stderr.read_to_string(&mut self.said)?;
+            stderr.read_to_string(&mut self.error_output)?;
         }
         let status = child.wait()?;
         self.calls += 1;
         if must_succeed && !status.success() {
-            return Err(io::Error::other(format!("a fetcher failed: {status}: {}", self.said)));
+            return Err(io::Error::other(format!("a fetcher failed: {status}: {}", self.error_output)));
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ pub(crate) struct AgentFetcher<'a> {
 struct RangeFetchOutcome {
     outcome: TransferOutcome,
     moved: u64,
-    told: LengthAndValidator,
+    content_facts: LengthAndValidator,
 }
 
 impl<'a> AgentFetcher<'a> {
@@ -106,12 +106,13 @@ impl<'a> AgentFetcher<'a> {
             Some(WantedContentRange::Opening(signify_first_fetch_length::OPENING_LENGTH)),
             out,
         );
-        let RangeFetchOutcome { mut outcome, moved, told } = first;
+        let RangeFetchOutcome { mut outcome, moved, content_facts } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
             outcome.facts.status = 200;
         }
-        let (Ok(()), Some(total), Some(validator)) = (&outcome.result, told.total, told.validator) else {
+        let (Ok(()), Some(total), Some(validator)) = (&outcome.result, content_facts.total, content_facts.validator)
+        else {
             return outcome;
         };
         let mut mirror = mirror_of(url, options, &outcome);
@@ -232,16 +233,20 @@ impl<'a> AgentFetcher<'a> {
             match session.call(&request, goal) {
                 None => {}
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
-                    let told = LengthAndValidator::from_response_start(began.as_ref());
-                    return RangeFetchOutcome { outcome: finished_outcome(*done, began, started), moved, told };
+                    let content_facts = LengthAndValidator::from_response_start(began.as_ref());
+                    return RangeFetchOutcome {
+                        outcome: finished_outcome(*done, began, started),
+                        moved,
+                        content_facts,
+                    };
                 }
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
                     self.session = None;
-                    let told = LengthAndValidator::from_response_start(began.as_ref());
+                    let content_facts = LengthAndValidator::from_response_start(began.as_ref());
                     let mut outcome = unfinished_outcome(url, &options, began, moved, started);
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
-                    return RangeFetchOutcome { outcome, moved, told };
+                    return RangeFetchOutcome { outcome, moved, content_facts };
                 }
                 Some(AgentCallOutcome { end: AgentCallEnd::Refused, .. }) => self.session = None,
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Died }) => {
@@ -266,10 +271,10 @@ impl<'a> AgentFetcher<'a> {
         out: BorrowedFd<'_>,
         started: Instant,
     ) -> RangeFetchOutcome {
-        let told = LengthAndValidator::from_response_start(Some(&began));
+        let content_facts = LengthAndValidator::from_response_start(Some(&began));
         let mut outcome = unfinished_outcome(url, options, Some(began), moved, started);
         let head = outcome.head.as_ref();
-        let rest = match (told.total, &told.validator) {
+        let rest = match (content_facts.total, &content_facts.validator) {
             (Some(total), Some(validator)) => {
                 let is_part = head.is_some_and(|head| head.status() == 206);
                 let (from, to) = match &options.span {
@@ -279,7 +284,7 @@ impl<'a> AgentFetcher<'a> {
                 };
                 let at = from + moved;
                 if at >= to {
-                    return RangeFetchOutcome { outcome, moved, told };
+                    return RangeFetchOutcome { outcome, moved, content_facts };
                 }
                 let span = WantedContentRange::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
@@ -294,18 +299,18 @@ impl<'a> AgentFetcher<'a> {
         let Some((options, skipped)) = rest else {
             let message = "the agent died, and the response has no validator to resume it by; try again";
             outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
-            return RangeFetchOutcome { outcome, moved, told };
+            return RangeFetchOutcome { outcome, moved, content_facts };
         };
         let Some(options) = with_time_left(&options, started) else {
             outcome.result =
                 Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
-            return RangeFetchOutcome { outcome, moved, told };
+            return RangeFetchOutcome { outcome, moved, content_facts };
         };
         let rest = self.fetch_without_agent(url, &options, out, skipped);
         add_facts(&mut outcome.facts, &rest.outcome.facts);
         outcome.result = rest.outcome.result;
         outcome.target = rest.outcome.target;
-        RangeFetchOutcome { outcome, moved: moved + rest.moved, told }
+        RangeFetchOutcome { outcome, moved: moved + rest.moved, content_facts }
     }
 
     fn fetch_without_agent(
@@ -322,7 +327,7 @@ impl<'a> AgentFetcher<'a> {
                 return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
-                    told: LengthAndValidator::default(),
+                    content_facts: LengthAndValidator::default(),
                 };
             }
         };
@@ -333,7 +338,7 @@ impl<'a> AgentFetcher<'a> {
                 return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
-                    told: LengthAndValidator::default(),
+                    content_facts: LengthAndValidator::default(),
                 };
             }
         };
@@ -344,8 +349,8 @@ impl<'a> AgentFetcher<'a> {
             skipped,
         };
         let outcome = self.client.fetch(target, Arc::new(options.clone()), Box::new(sink));
-        let (told, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        RangeFetchOutcome { outcome, moved, told }
+        let (content_facts, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        RangeFetchOutcome { outcome, moved, content_facts }
     }
 }
 

@@ -21,11 +21,11 @@
 //!
 //! Not supported: HTTP pipelining, and mirror lists, for which apt has another method.
 
-mod acquire;
 pub mod auth_conf;
 pub mod config;
 mod download_file;
 pub mod drop_privileges;
+mod fetch_file_for_apt;
 pub mod message;
 pub mod ordered_output;
 
@@ -37,8 +37,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use acquire::AptAcquirer;
 use config::AptConfig;
+use fetch_file_for_apt::AptAcquirer;
 use message::AptMessage;
 use ordered_output::OrderedWriter;
 

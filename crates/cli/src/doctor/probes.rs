@@ -27,7 +27,7 @@ const MAX_PROBE_BYTES: u64 = 8 << 20;
 const MAX_PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// The maximum number of addresses to which a connection is tried.
-const MOST_ADDRESSES: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 /// The minimum size of a body, 64 KiB, for which the report shows a transfer rate.
 const MIN_BYTES_FOR_RATE: u64 = 64 << 10;
@@ -145,7 +145,7 @@ impl ProbeSettings<'_> {
     /// report.
     fn try_addresses(&self, target: &Target, addresses: &[IpAddr], diagnosis: &mut Diagnosis) -> Result<()> {
         let mut section = DiagnosisSection::new("connections", "Addresses");
-        for address in addresses.iter().take(MOST_ADDRESSES) {
+        for address in addresses.iter().take(MAX_ADDRESSES) {
             let client = probe_requests::client(self.stage)?;
             if matches!(target.host(), Host::Name(_)) {
                 client.resolver().add_override(&format!("{}:{}:{address}", target.host_text(), target.port()))?;

@@ -28,7 +28,7 @@ use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
 use super::{refresh, stored_command_line};
 use crate::given_option::GivenOption;
-use crate::job_types::ArchivePosition;
+use crate::job_types_in_every_build::ArchivePosition;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
 
 /// A run of a job. All threads of the run share it.

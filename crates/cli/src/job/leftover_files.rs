@@ -16,10 +16,10 @@ use rustix::process::{Pid, test_kill_process};
 use super::job_error_from_sqlite_or_io::DatabaseResult;
 
 /// The maximum number of earlier runs whose temporary files are removed.
-const MOST_RUNS: i64 = 1000;
+const MAX_RUNS: i64 = 1000;
 
 /// The maximum number of directories in which temporary files are removed.
-const MOST_DIRECTORIES: usize = 64 << 10;
+const MAX_DIRECTORIES: usize = 64 << 10;
 
 /// The temporary files that earlier runs of a job may have left because they were killed.
 pub(super) struct LeftoverFiles {
@@ -35,7 +35,7 @@ impl LeftoverFiles {
     pub(super) fn from_earlier_runs(connection: &Connection, run: i64) -> DatabaseResult<Self> {
         let select = "SELECT DISTINCT process FROM run WHERE ended IS NULL AND id < ?1 ORDER BY id DESC LIMIT ?2";
         let mut select = connection.prepare(select)?;
-        let processes = select.query_map(params![run, MOST_RUNS], |row| row.get::<_, i32>(0))?;
+        let processes = select.query_map(params![run, MAX_RUNS], |row| row.get::<_, i32>(0))?;
         let processes = processes.collect::<DatabaseResult<Vec<i32>>>()?;
         Ok(Self::from_processes(processes.into_iter().filter(|&process| !is_running(process))))
     }
@@ -55,7 +55,7 @@ impl LeftoverFiles {
         let hash = self.hasher.hash_one(directory);
         {
             let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
-            if directories.len() >= MOST_DIRECTORIES || !directories.insert(hash) {
+            if directories.len() >= MAX_DIRECTORIES || !directories.insert(hash) {
                 return;
             }
         }

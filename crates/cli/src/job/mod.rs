@@ -40,8 +40,8 @@ use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
 
-pub use crate::job_types::JobCommandError;
-pub(crate) use crate::job_types::{EarlierFetch, UrlRunState};
+pub use crate::job_types_in_every_build::JobCommandError;
+pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
 pub(crate) use job_run_progress::{JobOutput, JobRun};
 pub(crate) use stored_url_state_cursor::UrlCursor;

@@ -21,7 +21,7 @@ use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
 use super::{leftover_files, output_file, stored_command_line};
 use crate::given_option::GivenOption;
-use crate::job_types::ArchivePosition;
+use crate::job_types_in_every_build::ArchivePosition;
 use crate::program_persona;
 
 /// The open SQLite file of a job, which this process has locked.

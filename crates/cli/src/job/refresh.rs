@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_types::EarlierFetch;
+use crate::job_types_in_every_build::EarlierFetch;
 
 impl EarlierFetch {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index

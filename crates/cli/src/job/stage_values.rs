@@ -26,7 +26,7 @@ use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
 use super::value_line_encoding;
 use super::writer::JobEvent;
-use crate::job_types::EarlierFetch;
+use crate::job_types_in_every_build::EarlierFetch;
 
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 1024;

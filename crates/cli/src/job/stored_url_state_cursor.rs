@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_types::{EarlierFetch, UrlRunState};
+use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 4096;

@@ -24,7 +24,7 @@ use rusqlite::{Connection, params};
 use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, sync_error};
 use super::writer::{JobEvent, JobShared};
-use crate::job_types::ArchivePosition;
+use crate::job_types_in_every_build::ArchivePosition;
 
 /// The time between two syncs. A loss of power costs at most the work of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run_progress::JobRun;
 use super::sync_thread::checkpoint;
-use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 
 /// Records the end of the archive, and the payloads that were added to it, in the job's file.
 pub(super) fn write_position_and_payloads(

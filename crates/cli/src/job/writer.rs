@@ -25,7 +25,7 @@ use super::stage_values::{self, StageValues};
 use super::sync_thread::{DurableState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};
 use super::warc_end_and_payloads;
-use crate::job_types::{ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchiveWithHeldRecords, ArchivedPayload};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
 /// is written. In a fast run, all rows of this time are committed together, because a commit costs

@@ -19,11 +19,11 @@
 mod csv_rows;
 mod json_object_members;
 mod jsonl_request;
-mod output_path;
+mod output_path_check;
 
 pub use csv_rows::{CsvFault, CsvRow, CsvRows};
 pub use jsonl_request::{JsonlRequest, RecordAuth, RecordBody, RecordError};
-pub use output_path::{OutputPathFault, parse_output_path};
+pub use output_path_check::{OutputPathFault, parse_output_path};
 
 /// The format of those input files of a URL group whose lines describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

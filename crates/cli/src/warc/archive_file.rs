@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;
 use super::recorded_message::EncodedRecords;
-use crate::job_types::ArchivePosition;
+use crate::job_types_in_every_build::ArchivePosition;
 
 /// The file of the archive that is being written.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use super::recorded_message::{EncodedRecords, RecordingResources};
 use super::records_awaiting_job_commit::UncommittedRecords;
-use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::plan::WarcArgs;
 
 /// The content of each warcinfo record, which describes the program and the format.

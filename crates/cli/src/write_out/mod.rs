@@ -18,7 +18,7 @@
 mod certificates;
 mod json;
 mod render;
-mod time;
+mod strftime_variable;
 pub(crate) mod url_parts_as_written;
 mod variable;
 
@@ -207,7 +207,9 @@ impl WriteOut {
                     into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
                 }
                 WriteOutToken::Fields(name, separator) => facts.append_all(name, separator, into),
-                WriteOutToken::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
+                WriteOutToken::Time(format) => {
+                    into.extend_from_slice(strftime_variable::format(format, facts.now).as_bytes())
+                }
                 WriteOutToken::Stream(other) => {
                     stream = other;
                     // The file is made even if nothing follows.

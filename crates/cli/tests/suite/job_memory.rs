@@ -14,10 +14,10 @@ use common::peak_memory::measured;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 /// The maximum memory of a job, in KiB.
-const MOST_MEMORY: u64 = 64 << 10;
+const MAX_MEMORY_KIB: u64 = 64 << 10;
 
 /// The maximum additional memory, in KiB, for ten times as many URLs.
-const MOST_GROWTH: u64 = 8 << 10;
+const MAX_GROWTH_KIB: u64 = 8 << 10;
 
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nETag: \"none\"\r\nContent-Length: 0\r\n\r\n";
 
@@ -96,7 +96,7 @@ fn job_memory_does_not_grow_with_urls() {
         let large = peak_of_job(site, count, is_piped);
         let growth = large.saturating_sub(small);
         // The part of a filter grows by two bytes for each name.
-        assert!(growth < MOST_GROWTH + count / 512, "piped: {is_piped}: {small} KiB, then {large}");
-        assert!(large < MOST_MEMORY, "piped: {is_piped}: {large} KiB");
+        assert!(growth < MAX_GROWTH_KIB + count / 512, "piped: {is_piped}: {small} KiB, then {large}");
+        assert!(large < MAX_MEMORY_KIB, "piped: {is_piped}: {large} KiB");
     }
 }

@@ -60,7 +60,7 @@ fn check_waste(pass: &PackageReadRun) {
     }
     let index = pass.mirror.sent("");
     assert!(index <= pass.mirror.coded_index(), "the index came gzipped: {index}");
-    assert_eq!(pass.run.said, "", "nothing for the user to see");
+    assert_eq!(pass.run.error_output, "", "nothing for the user to see");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn documented_curl_recipe_fetches_packages() {
         let words = [&[HAUL, "-L", "-s", "-q", "-N"], more].concat();
         // No package of this few is so long that the rate would be felt for long.
         let pass = read_packages(&words, 4, false, false);
-        assert_eq!(pass.run.said, "");
+        assert_eq!(pass.run.error_output, "");
         assert_eq!(pass.run.calls, 5);
     }
     // pkg_add passes ftp(1)'s option `-S session=…`, which curl reads as `-S` and a URL; haul

@@ -179,7 +179,7 @@ fn content_length(head: &ResponseHead) -> Option<u64> {
 }
 
 /// The longest time in seconds that `CURLINFO_RETRY_AFTER` reports, as in libcurl: six hours.
-const MOST_RETRY_AFTER: i64 = 6 * 3600;
+const MAX_RETRY_AFTER: i64 = 6 * 3600;
 
 impl TransferInfo {
     /// Returns the information about a handle that has not transferred `url` yet.
@@ -263,7 +263,7 @@ impl TransferInfo {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let retry_after = head.get("retry-after").and_then(|value| parse_retry_after(value, now.as_secs()));
             self.retry_after = retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
-            self.retry_after = self.retry_after.min(MOST_RETRY_AFTER);
+            self.retry_after = self.retry_after.min(MAX_RETRY_AFTER);
             self.file_time = if options.is_on(opt::FILETIME) { modified(head) } else { None };
             self.condition_unmet = TimeCondition::is_unmet(options, head);
             // The engine reports 304 for content that does not meet the time condition.

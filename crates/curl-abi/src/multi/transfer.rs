@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haul::body::request_trailers::Trailers;
 use haul::body::upload::RequestBody;
-use haul::buffer_pool::Chunk;
+use haul::buffer_pool::KeptBodyBytes;
 use haul::request::RequestOverrides;
 use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Request, RequestOptions, Target};
@@ -39,7 +39,7 @@ pub(super) struct MultiTransfer {
     url: String,
     /// Body bytes that the C program has not accepted yet, and the offset of the first one in the
     /// chunk. `None` if it has accepted all bytes.
-    rest: Option<(Chunk, usize)>,
+    rest: Option<(KeptBodyBytes, usize)>,
     content: Option<(ContentSource, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
     is_cancelled: bool,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, Chunk};
+use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, KeptBodyBytes};
 use haul::sink::{ResponseForSink, Sink, TransferWaker};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
@@ -44,7 +44,7 @@ pub(super) enum TransferEvent {
     /// The body of a response begins.
     Begin(Box<BodyBegin>),
     /// Bytes of the response body.
-    Body(Chunk),
+    Body(KeptBodyBytes),
     /// Content that was sent, for the debug callback.
     Sent(Vec<u8>),
     /// Content that was received, for the debug callback.

@@ -13,7 +13,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::local_address::{LocalInterface, PortRange, UnixSocketAddress};
 use haul::net::proxy::{NoProxy, Proxy, ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use haul::net::socket::TcpKeepalive;
-use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsOptions, TlsVersion, key_pin};
+use haul::net::tls::{ClientCertificateFiles, Passphrase, Pem, TlsOptions, TlsVersion, key_pin};
 use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::auth::Credentials;
 use haul_policy::proxy::{ProxyKind, ProxyParseError};
@@ -150,7 +150,7 @@ fn tls(options: &EasyOptions, numbers: &TlsOptionNumbers) -> Result<TlsOptions, 
         let key = options.bytes(numbers.key_blob).unwrap_or_default();
         tls.identity_pem = Some(Pem::new([certificate, b"\n", key].concat()));
     } else if let Some(certificate) = path(options, numbers.certificate) {
-        tls.identity = Some(ClientIdentity { certificate, key: path(options, numbers.key) });
+        tls.identity = Some(ClientCertificateFiles { certificate, key: path(options, numbers.key) });
     }
     // TLS 1.0 and 1.1 are not supported: the lowest version is 1.2.
     const TLS_1_3: i64 = 7;

@@ -203,12 +203,12 @@ fn curl_compat(options: &EasyOptions) -> CurlCompat {
     let digest_only = |option| options.number(option).is_some_and(|schemes| schemes & !(1 << 31) == AUTH_DIGEST);
     CurlCompat {
         cookies_by_host: true,
-        omits_empty: true,
-        decodes_all: true,
-        probes: digest_only(opt::HTTPAUTH) || digest_only(opt::PROXYAUTH),
-        trusts_end: true,
-        fails_tunnels: true,
-        hands_on_fields: true,
+        omits_zero_content_length: true,
+        strict_content_coding: true,
+        withholds_content_before_challenge: digest_only(opt::HTTPAUTH) || digest_only(opt::PROXYAUTH),
+        accepts_unreliable_responses: true,
+        refused_tunnel_is_status_error: true,
+        keeps_secret_fields_across_origins: true,
         partial_heads: true,
         head_limits: true,
         spells_as_curl: true,

@@ -9,7 +9,7 @@ use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
 /// The maximum number of pieces in the [`PatternShape`] of an expression. An expression with more
 /// pieces is represented by one opaque piece.
-const MOST_PIECES: usize = 64;
+const MAX_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.
 pub(super) type ByteSet = [bool; 256];
@@ -118,7 +118,7 @@ impl PatternShape {
     pub(super) fn from_expression(hir: &Hir) -> Self {
         let mut shape = Self { has_assertions: !hir.properties().look_set().is_empty(), ..Self::default() };
         shape.add(hir);
-        if shape.pieces.len() > MOST_PIECES {
+        if shape.pieces.len() > MAX_PIECES {
             shape.pieces = vec![PatternShapePiece::Opaque(hir.properties().maximum_len())];
             shape.group = None;
         }
@@ -126,7 +126,7 @@ impl PatternShape {
     }
 
     fn add(&mut self, hir: &Hir) {
-        if self.pieces.len() > MOST_PIECES {
+        if self.pieces.len() > MAX_PIECES {
             return;
         }
         match hir.kind() {
@@ -166,7 +166,7 @@ impl PatternShape {
                 greedy: *greedy,
                 ..run.clone()
             }));
-        } else if inner.group.is_none() && count * inner.pieces.len() <= MOST_PIECES {
+        } else if inner.group.is_none() && count * inner.pieces.len() <= MAX_PIECES {
             for _ in 0..count {
                 self.pieces.extend_from_slice(&inner.pieces);
             }

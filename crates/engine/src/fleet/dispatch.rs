@@ -6,7 +6,7 @@
 
 mod later_stage_transfers;
 mod listing_pages;
-mod queued_job;
+mod unreported_job;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,8 +20,8 @@ use slab::Slab;
 
 use later_stage_transfers::StageOutputPosition;
 pub(super) use listing_pages::FleetListing;
-use queued_job::QueuedJob;
-pub(super) use queued_job::{DispatchedJob, InvalidJob, NewJobOrRetry, TransferInputs};
+use unreported_job::QueuedJob;
+pub(super) use unreported_job::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
 
 use super::fleet_input_item::FleetItem;
 use super::item_source::{ItemSource, NextItem};
@@ -68,7 +68,7 @@ pub(super) struct Dispatcher {
 /// The state of a dispatcher, under its lock.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
-    running: Slab<Box<DispatchedJob>>,
+    running: Slab<Box<UnreportedJob>>,
     source: Option<Box<dyn ItemSource>>,
     /// For each stage, the values that the stage passes to the next stage only when it ends, such
     /// as sorted ones. `None` before the stage ends, and after all of them have been taken.
@@ -198,14 +198,14 @@ impl Dispatcher {
 
     /// Adds a job (a transfer with its report data) to the queue, or to the list of invalid jobs,
     /// which only have to be reported.
-    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<DispatchedJob>, Box<InvalidJob>>) {
+    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<UnreportedJob>, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
             Err(invalid) => state.invalid.push_back(*invalid),
         }
     }
 
-    fn push(&self, state: &mut DispatchState, waiting: Box<DispatchedJob>) {
+    fn push(&self, state: &mut DispatchState, waiting: Box<UnreportedJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
         state.kept += waiting.kept;
@@ -302,7 +302,7 @@ impl Dispatcher {
                 state.last_origin = Some(target.origin());
                 state.remember_url(&view.stages[0], &target);
                 let job = job(state, url, destination);
-                let job = Box::new(DispatchedJob { job, target: Some(target), value: None, request, kept });
+                let job = Box::new(UnreportedJob { job, target: Some(target), value: None, request, kept });
                 self.enqueue_job(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
@@ -548,7 +548,7 @@ impl DispatchState {
     }
 
     /// Removes and returns the finished job with this key from the jobs in progress.
-    pub(super) fn remove_running(&mut self, key: usize) -> Box<DispatchedJob> {
+    pub(super) fn remove_running(&mut self, key: usize) -> Box<UnreportedJob> {
         self.running.remove(key)
     }
 

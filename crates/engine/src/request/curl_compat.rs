@@ -20,11 +20,11 @@ pub struct CurlCompat {
     pub cookies_by_host: bool,
     /// True to send no `Content-Length` in a request without content. If false, POST, PUT and PATCH
     /// requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
-    pub omits_empty: bool,
+    pub omits_zero_content_length: bool,
     /// True to request compressed content even with ranges, and to fail on content that cannot be
     /// decoded ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). It has an effect
     /// only with [`decode`](super::RequestOptions::decode).
-    pub decodes_all: bool,
+    pub strict_content_coding: bool,
     /// True to deliver the heads of proxies' responses to CONNECT, too. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head).
     pub connect_heads: bool,
@@ -37,11 +37,11 @@ pub struct CurlCompat {
     /// True to send the first request without its content if the server's challenge is needed
     /// before credentials can be sent. If false, the first request has the content, unless the
     /// content can be read only once.
-    pub probes: bool,
+    pub withholds_content_before_challenge: bool,
     /// True to send `Expect` (RFC 9110 section 10.1.1) before all content that can be read only
     /// once, even if it is short. A redirect or a challenge then does not consume the content. If
     /// false, only requests with content above 1 MiB or of unknown length have `Expect`.
-    pub spares_once: bool,
+    pub expect_for_one_shot_content: bool,
     /// True to accept some responses that are not reliable:
     /// - With [`resume_from`](super::RequestOptions::resume_from), an offset after the end means
     ///   that the file is complete, even if no Content-Range contains the length.
@@ -49,17 +49,17 @@ pub struct CurlCompat {
     ///   status is 200.
     /// - A 206 that was not requested is delivered as it is.
     /// - A 401 whose challenge cannot be answered is delivered as it is.
-    pub trusts_end: bool,
+    pub accepts_unreliable_responses: bool,
     /// True to report [`ErrorKind::Status`](crate::ErrorKind::Status) if a proxy refuses a tunnel
     /// with a status of 400 or above. If false, the error is
     /// [`ErrorKind::Connect`](crate::ErrorKind::Connect). It has an effect only with
     /// [`fail`](super::RequestOptions::fail).
-    pub fails_tunnels: bool,
+    pub refused_tunnel_is_status_error: bool,
     /// True to send the caller's fields that may contain credentials, such as X-Api-Key, even after
     /// a redirect to another origin. `Authorization`, `Cookie` and `Proxy-Authorization` are never
     /// sent to another origin. If false, no field that [may contain
     /// credentials](haul_policy::secrets::is_secret_field) is sent to another origin.
-    pub hands_on_fields: bool,
+    pub keeps_secret_fields_across_origins: bool,
     /// True to deliver the beginning of a malformed or incomplete response head, up to the error,
     /// before the transfer fails. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head) or a trace.

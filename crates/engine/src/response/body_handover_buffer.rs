@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use super::ResponseInfo;
-use crate::buffer_pool::{BufferLease, Chunk};
+use crate::buffer_pool::{BufferLease, KeptBodyBytes};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
@@ -31,7 +31,7 @@ const MAX_TRUSTED_LENGTH: u64 = 4 << 20;
 /// The buffer between the driver, which receives the body, and the program, which reads it.
 #[derive(Default)]
 struct BodyBufferState {
-    pieces: VecDeque<Chunk>,
+    pieces: VecDeque<KeptBodyBytes>,
     bytes: u64,
     has_begun: bool,
     /// True if the program already has the response, so that a retry cannot discard it any more.
@@ -59,7 +59,7 @@ struct BodyBufferState {
 /// The result of asking for more bytes of the body without waiting.
 pub(crate) enum NextChunk {
     /// The next bytes of the body.
-    Piece(Chunk),
+    Piece(KeptBodyBytes),
     /// The transfer has ended with this outcome, and all bytes of the body were read.
     End(Box<TransferOutcome>),
     /// No bytes have arrived yet. The stored waker is woken when some arrive.
@@ -228,7 +228,7 @@ impl BodyBufferReader {
 
     /// Removes the next piece of the body from the buffer, and returns it. Returns `None` if the
     /// buffer is empty.
-    pub(crate) fn take_piece(&self) -> Option<Chunk> {
+    pub(crate) fn take_piece(&self) -> Option<KeptBodyBytes> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
         held.bytes -= piece.bytes().len() as u64;

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::body::BodyDecoder;
-use crate::buffer_pool::Chunk;
+use crate::buffer_pool::KeptBodyBytes;
 
 /// The number of received bytes that are decoded in the first step. In later steps, the number is
 /// chosen by the ratio of decoded to received bytes so far, to reach [`TARGET_STEP_OUTPUT`].
@@ -16,7 +16,7 @@ const TARGET_STEP_OUTPUT: usize = 128 << 10;
 /// The decoder of a compressed body, with the received piece of the body that is being decoded.
 pub(super) struct ContentDecoder {
     decoder: Option<BodyDecoder>,
-    piece: Option<Chunk>,
+    piece: Option<KeptBodyBytes>,
     /// The number of bytes at the start of `piece` that were already decoded or, without a decoder,
     /// consumed.
     at: usize,
@@ -84,7 +84,7 @@ impl ContentDecoder {
     }
 
     /// Sets the next received piece of the body. Call this when the previous piece is used up.
-    pub(super) fn set_piece(&mut self, piece: Chunk) {
+    pub(super) fn set_piece(&mut self, piece: KeptBodyBytes) {
         self.piece = Some(piece);
         self.at = 0;
     }

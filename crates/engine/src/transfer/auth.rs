@@ -236,7 +236,8 @@ impl Transfer {
     /// challenge. Applies to content that can be sent only once and, in curl's mode, to all
     /// content.
     pub(super) fn withhold_content(&mut self) {
-        let waits = self.has_one_shot_content() || self.options.curl_compat.probes && self.has_content();
+        let waits = self.has_one_shot_content()
+            || self.options.curl_compat.withholds_content_before_challenge && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
@@ -294,7 +295,7 @@ impl Transfer {
         }
         let choice = match self.choose_scheme(head, allowed)? {
             Ok(choice) => choice,
-            Err(_) if self.options.curl_compat.trusts_end => return None,
+            Err(_) if self.options.curl_compat.accepts_unreliable_responses => return None,
             Err(error) => return Some(BodyDisposition::Fail(credentials_error(error))),
         };
         let identity = self.auth.identity.as_ref()?;

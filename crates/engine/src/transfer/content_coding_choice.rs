@@ -13,20 +13,20 @@ impl Transfer {
         let options = &self.options;
         options.decode
             && !self.resume.range.is_plain_part()
-            && (options.curl_compat.decodes_all || !self.ranges.should_request_ranges())
+            && (options.curl_compat.strict_content_coding || !self.ranges.should_request_ranges())
     }
 
     /// Returns true if the content of the response with this head must be decoded before it is
     /// delivered.
     pub(super) fn decodes_content(&self, head: &ResponseHead) -> bool {
-        self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
+        self.options.decode && (self.options.curl_compat.strict_content_coding || is_decodable(head))
     }
 
     /// Returns the content codings of the response with this head, as a list for the decoder.
-    /// Leaves out names that are no codings, such as `aws-chunked`. If `curl_compat.decodes_all` is
+    /// Leaves out names that are no codings, such as `aws-chunked`. If `curl_compat.strict_content_coding` is
     /// set, these names remain in the list, and the body fails.
     pub(super) fn content_codings(&self, head: &ResponseHead) -> Vec<u8> {
         let written = head.get_all("content-encoding").collect::<Vec<_>>().join(&b", "[..]);
-        if self.options.curl_compat.decodes_all { written } else { meaningful_codings(&written) }
+        if self.options.curl_compat.strict_content_coding { written } else { meaningful_codings(&written) }
     }
 }

@@ -75,8 +75,8 @@ impl Transfer {
     /// chunks. This depends on the caller's fields and on whether the length is known.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
-            let says_so =
-                !self.options.curl_compat.omits_empty && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
+            let says_so = !self.options.curl_compat.omits_zero_content_length
+                && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
         };
         if self.auth.is_probe {
@@ -127,7 +127,8 @@ impl Transfer {
                 // A request without content must have no `Expect` (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
-                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.has_one_shot_content()
+                    length > MIN_EXPECT_SIZE
+                        || self.options.curl_compat.expect_for_one_shot_content && self.has_one_shot_content()
                 }
                 // Even if the caller wants chunks, the length may be known.
                 BodyLength::Chunked => {

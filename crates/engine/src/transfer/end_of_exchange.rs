@@ -219,7 +219,9 @@ impl Transfer {
         }
         // The transfer reports its own error, which came first.
         let _ = self.end_record(Some(&error));
-        let fails = self.options.curl_compat.fails_tunnels && self.options.fail && !self.options.fail_with_body;
+        let fails = self.options.curl_compat.refused_tunnel_is_status_error
+            && self.options.fail
+            && !self.options.fail_with_body;
         let error = match error.status() {
             Some(status) if fails && status >= 400 && error.kind() == ErrorKind::Connect => {
                 Error::new(ErrorKind::Status, error.cause()).with_status(status)

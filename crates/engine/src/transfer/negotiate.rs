@@ -87,7 +87,7 @@ impl Transfer {
     /// sent without a token.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
-        if is_only && !(self.options.curl_compat.trusts_end && has_library) {
+        if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {
             return Err(missing_token_error(error, "cannot authenticate"));
         }
         self.trace_info(error.to_string());

@@ -50,7 +50,7 @@ impl<'a> CallerFields<'a> {
     pub(super) fn from_options(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
-        let hands_on = options.curl_compat.hands_on_fields;
+        let hands_on = options.curl_compat.keeps_secret_fields_across_origins;
         let callers = Self { shared, own, left_out, secrets, same_origin, hands_on, is_empty: false };
         let is_empty = callers.allowed().next().is_none();
         Self { is_empty, ..callers }

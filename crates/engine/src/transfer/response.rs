@@ -57,7 +57,8 @@ impl Transfer {
         // If heads are delivered, those with challenges and the last one are included.
         let stays = match &self.response.disposition {
             BodyDisposition::Again => {
-                matches!(head.status(), 401 | 407 | 417) || self.auth.is_probe && self.options.curl_compat.probes
+                matches!(head.status(), 401 | 407 | 417)
+                    || self.auth.is_probe && self.options.curl_compat.withholds_content_before_challenge
             }
             BodyDisposition::Follow(_) | BodyDisposition::Fail(_) | BodyDisposition::Complete => true,
             // A retry may have to write the heads again.
@@ -193,7 +194,10 @@ impl Transfer {
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
         if !self.ranges.may_request_ranges() {
-            let asked = options.range.as_deref().filter(|_| head.status() == 206 && !options.curl_compat.trusts_end)?;
+            let asked = options
+                .range
+                .as_deref()
+                .filter(|_| head.status() == 206 && !options.curl_compat.accepts_unreliable_responses)?;
             let message = format!("asked for the range {asked}, the server sent another one");
             return contradicts(head, asked).then(|| BodyDisposition::Fail(Error::new(ErrorKind::Range, message)));
         }
@@ -204,9 +208,14 @@ impl Transfer {
         match self.resume.range.verdict(head, framing) {
             RangeVerdict::Ordinary => None,
             // Some servers respond with a 206 although no range was requested.
-            _ if options.curl_compat.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
+            _ if options.curl_compat.accepts_unreliable_responses
+                && head.status() == 206
+                && !self.resume.range.is_ranged() =>
+            {
+                None
+            }
             RangeVerdict::Refused(_)
-                if options.curl_compat.trusts_end
+                if options.curl_compat.accepts_unreliable_responses
                     && self.ranges.must_continue
                     && self.is_already_complete(head, framing) =>
             {
@@ -231,7 +240,7 @@ impl Transfer {
             let start: u64 = std::str::from_utf8(start).ok()?.parse().ok()?;
             (end == b"-" || head.status() == 200).then_some(start)
         };
-        self.options.curl_compat.trusts_end
+        self.options.curl_compat.accepts_unreliable_responses
             && self.ranges.must_continue
             && !self.resume.has_begun
             && matches!(head.status(), 200 | 206)
@@ -260,11 +269,11 @@ impl Transfer {
             || !self.ranges.may_request_ranges()
             || !self.resume.range.is_ranged()
             || status == 206
-            || status == 304 && !options.curl_compat.trusts_end
+            || status == 304 && !options.curl_compat.accepts_unreliable_responses
         {
             return None;
         }
-        if options.curl_compat.trusts_end && self.is_already_complete(head, framing) {
+        if options.curl_compat.accepts_unreliable_responses && self.is_already_complete(head, framing) {
             return Some(BodyDisposition::Complete);
         }
         let message = format!("asked for a range, the server answered {status}");

@@ -12,7 +12,7 @@ use std::thread;
 use common::{DRIVERS, following, http2_origin, start_origin, trusting_ca, with_h2_alpn};
 use haul::net::pool::ConnectionKey;
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
+use haul::net::tls::{ClientCertificateFiles, Passphrase, Pem, TlsVersion};
 use haul::state::auth::{AuthOptions, Credentials};
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Proxy;
@@ -48,7 +48,9 @@ fn cve_2022_27782_tls_settings_separate_connections() {
         ("ca_path", |options| options.tls.ca_path = Some("ca".into())),
         ("ca_pem", |options| options.tls.ca_pem = Some(Pem::new(&b"ca"[..]))),
         ("identity_pem", |options| options.tls.identity_pem = Some(Pem::new(&b"me"[..]))),
-        ("identity", |options| options.tls.identity = Some(ClientIdentity { certificate: "me".into(), key: None })),
+        ("identity", |options| {
+            options.tls.identity = Some(ClientCertificateFiles { certificate: "me".into(), key: None })
+        }),
         ("passphrase", |options| options.tls.passphrase = Some(Passphrase::new("x"))),
         ("min_version", |options| options.tls.min_version = TlsVersion::V1_3),
         ("max_version", |options| options.tls.max_version = TlsVersion::V1_2),

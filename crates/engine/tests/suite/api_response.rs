@@ -41,7 +41,7 @@ fn range_request_offers_no_coding_and_is_undecoded() {
         // As curl does, whose exit code programs check.
         let request = get()
             .header("Range", "bytes=5-9")
-            .options(|options| options.curl_compat.decodes_all = true)
+            .options(|options| options.curl_compat.strict_content_coding = true)
             .build()
             .unwrap();
         let error = client.call(request).unwrap_err();
@@ -62,7 +62,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
             assert_eq!((response.status(), response.header("content-encoding")), (404, Some(coding)));
             assert_eq!(response.text().unwrap(), "hello");
             assert_eq!(client.call(get().build().unwrap()).unwrap().body, b"hello");
-            let error = get().options(|options| options.curl_compat.decodes_all = true).send().unwrap_err();
+            let error = get().options(|options| options.curl_compat.strict_content_coding = true).send().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
         }
     });

@@ -65,7 +65,7 @@ fn broken_content_coding_is_an_error() {
     };
     let decoding = RequestOptions {
         decode: true,
-        curl_compat: CurlCompat { decodes_all: true, ..CurlCompat::default() },
+        curl_compat: CurlCompat { strict_content_coding: true, ..CurlCompat::default() },
         ..RequestOptions::default()
     };
     let half = coded.len() / 2;

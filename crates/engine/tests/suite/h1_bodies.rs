@@ -291,15 +291,16 @@ fn empty_post_sends_content_length_zero() {
             let head = asked(driver, &|options| options.method = method.into());
             assert_eq!(head.contains("content-length: 0\r\n"), says, "{head}");
         }
-        let curl_compat =
-            asked(driver, &|options| (options.method, options.curl_compat.omits_empty) = ("POST".into(), true));
+        let curl_compat = asked(driver, &|options| {
+            (options.method, options.curl_compat.omits_zero_content_length) = ("POST".into(), true)
+        });
         assert!(!curl_compat.contains("content-length"), "{curl_compat}");
         for spares in [false, true] {
             let once = asked(driver, &|options| {
                 options.method = "POST".into();
                 options.fields.push(("Content-Length".into(), b"3".to_vec()));
                 options.body = Some(haul::body::upload::RequestBody::reader(&b"abc"[..]));
-                options.curl_compat.spares_once = spares;
+                options.curl_compat.expect_for_one_shot_content = spares;
             });
             assert_eq!((once.contains("content-length: 3\r\n"), once.contains("expect")), (true, spares), "{once}");
         }

@@ -12,7 +12,7 @@ use std::thread;
 
 use common::{DRIVERS, DriverKind};
 use haul::net::pool::ConnectionKey;
-use haul::net::tls::{ClientIdentity, Pem};
+use haul::net::tls::{ClientCertificateFiles, Pem};
 use haul::{Client, ErrorKind, RequestOptions, Target};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -81,7 +81,7 @@ impl ClientAuthServer {
         options.tls.ca_file = Some(self.path("ca"));
         let key = key.map(Path::to_owned);
         options.tls.identity =
-            certificate.map(|certificate| ClientIdentity { certificate: certificate.to_owned(), key });
+            certificate.map(|certificate| ClientCertificateFiles { certificate: certificate.to_owned(), key });
         options
     }
 }

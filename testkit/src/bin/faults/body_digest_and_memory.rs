@@ -24,7 +24,7 @@ pub(crate) struct BodySizeResult {
     pub(crate) hung: bool,
     pub(crate) rss: u64,
     sha256: String,
-    said: String,
+    error_output: String,
 }
 
 impl BodySizeResult {
@@ -40,7 +40,7 @@ impl BodySizeResult {
             "hung": self.hung,
             "rss_bytes": self.rss,
             "sha256": self.sha256,
-            "said": self.said,
+            "error_output": self.error_output,
         })
     }
 }
@@ -125,6 +125,6 @@ fn run_once(
         hung: outcome.hung,
         rss: outcome.rss,
         sha256,
-        said: outcome.said,
+        error_output: outcome.error_output,
     })
 }

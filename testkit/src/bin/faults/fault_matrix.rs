@@ -103,7 +103,7 @@ struct FaultRowTry {
     verdict: FaultRowVerdict,
     code: i32,
     parallel: bool,
-    told: String,
+    description: String,
 }
 
 pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
@@ -217,10 +217,10 @@ impl FaultRow {
         Ok(FaultRowTry {
             code,
             parallel: seen.connections > 1 && requested_parts_with_end(&seen),
-            told: format!(
+            description: format!(
                 "try {number}: {} → exit {code}: {}; asked {}",
                 plan.query(),
-                outcome.said,
+                outcome.error_output,
                 requests_text(&seen)
             ),
             verdict,
@@ -301,7 +301,7 @@ impl FaultRowTally {
         if let Some(what) = what
             && self.failures.len() < MAX_SHOWN_SEEDS
         {
-            self.failures.push(format!("{what}: {}", result.told));
+            self.failures.push(format!("{what}: {}", result.description));
         }
     }
 }

@@ -34,7 +34,7 @@ const MAX_IN_FLIGHT: u64 = 1 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// The maximum number of runs of a command after its last kill. If more are needed, the try has
 /// failed.
-const MOST_RUNS: u32 = 3;
+const MAX_RUNS: u32 = 3;
 /// The kinds of downloads that the test kills, one kind after the other.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
 /// The number of files in a download of the kind "many files". Their total length equals the length
@@ -104,7 +104,7 @@ struct KillTry {
     /// process, plus [`MAX_IN_FLIGHT`] for every connection of the try.
     bound: u64,
     /// A description of the try for the report of a failure.
-    told: String,
+    description: String,
 }
 
 pub(crate) fn run_all(bench: &FaultRunner) -> Result<KillTally> {
@@ -217,14 +217,14 @@ fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         seen_before = now;
     }
     let mut done = false;
-    let mut told = String::new();
-    for _ in 0..MOST_RUNS {
+    let mut description = String::new();
+    for _ in 0..MAX_RUNS {
         let outcome = bench.haul.run(&job, |_| {})?;
         if outcome.code == Some(0) {
             done = true;
             break;
         }
-        told = format!("exit {}: {}", outcome.code.unwrap_or(-1), outcome.said);
+        description = format!("exit {}: {}", outcome.code.unwrap_or(-1), outcome.error_output);
     }
     let part = files.seen().filter_map(|seen| seen.longest_part()).max().unwrap_or(PART).min(PART).min(size);
     Ok(KillTry {
@@ -235,8 +235,8 @@ fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         equal: done && files.are_equal()?,
         twice: files.sum(FaultyRequestLog::twice),
         bound: connections * part + files.sum(|seen| seen.connections) * MAX_IN_FLIGHT,
-        told: format!(
-            "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",
+        description: format!(
+            "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {description}",
             KINDS[kind]
         ),
     })
@@ -276,7 +276,7 @@ impl KillTally {
         self.twice += tried.twice;
         self.most_twice = self.most_twice.max(tried.twice);
         if (over || !tried.equal) && self.failures.len() < 5 {
-            self.failures.push(format!("{}; {} bytes twice, bound {}", tried.told, tried.twice, tried.bound));
+            self.failures.push(format!("{}; {} bytes twice, bound {}", tried.description, tried.twice, tried.bound));
         }
     }
 }

@@ -92,14 +92,14 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
     })?;
     let escaped = std::fs::read_dir(outer.path())?.count() != 1;
     let verdict = if escaped { ReplyVerdict::Escaped } else { judge(options, &reply, &line, &outcome, &printed) };
-    let told = format!(
+    let description = format!(
         "reply {number} ({:?}; {}) → exit {:?}, {} KiB, {} connections: {} | haul {}",
         reply.protocol,
         reply.made_of.join(", "),
         outcome.code,
         outcome.rss >> 10,
         server.connections(),
-        outcome.said,
+        outcome.error_output,
         line.args.join(" "),
     );
     let promise = match &reply.promise {
@@ -107,7 +107,7 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
         AllowedResult::Failure => "broken",
         AllowedResult::Nothing => "unsure",
     };
-    Ok(ReplyTry { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, told })
+    Ok(ReplyTry { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, description })
 }
 
 fn judge(
@@ -120,7 +120,7 @@ fn judge(
     let Some(code) = outcome.code else {
         return if outcome.hung { ReplyVerdict::Hung } else { ReplyVerdict::Signal };
     };
-    if code == 101 || outcome.said.contains("panicked at") {
+    if code == 101 || outcome.error_output.contains("panicked at") {
         return ReplyVerdict::Panic;
     }
     if outcome.rss > options.memory {

@@ -57,7 +57,7 @@ pub(crate) struct ReplyTry {
     pub(crate) rss: u64,
     pub(crate) protocol: HostileProtocol,
     pub(crate) promise: &'static str,
-    pub(crate) told: String,
+    pub(crate) description: String,
 }
 
 /// The number of runs with each verdict.
@@ -80,14 +80,14 @@ impl VerdictCounts {
         *self.kinds.entry(format!("{:?} {}", tried.protocol, tried.promise).to_lowercase()).or_default() += 1;
         *self.codes.entry(tried.code.unwrap_or(-1)).or_default() += 1;
         if tried.rss > self.rss {
-            (self.rss, self.largest) = (tried.rss, tried.told.clone());
+            (self.rss, self.largest) = (tried.rss, tried.description.clone());
         }
         let is_false = tried.verdict != ReplyVerdict::Survived;
         if in_full || is_false && self.failures.len() < MAX_SHOWN {
-            println!("{}: {}", tried.verdict.name(), tried.told);
+            println!("{}: {}", tried.verdict.name(), tried.description);
         }
         if is_false && self.failures.len() < MAX_SHOWN {
-            self.failures.push(format!("{}: {}", tried.verdict.name(), tried.told));
+            self.failures.push(format!("{}: {}", tried.verdict.name(), tried.description));
         }
     }
 

@@ -7,7 +7,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::happy_eyeballs::ConnectOptions;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
-use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
+use haul::net::tls::{ClientCertificateFiles, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, CurlCompat, H1Deviations, Http3Policy, SpeedLimit, StallLimit, WantedContentRange};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
@@ -93,24 +93,24 @@ frame_fields! {
 }
 
 frame_fields! {
-    CurlCompat { trusts_end, fails_tunnels, head_limits, spells_as_curl, redirect_logins }
+    CurlCompat { accepts_unreliable_responses, refused_tunnel_is_status_error, head_limits, spells_as_curl, redirect_logins }
     unsent {
         // `AgentRequest::to_bytes` refuses a request for which one of these matters.
         retries_whole,
-        hands_on_fields,
+        keeps_secret_fields_across_origins,
         // It belongs to `jar`.
         cookies_by_host,
         // It belongs to `include_head`.
         connect_heads,
         partial_heads,
         // These are about content.
-        probes,
-        spares_once,
+        withholds_content_before_challenge,
+        expect_for_one_shot_content,
         // All callers are commands.
-        omits_empty,
-        decodes_all,
+        omits_zero_content_length,
+        strict_content_coding,
     }
-    from CurlCompat { omits_empty: true, decodes_all: true, ..CurlCompat::default() }
+    from CurlCompat { omits_zero_content_length: true, strict_content_coding: true, ..CurlCompat::default() }
 }
 
 frame_fields! {
@@ -203,7 +203,7 @@ frame_fields! {
     from TlsOptions::default()
 }
 
-frame_fields!(ClientIdentity { certificate, key });
+frame_fields!(ClientCertificateFiles { certificate, key });
 
 frame_fields! {
     ProxyOptions as open { proxy, environment, no_proxy, credentials, auth, tunnel, http2, tls }

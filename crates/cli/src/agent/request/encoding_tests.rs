@@ -4,7 +4,7 @@ use std::time::Duration;
 use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
-use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
+use haul::net::tls::{ClientCertificateFiles, TlsOptions, TlsVersion};
 use haul::request::{ConnectToRule, CurlCompat, H1Deviations, SpeedLimit, StallLimit, WantedContentRange};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
@@ -26,7 +26,7 @@ fn tls() -> TlsOptions {
     let mut tls = TlsOptions::default();
     (tls.verify, tls.examine, tls.keep_certificates, tls.common_name) = (false, true, true, true);
     (tls.ca_file, tls.ca_path) = (Some("/ca".into()), Some("/certs".into()));
-    tls.identity = Some(ClientIdentity { certificate: "/c".into(), key: Some("/k".into()) });
+    tls.identity = Some(ClientCertificateFiles { certificate: "/c".into(), key: Some("/k".into()) });
     (tls.min_version, tls.max_version) = (TlsVersion::V1_3, TlsVersion::V1_2);
     (tls.alpn, tls.sni) = (vec![b"h2".to_vec()], false);
     tls
@@ -73,10 +73,10 @@ fn request() -> AgentRequest {
         http3: haul::request::Http3Policy::Race,
         auto_referer: true,
         curl_compat: CurlCompat {
-            omits_empty: true,
-            decodes_all: true,
-            trusts_end: true,
-            fails_tunnels: true,
+            omits_zero_content_length: true,
+            strict_content_coding: true,
+            accepts_unreliable_responses: true,
+            refused_tunnel_is_status_error: true,
             head_limits: true,
             spells_as_curl: true,
             redirect_logins: true,
@@ -181,7 +181,7 @@ fn sample_request_changes_every_encoded_field() {
     assert_all_differ(&ours.connect_to[0], &ConnectToRule { host: None, port: None, to_host: None, to_port: None });
     assert_all_differ(&ours.decode_limits, &other.decode_limits);
     assert_all_differ(&ours.tls, &other.tls);
-    assert_all_differ(&ours.tls.identity.unwrap(), &ClientIdentity { certificate: "/other".into(), key: None });
+    assert_all_differ(&ours.tls.identity.unwrap(), &ClientCertificateFiles { certificate: "/other".into(), key: None });
     assert_all_differ(&ours.proxy.unwrap(), &ProxyOptions::default());
 }
 

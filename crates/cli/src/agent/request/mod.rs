@@ -88,7 +88,8 @@ fn can_be_sent(options: &RequestOptions) -> bool {
     // The agent binds all credentials to their origin.
     let is_handed_on =
         |name: &str| may_send_as_curl(name, SecretHandling::Drop) && !may_send(name, SecretHandling::Drop);
-    let hands_on = options.curl_compat.hands_on_fields && options.fields.iter().any(|(name, _)| is_handed_on(name));
+    let hands_on = options.curl_compat.keeps_secret_fields_across_origins
+        && options.fields.iter().any(|(name, _)| is_handed_on(name));
     let H1Deviations { tolerant, follows_http10, verbatim_fields, .. } = options.deviations;
     let is_local = options.include_head
         || options.keep_history

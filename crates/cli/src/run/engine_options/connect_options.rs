@@ -6,7 +6,7 @@ use haul::net::happy_eyeballs::ConnectOptions;
 use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use haul::net::socket::TcpKeepalive;
-use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
+use haul::net::tls::{ClientCertificateFiles, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
@@ -117,8 +117,9 @@ pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: Program
     };
     // Whether its files are PEM or DER is plain from what is in them.
     let ClientCert { certificate, key, passphrase, .. } = &args.client;
-    options.identity =
-        certificate.as_ref().map(|certificate| ClientIdentity { certificate: certificate.clone(), key: key.clone() });
+    options.identity = certificate
+        .as_ref()
+        .map(|certificate| ClientCertificateFiles { certificate: certificate.clone(), key: key.clone() });
     options.passphrase = passphrase.as_ref().map(|passphrase| Passphrase::new(passphrase.expose()));
     Ok(options)
 }

@@ -132,18 +132,19 @@ fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
     CurlCompat {
         cookies_by_host: stage.transfer.cookies.as_curl,
-        omits_empty: true,
+        omits_zero_content_length: true,
         // A page that --extract or --select asks for compressed need not be so.
-        decodes_all: stage.transfer.compressed.is_some() || !stage.takes_values(),
+        strict_content_coding: stage.transfer.compressed.is_some() || !stage.takes_values(),
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the
         // server or by a proxy.
-        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&AllowedAuthSchemes::DIGEST),
-        spares_once: true,
-        trusts_end: is_curl,
-        fails_tunnels: is_curl,
-        hands_on_fields: is_curl,
+        withholds_content_before_challenge: is_curl
+            && [stage.request.auth.allowed, stage.proxy.allowed].contains(&AllowedAuthSchemes::DIGEST),
+        expect_for_one_shot_content: true,
+        accepts_unreliable_responses: is_curl,
+        refused_tunnel_is_status_error: is_curl,
+        keeps_secret_fields_across_origins: is_curl,
         partial_heads: is_curl,
         head_limits: is_curl,
         spells_as_curl: is_curl,

@@ -6,7 +6,7 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Scheme, Target};
 
 use super::{
-    BodyDestination, DispatchState, DispatchedJob, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow,
+    BodyDestination, DispatchState, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow, UnreportedJob,
     placeholder_target, url_error,
 };
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
@@ -98,7 +98,7 @@ impl Dispatcher {
                 let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
                 let job = state.new_job(number, url, order, destination, window.reserve_slot());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = Box::new(DispatchedJob { job, target: Some(target), value, request, kept: 0 });
+                let job = Box::new(UnreportedJob { job, target: Some(target), value, request, kept: 0 });
                 self.enqueue_job(state, job.in_listing(stage, None));
             }
             Ok(None) => {}

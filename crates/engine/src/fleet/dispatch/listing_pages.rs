@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
-use super::{BodyDestination, DispatchedJob, Dispatcher, FleetJob, InvalidJob, placeholder_target};
+use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, UnreportedJob, placeholder_target};
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::{FleetStage, ListingPageDestination};
 use crate::ignore_poison::IgnorePoison;
@@ -67,7 +67,7 @@ impl FleetListing {
     }
 }
 
-impl DispatchedJob {
+impl UnreportedJob {
     /// Makes the job the first page of a new paginated listing, if the stage has pagination.
     /// Returns the job as invalid if the listing cannot begin.
     pub(super) fn in_listing(
@@ -122,7 +122,7 @@ impl Dispatcher {
                 let job = FleetJob { url: target.to_url(), destination, ..job };
                 let (value, request) = (listing.value.clone(), listing.request.clone());
                 let kept = request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
-                let job = DispatchedJob { job, target: Some(target), value, request, kept };
+                let job = UnreportedJob { job, target: Some(target), value, request, kept };
                 self.push(&mut state, Box::new(job));
             }
             Err(error) => {

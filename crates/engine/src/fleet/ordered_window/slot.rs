@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::super::record_content_sink::RecordTextIterator;
 use super::overflow::{OverflowFile, StoredValues};
-use crate::buffer_pool::Chunk;
+use crate::buffer_pool::KeptBodyBytes;
 use crate::sink::extracted_value_list::ExtractedValues;
 
 /// A piece of a body's content that a slot keeps.
 #[derive(Debug)]
 pub(super) enum OrderedSlotContent {
-    Bytes(Chunk),
+    Bytes(KeptBodyBytes),
     Records(ExtractedValues),
     /// Extracted values that were written to a temporary file because the window's memory budget
     /// was used up.

@@ -3,10 +3,10 @@
 //!
 //! ```no_run
 //! use haul::RequestOptions;
-//! use haul::net::tls::ClientIdentity;
+//! use haul::net::tls::ClientCertificateFiles;
 //!
 //! let mut options = RequestOptions::default();
-//! options.tls.identity = Some(ClientIdentity { certificate: "me.pem".into(), key: Some("me.key".into()) });
+//! options.tls.identity = Some(ClientCertificateFiles { certificate: "me.pem".into(), key: Some("me.key".into()) });
 //! ```
 //!
 //! Files may be PEM or DER. An encrypted key
@@ -37,7 +37,7 @@ use crate::{Error, ErrorKind, Result};
 /// The paths of a client's certificate and key. The files are read at their first use. If they are
 /// replaced, new connections use the new files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClientIdentity {
+pub struct ClientCertificateFiles {
     /// The file of the certificate (`--cert`). A PEM file may also contain the intermediate
     /// certificates up to an authority that the server knows.
     pub certificate: PathBuf,
@@ -102,7 +102,7 @@ impl fmt::Debug for Pem {
 const CERTIFICATE_WHAT: &str = "client certificate";
 const KEY_WHAT: &str = "client key";
 
-impl ClientIdentity {
+impl ClientCertificateFiles {
     /// Reads the files, and parses the client's certificate, its intermediate certificates, and the
     /// key.
     pub(super) fn load(

@@ -66,7 +66,7 @@ mod x509_v1_signature;
 
 #[doc(hidden)]
 pub use certificate_status::parses_ocsp_response;
-pub use client_identity::{ClientIdentity, Passphrase, Pem};
+pub use client_identity::{ClientCertificateFiles, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};
 pub(crate) use ech::keys_of_rejection;
 pub use ech::{EchOptions, EchPolicy};

@@ -16,7 +16,7 @@ use rustls::{
 
 use super::certificate_check::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
-use super::client_identity::{ClientIdentity, Passphrase, Pem};
+use super::client_identity::{ClientCertificateFiles, Passphrase, Pem};
 use super::ech::{EchOffer, EchOptions};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
 use super::public_key_pin::{PinCheck, PublicKeyPin};
@@ -90,7 +90,7 @@ pub struct TlsOptions {
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: a server to
     /// which a redirect leads can request the certificate and receives it, too.
-    pub identity: Option<ClientIdentity>,
+    pub identity: Option<ClientCertificateFiles>,
     /// The client's certificate, its intermediates and its key, as PEM text in memory, instead of
     /// [`identity`](Self::identity). Default: none.
     pub identity_pem: Option<Pem>,
@@ -247,7 +247,7 @@ pub struct TlsContexts {
 struct ContextCache {
     contexts: LruMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
     checks: LruMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,
-    identities: LruMap<(ClientIdentity, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
+    identities: LruMap<(ClientCertificateFiles, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
     provider: Option<Arc<CryptoProvider>>,
     key_log: Option<Arc<KeyLogFile>>,
 }

@@ -46,7 +46,7 @@ pub(crate) struct TestProxyBehavior {
 /// A running test proxy.
 pub(crate) struct TestProxy {
     pub(crate) addr: SocketAddr,
-    told: Arc<Mutex<Vec<String>>>,
+    received_heads: Arc<Mutex<Vec<String>>>,
     connections: Arc<Mutex<usize>>,
 }
 
@@ -54,9 +54,9 @@ impl TestProxy {
     pub(crate) fn start(rules: TestProxyBehavior) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let received_heads = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(Mutex::new(0));
-        let (log, count) = (Arc::clone(&told), Arc::clone(&connections));
+        let (log, count) = (Arc::clone(&received_heads), Arc::clone(&connections));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { return };
@@ -75,13 +75,13 @@ impl TestProxy {
                 });
             }
         });
-        Self { addr, told, connections }
+        Self { addr, received_heads, connections }
     }
 
     /// Returns all that the proxy has received: the heads of requests, and SOCKS requests as
     /// `socks5 host:port` and `login user:password`.
     pub(crate) fn received(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
+        self.received_heads.lock().unwrap().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {

@@ -194,7 +194,7 @@ fn replaced_client_certificate_is_used_once_key_matches() {
     let contexts = TlsContexts::default();
     let mut options = options(&authority);
     options.identity =
-        Some(haul::net::tls::ClientIdentity { certificate: certificate.clone(), key: Some(key.clone()) });
+        Some(haul::net::tls::ClientCertificateFiles { certificate: certificate.clone(), key: Some(key.clone()) });
     old.write(&certificate, &key);
     let setup = ServerSetup { asks: Some(authority.der()), ..ServerSetup::new(authority.issue("localhost")) };
     let shown = || {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use haul::interrupt::InterruptCallback;
 use haul::net::dns::{AddressFamily, is_onion};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{ClientIdentity, TlsOptions};
+use haul::net::tls::{ClientCertificateFiles, TlsOptions};
 use haul::request::{Request, RequestOptions, RequestOverrides};
 use haul::{Client, Error, ErrorKind, Response, Target};
 use haul_policy::auth;
@@ -382,8 +382,10 @@ impl AptAcquirer {
         options.crl_file = get("crlfile").map(Into::into);
         options.verify = self.config.is_enabled(method, "verify-peer", host, true);
         options.common_name = true;
-        options.identity = get("sslcert")
-            .map(|certificate| ClientIdentity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
+        options.identity = get("sslcert").map(|certificate| ClientCertificateFiles {
+            certificate: certificate.into(),
+            key: get("sslkey").map(Into::into),
+        });
         options
     }
 
