@@ -3,16 +3,18 @@
 //!
 //! The interpreter lock is not held while a body arrives. It is acquired once to allocate the
 //! object, and only for large bodies. A small body is collected outside the interpreter, and copied
-//! when the lock is acquired for the result.
+//! when the lock is acquired for the result. If the body fills much of a read buffer, the sink
+//! keeps the buffer itself, so that the body is copied only once.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::{BufferLease, Chunk};
+use haul::sink::memory::receive_into;
 use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
@@ -36,6 +38,10 @@ const MAX_RESERVED: u64 = 16 << 20;
 /// their memory to 8 MiB.
 const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_LENGTH: usize = 128 << 10;
+
+/// The maximum number of read buffers that the bodies of a batch may keep. A read buffer has 128
+/// KiB, however short the body in it is, so they take at most 8 MiB. Further bodies are copied.
+const MAX_KEPT_READ_BUFFERS: usize = 64;
 
 /// A `bytes` object that no other code can see yet, and the number of bytes written to it.
 struct BytesObject {
@@ -108,18 +114,23 @@ enum CollectedBytes {
     #[default]
     Empty,
     Gathered(Vec<u8>),
+    ReadBuffer(KeptReadBuffer),
     BytesObject(BytesObject),
 }
 
 /// The memory of bodies that the program has received, kept for later bodies. Newly allocated
 /// memory would cost a page fault for each page.
 #[derive(Default)]
-pub(crate) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
+pub(crate) struct SpareBuffers {
+    unused: Mutex<Vec<Vec<u8>>>,
+    /// The number of read buffers that bodies keep ([`KeptReadBuffer`]).
+    kept_read_buffers: AtomicUsize,
+}
 
 impl SpareBuffers {
     /// Returns an empty buffer for at least this many bytes.
     fn take_buffer(&self, bytes: usize) -> Vec<u8> {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self.unused.lock().unwrap_or_else(PoisonError::into_inner).pop();
         spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
@@ -127,9 +138,46 @@ impl SpareBuffers {
     /// [`MAX_SPARE_LENGTH`] or [`MAX_SPARE_BUFFERS`] are kept.
     fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffer.capacity() <= MAX_SPARE_LENGTH && kept.len() < MAX_SPARE_BUFFERS {
-            kept.push(buffer);
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffer.capacity() <= MAX_SPARE_LENGTH && unused.len() < MAX_SPARE_BUFFERS {
+            unused.push(buffer);
+        }
+    }
+}
+
+/// A complete body in the read buffer in which it arrived. Dropping the value returns the buffer.
+struct KeptReadBuffer {
+    chunk: Chunk,
+    /// The batch that counts the buffer; `None` if the body is not of a batch.
+    counted_by: Option<Arc<SpareBuffers>>,
+}
+
+impl KeptReadBuffer {
+    /// Takes the read buffer from the lease of a whole body. Returns the lease if the bytes fill
+    /// too little of a buffer, or if the bodies of the batch keep [`MAX_KEPT_READ_BUFFERS`].
+    fn take_from<'a>(lease: BufferLease<'a>, batch: Option<&Arc<SpareBuffers>>) -> Result<Self, BufferLease<'a>> {
+        if !lease.gives_buffer() {
+            return Err(lease);
+        }
+        if let Some(batch) = batch {
+            // The worker alone adds to the number, so it does not exceed the limit.
+            if batch.kept_read_buffers.load(Ordering::Relaxed) >= MAX_KEPT_READ_BUFFERS {
+                return Err(lease);
+            }
+            batch.kept_read_buffers.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(Self { chunk: lease.into_chunk(), counted_by: batch.cloned() })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.chunk.bytes()
+    }
+}
+
+impl Drop for KeptReadBuffer {
+    fn drop(&mut self) {
+        if let Some(batch) = &self.counted_by {
+            batch.kept_read_buffers.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -139,6 +187,8 @@ impl SpareBuffers {
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
+    /// The number of bytes of the body; 0 if it is unknown, or above [`MAX_RESERVED`].
+    expected: usize,
     /// The spare memory for a body that is received without the interpreter lock. `None` if the
     /// receiving thread may acquire that lock.
     spare: Option<Arc<SpareBuffers>>,
@@ -153,6 +203,10 @@ impl CollectedBytes {
                 .ok_or_else(|| Error::new(ErrorKind::Receive, "the body is longer than was announced")),
             Self::Gathered(gathered) => {
                 gathered.extend_from_slice(bytes);
+                Ok(())
+            }
+            Self::ReadBuffer(kept) => {
+                *self = Self::Gathered([kept.bytes(), bytes].concat());
                 Ok(())
             }
             Self::Empty => {
@@ -174,6 +228,7 @@ impl BytesSink {
     pub(crate) fn into_vec(self) -> Vec<u8> {
         match self.store {
             CollectedBytes::Gathered(bytes) => bytes,
+            CollectedBytes::ReadBuffer(kept) => kept.bytes().to_vec(),
             CollectedBytes::Empty | CollectedBytes::BytesObject(_) => Vec::new(),
         }
     }
@@ -185,9 +240,21 @@ impl BytesSink {
             Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {
                 BodyState::Gathered(bytes, spare)
             }
+            Self { store: CollectedBytes::ReadBuffer(kept), spare: Some(_), .. } => BodyState::ReadBuffer(kept),
             sink => BodyState::BytesObject(sink.into_bytes(py)),
         };
         ReceivedBody(Mutex::new(state))
+    }
+
+    /// Allocates the memory for a body of known length, if nothing of it has arrived yet.
+    fn begin_gathering(&mut self) {
+        if self.expected > 0 && matches!(self.store, CollectedBytes::Empty) {
+            // A vector that grows while the body arrives is copied at each doubling.
+            self.store = CollectedBytes::Gathered(match &self.spare {
+                Some(spare) => spare.take_buffer(self.expected),
+                None => Vec::with_capacity(self.expected),
+            });
+        }
     }
 
     /// Returns the body as a `bytes` object.
@@ -195,6 +262,7 @@ impl BytesSink {
         match self.store {
             CollectedBytes::Empty => PyBytes::new(py, b"").unbind(),
             CollectedBytes::Gathered(bytes) => PyBytes::new(py, &bytes).unbind(),
+            CollectedBytes::ReadBuffer(kept) => PyBytes::new(py, kept.bytes()).unbind(),
             CollectedBytes::BytesObject(object) if object.filled == object.length => object.bytes,
             // The body ended early, which the transfer reports. The received bytes are kept.
             CollectedBytes::BytesObject(object) => {
@@ -213,6 +281,7 @@ pub(crate) struct ReceivedBody(Mutex<BodyState>);
 /// a `bytes` object.
 enum BodyState {
     Gathered(Vec<u8>, Arc<SpareBuffers>),
+    ReadBuffer(KeptReadBuffer),
     BytesObject(Py<PyBytes>),
 }
 
@@ -231,6 +300,11 @@ impl ReceivedBody {
             BodyState::Gathered(gathered, spare) => {
                 let object = PyBytes::new(py, gathered);
                 spare.return_buffer(std::mem::take(gathered));
+                *state = BodyState::BytesObject(object.clone().unbind());
+                object
+            }
+            BodyState::ReadBuffer(kept) => {
+                let object = PyBytes::new(py, kept.bytes());
                 *state = BodyState::BytesObject(object.clone().unbind());
                 object
             }
@@ -272,32 +346,38 @@ impl Sink for BytesSink {
         } else {
             None
         };
-        self.store = match object {
-            Some(object) => CollectedBytes::BytesObject(object),
-            // A vector that grows while the body arrives is copied at each doubling.
-            None if (1..=MAX_RESERVED).contains(&known) => {
-                let known = usize::try_from(known).unwrap_or_default();
-                CollectedBytes::Gathered(match &self.spare {
-                    Some(spare) => spare.take_buffer(known),
-                    None => Vec::with_capacity(known),
-                })
-            }
-            None => CollectedBytes::Empty,
-        };
+        self.store = object.map_or(CollectedBytes::Empty, CollectedBytes::BytesObject);
+        self.expected = usize::try_from(known).ok().filter(|_| known <= MAX_RESERVED).unwrap_or(0);
         Ok(())
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        let CollectedBytes::BytesObject(object) = &mut self.store else { return None };
-        object.receive(socket, most)
+        if self.decoder.is_some() {
+            return None;
+        }
+        self.begin_gathering();
+        match &mut self.store {
+            CollectedBytes::BytesObject(object) => object.receive(socket, most),
+            CollectedBytes::Gathered(gathered) => receive_into(gathered, socket, most),
+            CollectedBytes::Empty | CollectedBytes::ReadBuffer(_) => None,
+        }
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        let Self { store, decoder, .. } = self;
-        match decoder {
-            Some(decoder) => decoder.push(lease.bytes(), &mut |piece| store.push(piece)),
-            None => store.push(lease.bytes()),
-        }
+    fn bytes(&mut self, mut lease: BufferLease<'_>) -> Result<()> {
+        let Self { store, decoder: Some(decoder), .. } = self else {
+            if matches!(self.store, CollectedBytes::Empty) && lease.bytes().len() == self.expected {
+                lease = match KeptReadBuffer::take_from(lease, self.spare.as_ref()) {
+                    Ok(kept) => {
+                        self.store = CollectedBytes::ReadBuffer(kept);
+                        return Ok(());
+                    }
+                    Err(lease) => lease,
+                };
+            }
+            self.begin_gathering();
+            return self.store.push(lease.bytes());
+        };
+        decoder.push(lease.bytes(), &mut |piece| store.push(piece))
     }
 
     fn restart(&mut self) -> bool {

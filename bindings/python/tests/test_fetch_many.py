@@ -6,6 +6,7 @@ import copy
 import inspect
 import itertools
 import pickle
+import random
 import resource
 import socket
 import threading
@@ -105,6 +106,17 @@ def test_memory_for_bodies_is_bounded(pages: Any) -> None:
     assert total == 200 * size
     # The server runs in this process, too.
     assert peak() - before < 64 << 10, "KiB"
+
+
+def test_unread_bodies_survive_later_ones(pages: Any) -> None:
+    # As many bodies as the engine has read buffers to give away, and more; each length is between a part of a
+    # buffer and several buffers.
+    content = bytes(random.Random(1).randbytes(1 << 20))
+    bodies = [content[i * 4096 :][: 1 + (i * 37_717) % 150_000] for i in range(160)]
+    pages.routes["/part"] = lambda handler: handler.answer(bodies[int(handler.path.partition("?")[2])])
+    found = list(haul.fetch_many([f"{pages.url}/part?{i}" for i in range(len(bodies))], 8))
+    assert [result.content for result in found] == bodies
+    assert all(result.content is result.content for result in found)
 
 
 def test_slow_upload_does_not_delay_other_requests(pages: Any) -> None:

@@ -185,13 +185,21 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Turns the lease into bytes that the sink may keep after the call. If the bytes fill at least
-    /// a quarter of a read buffer that contains nothing else, the sink gets the buffer itself.
-    /// Other bytes are copied.
+    /// Returns true if [`into_chunk`](Self::into_chunk) gives the read buffer itself, without a
+    /// copy. That is the case if the bytes fill at least a quarter of the buffer, and it contains
+    /// nothing else.
     #[must_use]
-    pub fn into_chunk(self) -> KeptBodyBytes {
+    pub fn gives_buffer(&self) -> bool {
+        matches!(&self.held, WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR)
+    }
+
+    /// Turns the lease into bytes that the sink may keep after the call: the read buffer itself
+    /// ([`gives_buffer`](Self::gives_buffer)), or a copy of the bytes.
+    #[must_use]
+    pub fn into_chunk(self) -> Chunk {
+        let gives_buffer = self.gives_buffer();
         match self.held {
-            WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR => {
+            WholeOrPartBuffer::Whole(buffer) if gives_buffer => {
                 let fresh = buffer.pool.take_buffer();
                 KeptBodyBytes::Buffer(std::mem::replace(buffer, fresh), self.range)
             }
@@ -251,7 +259,9 @@ mod tests {
         let pool = BufferPool::new(64);
         let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        let kept = BufferLease::new(&mut buffer, 8..64).into_chunk();
+        let lease = BufferLease::new(&mut buffer, 8..64);
+        assert!(lease.gives_buffer());
+        let kept = lease.into_chunk();
         assert_eq!(kept.bytes().as_ptr(), place.wrapping_add(8));
         assert_eq!(kept.memory_size(), 64);
         assert_ne!(buffer.as_ptr(), place);
@@ -262,7 +272,9 @@ mod tests {
         let pool = BufferPool::new(64);
         let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        assert_eq!(BufferLease::new(&mut buffer, 0..3).into_chunk().memory_size(), 3);
+        let lease = BufferLease::new(&mut buffer, 0..3);
+        assert!(!lease.gives_buffer());
+        assert_eq!(lease.into_chunk().memory_size(), 3);
         assert_eq!(buffer.as_ptr(), place);
     }
 

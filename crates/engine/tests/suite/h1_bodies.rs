@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use haul::buffer_pool::BufferLease;
 use haul::fleet::FleetOptions;
 use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
+use rustix::net::RecvFlags;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
@@ -340,4 +343,54 @@ fn body_received_with_head_respects_sink_credit() {
     let given = given.0.lock().unwrap();
     assert_eq!(given.iter().sum::<usize>(), LEN);
     assert!(given.iter().all(|&piece| piece <= 4096), "{given:?}");
+}
+
+/// A sink with memory for a body. It counts the bytes that were copied to it from a read buffer.
+#[derive(Clone, Default)]
+struct CopyCountingSink {
+    copied: Arc<Mutex<usize>>,
+    body: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Sink for CopyCountingSink {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
+        *self.copied.lock().unwrap() += lease.bytes().len();
+        self.body.lock().unwrap().extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let mut piece = vec![0; most];
+        // The size of a piece must not depend on how fast the peer sends.
+        let received = rustix::net::recv(socket, &mut piece[..], RecvFlags::WAITALL);
+        let received = received.map(|(n, _)| n).map_err(io::Error::from);
+        self.body.lock().unwrap().extend_from_slice(&piece[..*received.as_ref().unwrap_or(&0)]);
+        Some(received)
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
+
+/// Checks that few bytes of a page are copied if the page before it was as large.
+#[test]
+fn large_body_after_large_body_is_hardly_copied() {
+    const LEN: usize = 300_000;
+    let origin = start_origin();
+    let expected = origin.pattern().slice(0, LEN);
+    let client = Client::new();
+    let copied: Vec<_> = (0..8)
+        .map(|_| {
+            let target = Target::parse(&origin.url(&format!("/bytes/{LEN}"))).unwrap();
+            let (given, client) = (CopyCountingSink::default(), client.clone());
+            let sink = Box::new(given.clone());
+            let outcome = with_time_limit("the transfer", move || client.fetch(target, Arc::default(), sink));
+            assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+            assert!(*given.body.lock().unwrap() == expected);
+            *given.copied.lock().unwrap()
+        })
+        .collect();
+    assert_eq!(origin.connections(), 1);
+    assert!(copied[1..].iter().all(|&copied| copied <= 8 << 10), "{copied:?}");
 }

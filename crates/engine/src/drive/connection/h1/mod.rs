@@ -43,6 +43,14 @@ use zero_copy_to_sink::ZeroCopyDecision;
 /// head must fit.
 const MIN_READ: usize = 4096;
 
+/// The number of bytes to request for the head of a response whose body the sink probably receives
+/// into its own memory. Most heads are shorter. The bytes of the body behind the head are copied,
+/// so a larger read would cost a longer copy.
+const READ_FOR_HEAD: usize = 8 << 10;
+/// The minimum number of bytes that a sink receives by one system call, for the next head to be
+/// read with [`READ_FOR_HEAD`]. A copy of fewer bytes costs less than another system call.
+const MIN_LARGE_RECEIVE: usize = 32 << 10;
+
 /// An open HTTP/1.1 or HTTP/1.0 connection.
 pub struct H1Connection {
     stream: ConnectionStream,
@@ -73,6 +81,9 @@ pub struct H1Connection {
     /// True if an HTTP/0.9 response, which has no head, arrived after responses with a head.
     is_headless: bool,
     direct: ZeroCopyDecision,
+    /// True if the sink of the last response received many bytes into its own memory. The next
+    /// response is then expected to be as large.
+    expects_body_in_sink: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
     /// The key of the connection in the pool of idle connections. It decides which requests the
@@ -117,6 +128,7 @@ impl H1Connection {
             violated: false,
             is_headless: false,
             direct: ZeroCopyDecision::Undecided,
+            expects_body_in_sink: false,
             pacing,
             pipeline_limit: PipelineLimit::default(),
             key,
@@ -381,7 +393,9 @@ impl H1Connection {
         let least = if self.stream.is_secure() { MAX_TLS_RECORD } else { MIN_READ };
         let mut bulk = self.is_bulk(credit).then(|| buffer.take_bulk_buffer());
         let buffer = bulk.as_mut().unwrap_or(buffer);
-        let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
+        let accepted = usize::try_from(credit).unwrap_or(usize::MAX).max(least);
+        let most = if std::mem::take(&mut self.expects_body_in_sink) { READ_FOR_HEAD } else { buffer.len() };
+        let room = buffer.len().min(most).min(accepted);
         let outcome = self.stream.receive(&mut buffer[..room]);
         // On a blocking socket the call has waited, so the bytes arrived now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };

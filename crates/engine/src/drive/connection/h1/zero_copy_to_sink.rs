@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use super::super::{ConnectionWaker, FinishedTransfers, PipeWriteMode, ReceiveStatus};
-use super::H1Connection;
+use super::{H1Connection, MIN_LARGE_RECEIVE};
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy_to_sink::{
     self, ExtraPollDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult,
@@ -146,6 +146,7 @@ impl H1Connection {
         Some(match received {
             Ok(0) => self.on_peer_close(false, now, finished),
             Ok(n) => {
+                self.expects_body_in_sink |= n >= MIN_LARGE_RECEIVE;
                 let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance_direct_body(n as u64, now, finished);
                 self.set_low_water_piece(rcvlowat::MARK_WHEN_COPIED);
