@@ -8,8 +8,7 @@ from . import _settings
 from ._request_objects import PreparedRequest
 from ._request_body import FORM, encode_json, encode_query, length_of
 from ._haul import EngineError, SharedOptions, urlencode
-from ._mounts import everywhere
-from ._session_parts import merge_setting
+from ._session_parts import everywhere, merge_setting, wanted_logger
 from .cookies import CookieJar
 from .exceptions import from_engine_error
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._connect_options import ConnectOptions
+    from ._events import EventHooks
     from ._request_objects import Hooks
     from .models import Call
 
@@ -43,12 +43,12 @@ class EngineCallsMixin:
         _connect_options: ConnectOptions | None
         adapters: dict[str, Any]
         cookies: Any
+        _event_hooks: EventHooks | None
         _cookies: CookieJar
         _headers: Any
         _netrc: _settings.Netrc
         _options_cache: dict[Any, SharedOptions]
 
-        @property
         def _is_overridden(self) -> bool: ...
         def _is_observed(self) -> bool: ...
 
@@ -70,7 +70,8 @@ class EngineCallsMixin:
         if timeout is None:
             timeout = self.timeout
         if (
-            self._is_observed()
+            wanted_logger() is not None
+            or self._event_hooks is not None
             or self.auth
             or self.params
             or self.proxies
@@ -79,7 +80,7 @@ class EngineCallsMixin:
             or self.adapters
             or everywhere
             or self.hooks["response"]
-            or self._is_overridden
+            or self._is_overridden()
             or jar._domainless
             or type(url) is not str
             or (timeout is not None and type(timeout) is list)
@@ -108,7 +109,7 @@ class EngineCallsMixin:
             or self.adapters
             or everywhere
             or self.hooks["response"]
-            or self._is_overridden
+            or self._is_overridden()
             or type(url) is not str
             or type(method) is not str
             or not (auth is None or (type(auth) is tuple and len(auth) == 2))
@@ -148,7 +149,26 @@ class EngineCallsMixin:
             fields = self._with_type(fields, kind)
         jar = self._cookies
         cookie = self._own_cookies(cookies, fields) if cookies or jar._domainless else None
-        options = self._shared_options(url, timeout, verify, cert, proxies, use_environment)
+        options = None
+        if not (
+            use_environment
+            or proxies
+            or self.proxies
+            or verify is not None
+            or cert is not None
+            or self.cert
+            or timeout is not None
+            or type(self.timeout) is list
+        ):
+            # The key of `_shared_options` for these settings.
+            options = self._options_cache.get(
+                (
+                    self._headers._version, self.timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size,
+                    self._connect_options,
+                )
+            )  # fmt: skip
+        if options is None:
+            options = self._shared_options(url, timeout, verify, cert, proxies, use_environment)
         return options, method, url, query, fields, body, jar._jar, cookie
 
     def _without_length(self, fields: Any) -> Any:
@@ -164,6 +184,8 @@ class EngineCallsMixin:
         """Adds the Content-Type of a body, unless the request or the session has one.
 
         A ``None`` of the request removes the session's type only."""
+        if not fields and "content-type" not in self._headers._store:
+            return [("Content-Type", kind)]
         given = [value for name, value in fields or () if _has_name("content-type", name)]
         if any(value is not None for value in given) or (not given and "content-type" in self._headers._store):
             return fields

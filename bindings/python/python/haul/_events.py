@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from time import monotonic
 
+from ._session_parts import wanted_logger
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import logging
     from typing import Any, Literal
 
     from ._request_objects import PreparedRequest
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
     EventName = Literal["request", "connect", "tls", "head", "retry", "redirect", "done"]
 
-__all__ = ["Event", "Observation", "hooks_from", "is_logged", "shown_url"]
+__all__ = ["Event", "Observation", "hooks_from", "shown_url"]
 
 EVENTS = ("request", "connect", "tls", "head", "retry", "redirect", "done")
 
 _calls = count(1)
-_logger: logging.Logger | None = None
 
 
 class Event:
@@ -87,20 +86,6 @@ def hooks_from(given: Mapping[str, Iterable[Callable[[Event], object]]] | None) 
     return hooks
 
 
-def is_logged() -> bool:
-    """Returns whether the logger ``haul`` wants the lines of requests.
-
-    Importing ``logging`` would double the import time. A program that wants lines imports it."""
-    global _logger
-    if _logger is None:
-        logging = sys.modules.get("logging")
-        if logging is None or not hasattr(logging, "getLogger"):
-            return False
-        _logger = logging.getLogger("haul")
-        _logger.addHandler(logging.NullHandler())
-    return _logger.isEnabledFor(10)
-
-
 class Observation:
     """What the events of one call have in common."""
 
@@ -126,8 +111,9 @@ class Observation:
             self.attempt += 1
             self.sent = monotonic()
         event = Event(name, request, response, error, wait, self)
-        if _logger is not None and is_logged():
-            _logger.debug("%s", _Line(event))
+        logger = wanted_logger()
+        if logger is not None:
+            logger.debug("%s", _Line(event))
         return event
 
     def _connection_events(self, request: PreparedRequest, response: Any) -> list[Event]:

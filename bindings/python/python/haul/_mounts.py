@@ -12,10 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["FunctionAdapter", "everywhere"]
-
-#: The adapters of all sessions, by URL prefix. They take precedence over those of a session.
-everywhere: dict[str, Any] = {}
+__all__ = ["FunctionAdapter"]
 
 
 class FunctionAdapter:

@@ -31,7 +31,6 @@ class SessionRedirectMixin:
     max_redirects: int
     if TYPE_CHECKING:
 
-        @property
         def _is_overridden(self) -> bool: ...
         def send(self, request: PreparedRequest, **kwargs: Any) -> Response: ...
 
@@ -58,7 +57,7 @@ class SessionRedirectMixin:
                 return
             if request._observation is not None:
                 request._observation.tell("redirect", request, response)
-            if self._is_overridden:
+            if self._is_overridden():
                 response = self.send(request, allow_redirects=False, **settings)
             else:
                 response = self._send_once(request, settings)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 
 from ._haul import ACCEPT_ENCODING, __version__
@@ -12,6 +13,7 @@ from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import logging
     from typing import Any
 
     from ._types import (
@@ -19,6 +21,26 @@ if TYPE_CHECKING:
         TimeLimits, Unpack, Url, Verify,
     )  # fmt: skip
     from .sessions import Session
+
+
+#: The adapters of all sessions, by URL prefix. They take precedence over those of a session.
+everywhere: dict[str, Any] = {}
+
+_logger: logging.Logger | None = None
+
+
+def wanted_logger() -> logging.Logger | None:
+    """Returns the logger ``haul`` if it wants the lines of requests.
+
+    Importing ``logging`` would double the import time. A program that wants lines imports it."""
+    global _logger
+    if _logger is None:
+        logging = sys.modules.get("logging")
+        if logging is None or not hasattr(logging, "getLogger"):
+            return None
+        _logger = logging.getLogger("haul")
+        _logger.addHandler(logging.NullHandler())
+    return _logger if _logger.isEnabledFor(10) else None
 
 
 def default_headers() -> CaseInsensitiveDict:

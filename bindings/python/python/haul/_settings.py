@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 
-from ._client_timeout import ClientTimeout
 from ._haul import bypasses_proxy, netrc_login, split_url
 from .exceptions import InvalidProxyURL
 
@@ -179,11 +178,14 @@ def _complete_proxy_url(proxy: str) -> str:
 
 def time_limits(timeout: Any) -> dict[str, Any]:
     """Converts ``timeout=`` into keyword arguments of ``SharedOptions``."""
-    if isinstance(timeout, ClientTimeout):
-        return {
-            "connect_timeout": timeout.connect, "read_timeout": timeout.read, "write_timeout": timeout.write,
-            "total_timeout": timeout.total, "pool_timeout": timeout.pool,
-        }  # fmt: skip
+    if timeout is not None and not isinstance(timeout, (int, float, tuple)):
+        from ._client_timeout import ClientTimeout
+
+        if isinstance(timeout, ClientTimeout):
+            return {
+                "connect_timeout": timeout.connect, "read_timeout": timeout.read, "write_timeout": timeout.write,
+                "total_timeout": timeout.total, "pool_timeout": timeout.pool,
+            }  # fmt: skip
     connect, read = timeouts(timeout)
     return {"connect_timeout": connect, "read_timeout": read}
 

@@ -10,11 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from operator import attrgetter
 
-from ._events import Observation
 from ._request_objects import PreparedRequest, Request
 from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
-from ._mounts import everywhere
+from ._session_parts import everywhere
 from .models import Response, response_from
 from .sessions import Session
 
@@ -317,6 +316,8 @@ class ObservedRequests:
 
     def call_for(self, calls: _CallBuilder, item: Any) -> Call:
         """Returns the arguments for an item, after telling that its request is sent."""
+        from ._events import Observation
+
         request, settings, follow = calls.prepared(item)
         request._observation = Observation(self._session._event_hooks)
         request._observation.tell("request", request)

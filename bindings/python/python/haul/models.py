@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from ._request_objects import PreparedRequest, Request
 from ._request_body import length_of
 from ._haul import EngineError
-from ._line_splitter import LineSplitter
 from .cookies import CookieJar
 from .exceptions import ConnectionError, HTTPError, StreamConsumedError, UnrewindableBodyError, from_engine_error
 from .structures import CaseInsensitiveDict
@@ -396,6 +395,8 @@ class Response:
         self, chunk_size: int = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
     ) -> Iterator[Any]:
         """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        from ._line_splitter import LineSplitter
+
         lines = LineSplitter(delimiter)
         for piece in self.iter_content(chunk_size, decode_unicode):
             yield from lines.push(piece)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from time import sleep
 
 from . import _settings
-from ._events import Observation, hooks_from, is_logged
 from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
 from ._engine_calls import EngineCallsMixin
 from ._haul import Client, EngineError, SharedOptions
-from ._mounts import everywhere
 from ._redirects import SessionRedirectMixin, rewind
-from ._session_parts import RequestMethodsMixin, ResponseConnection, StreamSetting, default_headers, merge_setting
+from ._session_parts import (
+    RequestMethodsMixin, ResponseConnection, StreamSetting, default_headers, everywhere, merge_setting, wanted_logger,
+)  # fmt: skip
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import UnrewindableBodyError, from_engine_error
 from .models import Response, response_from
@@ -97,9 +97,8 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         #: Transport adapters, by URL prefix.
         self.adapters: dict[str, Any] = {}
 
-    @property
     def _is_overridden(self) -> bool:
-        """True if ``send`` or ``prepare_request`` is overridden, in a subclass or by a mock.
+        """Returns whether ``send`` or ``prepare_request`` is overridden, in a subclass or by a mock.
 
         Then every request has to call it."""
         # Reading `__dict__` would make later attribute accesses slower.
@@ -165,17 +164,21 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
 
         A hook for ``request`` may change the request. An exception of a hook ends the call."""
         if self._event_hooks is None:
+            from ._events import hooks_from
+
             self._event_hooks = hooks_from(None)
         return self._event_hooks
 
     @event_hooks.setter
     def event_hooks(self, hooks: Mapping[str, Iterable[Callable[[Event], object]]]) -> None:
+        from ._events import hooks_from
+
         self._event_hooks = hooks_from(hooks)
 
     def _is_observed(self) -> bool:
         """Returns whether hooks or the logger want to know the steps of a call."""
         hooks = self._event_hooks
-        return is_logged() or (hooks is not None and any(hooks.values()))
+        return wanted_logger() is not None or (hooks is not None and any(hooks.values()))
 
     @property
     def headers(self) -> Any:
@@ -338,9 +341,12 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
-        observation = request._observation = Observation(self._event_hooks) if self._is_observed() else None
-        if observation is None:
+        if not self._is_observed():
+            request._observation = None
             return self._send_and_follow(request, kwargs)
+        from ._events import Observation
+
+        observation = request._observation = Observation(self._event_hooks)
         try:
             response = self._send_and_follow(request, kwargs)
         except BaseException as error:

@@ -15,7 +15,8 @@ import json as json_module
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ._mounts import FunctionAdapter, everywhere
+from ._mounts import FunctionAdapter
+from ._session_parts import everywhere
 from ._request_objects import PreparedRequest
 from .exceptions import ConnectionError
 from .models import Response
