@@ -21,7 +21,7 @@ use haul::{ErrorKind, RequestOptions};
 use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, refused_request_error};
@@ -265,17 +265,20 @@ pub(crate) fn to_fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> 
     if let Ok(dict) = given.cast_exact::<PyDict>() {
         return dict.iter().map(|(name, value)| to_field(&name, &value)).collect();
     }
+    // The package passes such lists. The search for a method `items` would cost as much as all else.
+    if let Ok(list) = given.cast_exact::<PyList>() {
+        return list.iter().map(|pair| pair_to_field(&pair)).collect();
+    }
     let items = match given.getattr_opt(pyo3::intern!(py, "items"))? {
         Some(items) => items.call0()?,
         None => given.clone(),
     };
-    items
-        .try_iter()?
-        .map(|pair| {
-            let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-            to_field(&name, &value)
-        })
-        .collect()
+    items.try_iter()?.map(|pair| pair_to_field(&pair?)).collect()
+}
+
+fn pair_to_field(pair: &Bound<'_, PyAny>) -> PyResult<FieldChange> {
+    let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+    to_field(&name, &value)
 }
 
 fn to_field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<FieldChange> {
