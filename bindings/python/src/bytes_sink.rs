@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
-use haul::buffer_pool::{BufferLease, Chunk};
+use haul::buffer_pool::{BufferLease, Chunk, should_receive_via_buffer};
 use haul::sink::memory::receive_into;
 use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -87,10 +87,11 @@ impl BytesObject {
     }
 
     /// Receives at most `most` bytes from a socket by one system call, and appends them. Returns
-    /// `None`, without a system call, if the object is full.
+    /// `None`, without a system call, if the object is full, or if receiving into its memory is
+    /// slow.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
-        if room == 0 {
+        if room == 0 || should_receive_via_buffer(self.start.load(Ordering::Relaxed), room) {
             return None;
         }
         // SAFETY: no other code has the object yet, and there is room for so many bytes behind
