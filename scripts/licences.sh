@@ -11,7 +11,7 @@ allowed='0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT MIT-0 Unicode
 graph=$(mktemp)
 trap 'rm -f "$graph"' EXIT
 "$cargo" tree -q --workspace --target all -e normal,build,dev --prefix none --no-dedupe -f '{p}|{l}' |
-    awk -F '|' 'NF == 2 { sub(/ \(.*/, "", $1); print $1 "|" $2 }' | sort -u >"$graph"
+    awk -F '|' 'NF == 2 { sub(/ \(.*/, "", $1); sub(/ \(\*\)$/, "", $2); print $1 "|" $2 }' | sort -u >"$graph"
 
 # Converts an SPDX expression into 0s and 1s, and evaluates parentheses, AND, OR.
 awk -F '|' -v allowed="$allowed" '

@@ -17,7 +17,10 @@ fail() {
 
 sed -n 's/^haul[a-z-]* = .*version = "\([^"]*\)".*/\1/p' Cargo.toml | grep -qvx "$exact" &&
     fail "Cargo.toml asks for another version of a crate of its own than $version"
+# A file with more of another module's package, such as RequestInPerl.pm, has the version of that module.
 find bindings/perl/lib -name '*.pm' | sort | while read -r module; do
+    name=$(printf '%s' "${module#bindings/perl/lib/}" | sed -e 's|/|::|g' -e 's/\.pm$//')
+    grep -q "^package $name;" "$module" || continue
     grep -q "^our \$VERSION = '$exact';" "$module" || echo "$module"
 done | {
     ! grep .
