@@ -25,6 +25,16 @@ struct SimulationSettings {
     least_host_rate: f64,
 }
 
+/// The cluster that `docs/scale-out.md` describes.
+const GUIDE: SimulationSettings = SimulationSettings {
+    urls: 1e9,
+    hosts: 10_000_000,
+    tasks: 1000,
+    task_rate: 1000.0,
+    host_time: 3600.0,
+    least_host_rate: 1.0,
+};
+
 /// A rule that decides which task fetches a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartitionRule {
@@ -136,14 +146,7 @@ fn largest_of_poisson(mean: f64, count: f64) -> f64 {
 
 /// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]` and prints a table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut cluster = SimulationSettings {
-        urls: 1e9,
-        hosts: 10_000_000,
-        tasks: 1000,
-        task_rate: 1000.0,
-        host_time: 3600.0,
-        least_host_rate: 1.0,
-    };
+    let mut cluster = GUIDE;
     let mut seed = 1;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -210,6 +213,39 @@ mod tests {
         let largest = |seed| SMALL.run(&sizes, PartitionRule::WholeHosts, seed).largest;
         assert_eq!(largest(3), largest(3));
         assert_ne!(largest(3), largest(4));
+    }
+
+    /// Returns a number with a comma between groups of three digits.
+    fn grouped(number: f64) -> String {
+        let digits = format!("{number:.0}");
+        let groups: Vec<&str> =
+            digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).unwrap()).collect();
+        groups.join(",")
+    }
+
+    #[test]
+    fn guide_has_the_figures_of_the_simulation() {
+        let guide = std::fs::read_to_string(crate::jobs::home().join("../docs/scale-out.md")).unwrap();
+        let sizes = GUIDE.sizes();
+        for (rule, beginning) in [
+            (PartitionRule::RandomUrls, "| each URL to a random task"),
+            (PartitionRule::WholeHosts, "| each host to one task"),
+            (PartitionRule::SplitHosts, "| the same, and hosts with more"),
+        ] {
+            let row = guide.lines().find(|line| line.starts_with(beginning)).expect(beginning);
+            for tasks in [1000, 10_000] {
+                let cluster = SimulationSettings { tasks, ..GUIDE };
+                let ideal = cluster.ideal(&sizes);
+                assert_eq!(ideal.round(), 3600.0, "the guide names the ideal");
+                let PartitionOutcome { seconds, contacts, .. } = cluster.run(&sizes, rule, 1);
+                let times = seconds / ideal;
+                let decimals = usize::from(times < 9.95);
+                let figures = format!("{} s, {times:.decimals$} times", grouped(seconds));
+                assert!(row.contains(&figures), "{row} lacks {figures}");
+                let contacts = format!(" {:.0} million", contacts / 1e6);
+                assert!(row.contains(&contacts), "{row} lacks{contacts}");
+            }
+        }
     }
 
     #[test]
