@@ -261,8 +261,8 @@ aiohttp-suite: python ## aiohttp's own tests of its client over AsyncSession (fe
 
 engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are killed; Dask, Polars, DuckDB, pandas; installs them all
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(ENGINES)
-	HAUL_ENGINE_URLS=100000 HAUL_ENGINE_HOSTS=2000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_engines.py \
-		bindings/python/tests/test_fsspec.py --rootdir bindings/python -p no:cacheprovider -s
+	HAUL_ENGINE_URLS=100000 HAUL_ENGINE_HOSTS=2000 HAUL_ENGINE_RATE=5 $(TARGET_DIR)/py/bin/python -m pytest \
+		bindings/python/tests/test_engines.py bindings/python/tests/test_fsspec.py --rootdir bindings/python -p no:cacheprovider -s
 
 engines-bench: python tools ## haul in Ray Data beside Ray's download, aiohttp and img2dataset's way: ARGUMENTS='--rows N --rounds N'
 	$(TARGET_DIR)/py/bin/python -m pip --quiet install 'ray[data]' aiohttp
