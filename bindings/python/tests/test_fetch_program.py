@@ -104,6 +104,8 @@ def test_killed_run_continues(pages: Any, tmp_path: Path) -> None:
     child.kill()
     child.wait()
     pages.released.set()
+    # Without a reply, the second run would wait for its stall time.
+    pages.routes["/never"] = lambda handler: handler.answer(b"late")
     pages.heads.clear()
     assert main([str(path), str(out)]) == 0
     assert len(pages.heads) == 20 and [row["url"] for row in written(out)] == urls
