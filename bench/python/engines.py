@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Tables of URLs in Ray Data, for `bench engines`:
 
-    engines.py FAST_PORT SLOW_PORT [--rows N] [--bytes N] [--hosts N] [--rounds N] [--parallel N]
+    engines.py FAST_PORT SLOW_PORT [--rows N] [--bytes N] [--hosts N] [--rounds N] [--parallel N] [--ways TEXT]
 
 Each way fetches the same rows in turn, on two processors: haul.ray.fetch, haul.arrow.fetch in map_batches (no partition by host), Ray
 Data's own expression `download`, aiohttp in map_batches, and threads with urllib.request in map_batches, as the downloader of
-img2dataset does (images stored as they come). Then haul.ray.fetch fetches from the slow port with one worker, and with two. Each
-result is checked: all bodies, with their length and their URL. Prints a line for each way: rows a second, CPU time of all processes of
-the cluster, and the ratios of haul.arrow's times to those of the way.
+img2dataset does (images stored as they come). They get the same blocks and may have the same number of requests in progress, except
+`download`, which sets its own number of threads. Each result is checked: all bodies, with their length and their URL.
+
+The floor is a map_batches that makes bodies of the same length without a request: the CPU time that Ray itself needs. Partitioning by
+host has a second one: Ray's shuffle starts processes for each dataset, which costs seconds, however many rows there are. The table
+has rows a second, the CPU time of all processes of the cluster, and the ratios of haul.arrow's times to those of the way, also without
+the floors. A line compares haul.arrow with the best peer. Then haul.ray.fetch fetches from the slow port with one worker, and
+with two. `--ways` measures only the ways whose names contain the text; `--ways e` leaves out `download`. A way that takes five times as
+long as the quickest peer runs only in the first round.
 """
 
 from __future__ import annotations
@@ -17,37 +23,58 @@ import asyncio
 import logging
 import os
 import statistics
+import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import haul.ray
 import pyarrow as pa
 import ray
 import ray.data
 from haul import arrow
+from haul._cluster import KEY_COLUMN, keyed
 from ray.data.expressions import download
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def cluster_cpu() -> float:
-    """Returns the CPU time of this process and its descendants, those that have ended included. Ray's workers live on between the
-    measurements."""
-    parents: dict[int, int] = {}
-    times: dict[int, float] = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (path / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(path.name)] = int(fields[1])
-        times[int(path.name)] = sum(map(int, fields[11:15])) / TICKS
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sum(times.get(pid, 0.0) for pid in found)
+class ClusterCpu:
+    """Counts the CPU time of this process and its descendants. A thread samples them each second, since Ray's workers end when they
+    like, and their parent does not wait for them: what they used last is remembered."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: The CPU time of each process, by its number and its start.
+        self._times: dict[tuple[int, str], float] = {}
+        threading.Thread(target=self._sample, daemon=True).start()
+
+    def _sample(self) -> None:
+        while True:
+            self.seconds()
+            time.sleep(1)
+
+    def seconds(self) -> float:
+        """Returns the CPU time so far, in seconds."""
+        parents: dict[int, int] = {}
+        times: dict[int, tuple[str, float]] = {}
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (path / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(path.name)] = int(fields[1])
+            times[int(path.name)] = fields[19], sum(map(int, fields[11:13])) / TICKS
+        found = {os.getpid()}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        with self._lock:
+            for pid in found & times.keys():
+                start, used = times[pid]
+                self._times[pid, start] = max(used, self._times.get((pid, start), 0.0))
+            return sum(self._times.values())
 
 
 def by_haul(rows: Any, parallel: int, **more: Any) -> Any:
@@ -101,70 +128,142 @@ def by_threads(rows: Any, parallel: int) -> Any:
     return rows.map_batches(fetch, batch_format="pyarrow", batch_size=None)
 
 
+def by_nothing(rows: Any, length: int, is_partitioned: bool) -> Any:
+    def make(table: pa.Table) -> pa.Table:
+        # One copy of the bytes, as each of the other ways makes at least.
+        content = pa.py_buffer(bytes(length * table.num_rows))
+        ends = pa.array(range(0, len(content) + 1, length), pa.int64()).buffers()[1]
+        return table.append_column("body", pa.Array.from_buffers(pa.large_binary(), table.num_rows, [None, ends, content]))
+
+    if is_partitioned:
+        rows = rows.map_batches(keyed, batch_format="pyarrow", batch_size=None, fn_kwargs={"url": "url", "parts": 1, "hosts": ()})
+        rows = rows.repartition(8, keys=[KEY_COLUMN]).drop_columns([KEY_COLUMN])
+    return rows.map_batches(make, batch_format="pyarrow", batch_size=None)
+
+
+#: The name of haul's way that does not partition by host, as its peers do not.
+OURS = "haul.arrow in map_batches"
+#: The name of haul's way that does.
+PARTITIONED = "haul.ray.fetch"
+FLOOR = "no requests (floor)"
+PARTITIONED_FLOOR = "the same, by host"
 WAYS: dict[str, Callable[..., Any]] = {
-    "haul.ray.fetch": by_haul,
-    "haul.arrow in map_batches": by_arrow,
+    PARTITIONED: by_haul,
+    OURS: by_arrow,
     "Ray Data, download": by_download,
     "aiohttp in map_batches": by_aiohttp,
     "threads, as img2dataset": by_threads,
 }
 
 
-def measure(way: Callable[..., Any], urls: list[str], size: int, **settings: Any) -> tuple[float, float]:
-    """Returns the wall and CPU time of a way."""
+CPU = ClusterCpu()
+
+
+class Times(NamedTuple):
+    """The wall and CPU time of a way, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+def measure(way: Callable[..., Any], urls: list[str], size: int, **settings: Any) -> Times:
+    """Measures a way and checks its result."""
     rows = ray.data.from_arrow([pa.table({"url": urls[at::8]}) for at in range(8)])
-    cpu, began = cluster_cpu(), time.monotonic()
+    cpu, began = CPU.seconds(), time.monotonic()
     made = way(rows, **settings).select_columns(["url", "body"]).materialize()
-    times = time.monotonic() - began, cluster_cpu() - cpu
+    times = Times(time.monotonic() - began, CPU.seconds() - cpu)
     seen = set()
     for table in ray.get(made.to_arrow_refs()):
         for url, body in zip(table["url"].to_pylist(), table["body"].to_pylist()):
             assert body is not None and len(body) == size, (url, body)
             host, _, path = url.removeprefix("http://").partition("/")
-            assert body.startswith(f"{host.partition(':')[0]}/{path} ".encode()), (url, body[:60])
+            assert way is by_nothing or body.startswith(f"{host.partition(':')[0]}/{path} ".encode()), (url, body[:60])
             seen.add(url)
     assert len(seen) == len(urls)
     return times
 
 
+def measure_ways(urls: list[str], given: argparse.Namespace) -> None:
+    """Measures the floor and all ways in turn, and prints the table."""
+    ways = {name: way for name, way in WAYS.items() if given.ways in name or name == OURS}
+    results: dict[str, list[Times]] = {name: [] for name in [FLOOR, PARTITIONED_FLOOR, *ways]}
+    for number in range(given.rounds):
+        for name in (FLOOR, PARTITIONED_FLOOR):
+            is_partitioned = name == PARTITIONED_FLOOR
+            results[name].append(measure(by_nothing, urls, given.bytes, length=given.bytes, is_partitioned=is_partitioned))
+        quickest = min((results[name][0].wall for name in ways if number and not name.startswith("haul")), default=0.0)
+        for name, way in ways.items():
+            if number == 0 or results[name][0].wall < 5 * quickest or name.startswith("haul"):
+                results[name].append(measure(way, urls, given.bytes, parallel=given.parallel))
+                print(f"round {number + 1}, {name}: {results[name][-1]}", file=sys.stderr)
+    print_ways(results, given)
+
+
+def print_ways(results: dict[str, list[Times]], given: argparse.Namespace) -> None:
+    """Prints the table of ways, and the comparison with the best peer."""
+    print(f"{given.rows} rows, {given.bytes} bytes each, {given.hosts} hosts, {given.rounds} rounds, medians")
+    print(f"{'way':26} {'rows/s':>8} {'CPU s':>8} {'wall ratio':>11} {'CPU ratio':>11} {'without floor':>14}")
+    floor = statistics.median(times.cpu for times in results[FLOOR])
+    comparisons: list[tuple[float, str]] = []
+    for name, times in results.items():
+        wall, cpu = (statistics.median(column) for column in zip(*times))
+        # Ratios of the same round, since the machine's speed drifts.
+        pairs = list(zip(results[OURS], times))
+        walls = statistics.median(ours.wall / theirs.wall for ours, theirs in pairs)
+        cpus = statistics.median(ours.cpu / theirs.cpu for ours, theirs in pairs)
+        line = f"{name:26} {given.rows / wall:8.0f} {cpu:8.2f} {walls:11.2f} {cpus:11.2f}"
+        if name in (FLOOR, PARTITIONED_FLOOR):
+            print(line)
+            continue
+        # haul.ray.fetch has a floor of its own, since it partitions by host.
+        below = statistics.median(times.cpu for times in results[PARTITIONED_FLOOR]) if name == PARTITIONED else floor
+        above = statistics.median((ours.cpu - floor) / max(theirs.cpu - below, 0.01) for ours, theirs in pairs)
+        print(f"{line} {above:14.2f}")
+        if not name.startswith("haul"):
+            compared = f"{1 / walls:.2f} times the rows a second (goal 3), {cpus:.2f} of the CPU time (goal 0.33)"
+            comparisons.append((walls, f"{name}: {compared}, {above:.2f} without the floor"))
+    if comparisons:
+        print(f"haul.arrow beside the best, {max(comparisons)[1]}")
+
+
+def measure_scaling(urls: list[str], given: argparse.Namespace) -> None:
+    """Measures haul.ray.fetch with one worker and with two, and prints the rates."""
+    workers: dict[int, list[float]] = {1: [], 2: []}
+    parallel = given.parallel // 4
+    for number in range(given.rounds):
+        for count, walls in workers.items():
+            options = {"compute": ray.data.TaskPoolStrategy(size=count)}
+            walls.append(measure(by_haul, urls, given.bytes, parallel=parallel, task_options=options).wall)
+            print(f"round {number + 1}, {count} workers: {walls[-1]:.2f} s", file=sys.stderr)
+    one, two = (statistics.median(walls) for walls in workers.values())
+    times = statistics.median(first / second for first, second in zip(workers[1], workers[2]))
+    rates = f"1 worker {given.rows / one:.0f} rows/s, 2 workers {given.rows / two:.0f}"
+    print(f"20 ms origin, {parallel} at a time: {rates}, {times:.2f} times (goal 1.7)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("ports", type=int, nargs=2)
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--bytes", type=int, default=10_000)
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parallel", type=int, default=64)
+    parser.add_argument("--ways", default="")
     given = parser.parse_args()
     fast, slow = (
         [f"http://127.9.{n % given.hosts // 250}.{n % given.hosts % 250 + 1}:{port}/{given.bytes}/{n}" for n in range(given.rows)]
         for port in given.ports
     )
+    # Ray's workers have niceness 15 by default, and would wait for any other work of the machine.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     measure(by_haul, fast[: 8 * given.hosts], given.bytes, parallel=given.parallel)
-    results: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
-    for _ in range(given.rounds):
-        for name, way in WAYS.items():
-            results[name].append(measure(way, fast, given.bytes, parallel=given.parallel))
-    print(f"{given.rows} rows, {given.bytes} bytes each, {given.hosts} hosts, {given.rounds} rounds, medians")
-    print(f"{'way':26} {'rows/s':>8} {'CPU s':>8} {'wall ratio':>11} {'CPU ratio':>11}")
-    # The way of haul that does not partition either.
-    ours_name = "haul.arrow in map_batches"
-    for name, times in results.items():
-        wall, cpu = (statistics.median(column) for column in zip(*times))
-        # Ratios of the same round, since the machine's speed drifts.
-        ratios = [statistics.median(ours[at] / theirs[at] for ours, theirs in zip(results[ours_name], times)) for at in (0, 1)]
-        print(f"{name:26} {given.rows / wall:8.0f} {cpu:8.1f} {ratios[0]:11.2f} {ratios[1]:11.2f}")
-    workers: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(given.rounds):
-        for count, walls in workers.items():
-            options = {"compute": ray.data.TaskPoolStrategy(size=count)}
-            walls.append(measure(by_haul, slow, given.bytes, parallel=given.parallel // 4, task_options=options)[0])
-    one, two = (statistics.median(walls) for walls in workers.values())
-    rates = f"1 worker {given.rows / one:.0f} rows/s, 2 workers {given.rows / two:.0f}"
-    print(f"20 ms origin, {given.parallel // 4} at a time: {rates}, {one / two:.2f} times")
+    measure_ways(fast, given)
+    if given.ways in PARTITIONED:
+        measure_scaling(slow, given)
     ray.shutdown()
 
 

@@ -16,8 +16,8 @@ bench limit MODE ...: the least anyone could do, as a peer of its own (bench lim
 bench scorecard [--check] [FILE]: documents, charts and the README's figures from a file of results (default: the
     newest of the whole); --check only compares them
 bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
-bench engines [--python FILE] [--rows N] [--bytes N] [--hosts N] [--rounds N] [--parallel N]: tables of URLs in Ray
-     Data, with haul and its peers
+bench engines [--python FILE] [--rows N] [--bytes N] [--hosts N] [--rounds N] [--parallel N] [--ways TEXT]: tables of
+     URLs in Ray Data, with haul and its peers
 bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]: a simulation of tasks that share a list of URLs
 
   --list           name the jobs
