@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -112,6 +113,36 @@ def test_built_request_is_sent() -> None:
         assert got.json() == request.url and got.headers.get_list("set-cookie") == ["a=1", "b=2"]
         (result,) = haul.fetch_many(["https://api.example/y"], session=client.session)
         assert result.json() == "https://api.example/y"
+
+
+def test_line_end_across_reads_ends_one_line(pages: Any) -> None:
+    has_line = threading.Event()
+
+    def torn_line_end(handler: Any) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 7\r\n\r\n\xc3\xa4\r")
+        handler.wfile.flush()
+        has_line.wait(30)
+        handler.wfile.write(b"\n\r\nb")
+
+    pages.routes["/lines"] = torn_line_end
+    # The server sends the LF once the line before it was returned.
+    found: list[str] = []
+    with haul.Client(base_url=pages.url) as client, client.stream("GET", "/lines") as streamed:
+        for line in streamed.iter_lines():
+            found.append(line)
+            has_line.set()
+    assert found == ["ä", "", "b"]
+
+    async def main() -> None:
+        has_line.clear()
+        found.clear()
+        async with haul.AsyncClient(base_url=pages.url) as client, client.stream("GET", "/lines") as streamed:
+            async for line in streamed.aiter_lines():
+                found.append(line)
+                has_line.set()
+
+    asyncio.run(main())
+    assert found == ["ä", "", "b"]
 
 
 def test_async_client_has_httpx_names(pages: Any) -> None:
