@@ -119,7 +119,12 @@ impl MemoryBudget {
             return own;
         }
         if let (0, Some(waker)) = (self.free_bytes(), waker) {
-            self.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
+            let mut waiting = self.waiting.lock().ignore_poison();
+            // A request on a shared connection asks at each receive, so it may be in the list.
+            if !waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker)) {
+                waiting.push((Arc::clone(waker), token));
+            }
+            drop(waiting);
             // It may have become the preferred one, or got room, in between.
             if !self.is_preferred(id) && self.free_bytes() == 0 {
                 return 0;

@@ -110,7 +110,10 @@ impl DecoderMemoryShare {
             if fits {
                 state.admitted += 1;
                 state.used += more;
-            } else if let Some(waker) = waker {
+            } else if let Some(waker) = waker
+                && !state.waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker))
+            {
+                // A body on a shared connection asks at each receive, so it may be in the list.
                 state.waiting.push((Arc::clone(waker), token));
             }
             fits
@@ -158,7 +161,7 @@ mod tests {
         let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.try_admit(80, Some(&waker), 1) && one.try_admit(80, Some(&waker), 1));
         two.set_used_bytes(15);
-        assert!(!two.try_admit(80, Some(&waker), 2));
+        assert!(!two.try_admit(80, Some(&waker), 2) && !two.try_admit(80, Some(&waker), 2));
         assert!(!three.try_admit(6, Some(&waker), 4));
         assert!(three.try_admit(5, Some(&waker), 4));
         assert_eq!((memory.used_bytes(), woken.0.load(Ordering::Relaxed)), (100, 0));

@@ -27,7 +27,7 @@ mod overflow;
 mod slot;
 mod stage_sink;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,10 @@ struct OrderedWindowState {
     claimed: Option<u64>,
     held: usize,
     finished: u64,
-    waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
+    /// The wakers of the transfers that wait for room, with the tokens of their connections. The key
+    /// is the slot: a transfer on a shared connection asks for credit at each receive, and each time
+    /// replaces its waker.
+    waiting: BTreeMap<u64, (Arc<dyn TransferWaker>, usize)>,
     /// True if the sink has received content since the last flush.
     dirty: bool,
     /// The number of written bytes that was reported to the observer last.
@@ -144,7 +147,7 @@ impl OrderedWindow {
                 claimed: None,
                 held: 0,
                 finished: 0,
-                waiting: Vec::new(),
+                waiting: BTreeMap::new(),
                 dirty: false,
                 reported: 0,
             }),
@@ -260,7 +263,7 @@ impl OrderedWindow {
         if credit == 0
             && let Some(waker) = waker
         {
-            state.waiting.push((slot, Arc::clone(waker), token));
+            state.waiting.insert(slot, (Arc::clone(waker), token));
         }
         credit
     }
@@ -288,7 +291,7 @@ impl OrderedWindow {
             return true;
         }
         if let Some(waker) = waker {
-            state.waiting.push((slot, Arc::clone(waker), token));
+            state.waiting.insert(slot, (Arc::clone(waker), token));
         }
         false
     }
@@ -515,7 +518,7 @@ impl OrderedWindow {
         let memory = self.memory_use(state);
         let unclaimed = self.order == DeliveryOrder::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
-        waiting.retain(|(slot, waker, token)| {
+        waiting.retain(|slot, (waker, token)| {
             let is_streaming = self.is_streaming(state, *slot);
             let may_continue = memory.may_continue(is_streaming) || unclaimed && !is_streaming;
             if may_continue {

@@ -116,6 +116,20 @@ fn later_bodies_get_credit_within_the_budget() {
 }
 
 #[test]
+fn repeated_request_for_credit_wakes_once() {
+    let (window, _seen) = window(DeliveryOrder::Input, 2000, 3);
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    put(&window, 1, &"b".repeat(1700));
+    for token in [21, 22, 22] {
+        assert_eq!(window.credit(2, Some(&waker), token), 0);
+        assert!(!window.is_first(2, Some(&waker), token));
+    }
+    window.finish_slot(0).unwrap();
+    assert_eq!(*woken.0.lock().unwrap(), [22]);
+}
+
+#[test]
 fn full_sink_stops_credit_until_the_next_flush() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
     let woken = Arc::new(WakeRecorder::default());
