@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
-use haul::buffer_pool::{BufferLease, Chunk, should_receive_via_buffer};
+use haul::buffer_pool::{BufferLease, KeptBodyBytes, should_receive_via_buffer};
 use haul::sink::memory::receive_into;
 use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -148,7 +148,7 @@ impl SpareBuffers {
 
 /// A complete body in the read buffer in which it arrived. Dropping the value returns the buffer.
 struct KeptReadBuffer {
-    chunk: Chunk,
+    chunk: KeptBodyBytes,
     /// The batch that counts the buffer; `None` if the body is not of a batch.
     counted_by: Option<Arc<SpareBuffers>>,
 }
@@ -167,7 +167,7 @@ impl KeptReadBuffer {
             }
             batch.kept_read_buffers.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(Self { chunk: lease.into_chunk(), counted_by: batch.cloned() })
+        Ok(Self { chunk: lease.into_kept_bytes(), counted_by: batch.cloned() })
     }
 
     fn bytes(&self) -> &[u8] {

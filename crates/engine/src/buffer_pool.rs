@@ -14,7 +14,7 @@
 //! let pool = BufferPool::new(4096);
 //! let mut buffer = pool.take_buffer();
 //! buffer[..5].copy_from_slice(b"hello");
-//! let kept = BufferLease::new(&mut buffer, 0..5).into_chunk();
+//! let kept = BufferLease::new(&mut buffer, 0..5).into_kept_bytes();
 //! assert_eq!(kept.bytes(), b"hello");
 //! ```
 
@@ -139,7 +139,7 @@ impl Drop for Buffer {
 
 /// Body bytes that are offered to a sink (the receiver of a response body) in a call of
 /// [`Sink::bytes`](crate::sink::Sink::bytes). The sink may read them during the call, or take them
-/// with [`into_chunk`](Self::into_chunk).
+/// with [`into_kept_bytes`](Self::into_kept_bytes).
 #[derive(Debug)]
 pub struct BufferLease<'a> {
     held: WholeOrPartBuffer<'a>,
@@ -185,7 +185,7 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Returns true if [`into_chunk`](Self::into_chunk) gives the read buffer itself, without a
+    /// Returns true if [`into_kept_bytes`](Self::into_kept_bytes) gives the read buffer itself, without a
     /// copy. That is the case if the bytes fill at least a quarter of the buffer, and it contains
     /// nothing else.
     #[must_use]
@@ -196,7 +196,7 @@ impl<'a> BufferLease<'a> {
     /// Turns the lease into bytes that the sink may keep after the call: the read buffer itself
     /// ([`gives_buffer`](Self::gives_buffer)), or a copy of the bytes.
     #[must_use]
-    pub fn into_chunk(self) -> Chunk {
+    pub fn into_kept_bytes(self) -> KeptBodyBytes {
         let gives_buffer = self.gives_buffer();
         match self.held {
             WholeOrPartBuffer::Whole(buffer) if gives_buffer => {
@@ -261,7 +261,7 @@ mod tests {
         let place = buffer.as_ptr();
         let lease = BufferLease::new(&mut buffer, 8..64);
         assert!(lease.gives_buffer());
-        let kept = lease.into_chunk();
+        let kept = lease.into_kept_bytes();
         assert_eq!(kept.bytes().as_ptr(), place.wrapping_add(8));
         assert_eq!(kept.memory_size(), 64);
         assert_ne!(buffer.as_ptr(), place);
@@ -274,7 +274,7 @@ mod tests {
         let place = buffer.as_ptr();
         let lease = BufferLease::new(&mut buffer, 0..3);
         assert!(!lease.gives_buffer());
-        assert_eq!(lease.into_chunk().memory_size(), 3);
+        assert_eq!(lease.into_kept_bytes().memory_size(), 3);
         assert_eq!(buffer.as_ptr(), place);
     }
 

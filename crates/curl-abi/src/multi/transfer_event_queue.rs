@@ -216,7 +216,7 @@ impl Sink for QueueSink {
         if lease.bytes().is_empty() {
             return Ok(());
         }
-        let chunk = lease.into_chunk();
+        let chunk = lease.into_kept_bytes();
         let mut state = lock(&self.0.state);
         if state.is_closed {
             return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));

@@ -130,7 +130,7 @@ impl Sink for BodyBufferSink {
         match &mut held.whole {
             Some(whole) => whole.extend_from_slice(lease.bytes()),
             None => {
-                let piece = lease.into_chunk();
+                let piece = lease.into_kept_bytes();
                 held.bytes += piece.bytes().len() as u64;
                 held.pieces.push_back(piece);
                 wake(held);

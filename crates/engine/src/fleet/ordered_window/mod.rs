@@ -319,7 +319,7 @@ impl OrderedWindow {
             state.dirty = true;
             state.room = state.sink.write_bytes(lease.bytes())?;
         } else {
-            let chunk = lease.into_chunk();
+            let chunk = lease.into_kept_bytes();
             state.held += chunk.memory_size();
             state.slot_mut(self.order, slot).content.push_back(OrderedSlotContent::Bytes(chunk));
         }
