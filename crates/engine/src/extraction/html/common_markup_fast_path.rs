@@ -13,16 +13,9 @@ use super::page_parser_state::{InsertionMode, TreeBuilder};
 use super::recent_names::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
+use super::uncollected_markup::{SkippedTextElement, UncollectedMarkup};
 use crate::Result;
 use crate::extraction::near_bytes::find_near;
-
-/// A selected element whose text is skipped, because it probably has no match of the filter.
-struct SkippedTextElement {
-    /// The index of the first byte after the element's start tag.
-    start: usize,
-    /// The depth of the element among the open elements, or 0 if no element is skipped.
-    depth: usize,
-}
 
 impl TreeBuilder<'_, '_> {
     /// Reads common markup at the beginning of `bytes`, where text and tags may begin. Returns the
@@ -63,64 +56,10 @@ impl TreeBuilder<'_, '_> {
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
-        let mut skipped = SkippedTextElement { start: 0, depth: 0 };
-        while let Some(rest) = bytes.get(at..)
-            && let Some(head) = rest.first_chunk::<HEAD_SIZE>()
-        {
-            // Most tags follow another tag.
-            if head[0] != b'<' {
-                let next = match hits {
-                    Some(hits) if skipped.depth > 0 => hits.skip_text(bytes, at),
-                    _ => find_near(b'<', rest).map(|length| at + length),
-                };
-                let Some(next) = next else { break };
-                at = next;
-                continue;
-            }
-            if head[1] == b'/' {
-                let end_tag = open.current().end_tag;
-                let length = if end_tag.begins(word_at(head, 2)) {
-                    end_tag.length() + 2
-                } else {
-                    match end_of_innermost(head, open) {
-                        Some(length) => length,
-                        None => break,
-                    }
-                };
-                if skipped.depth == open.depth() {
-                    skipped.depth = 0;
-                }
-                open.pop_innermost();
-                at += length;
-                continue;
-            }
-            let Some(tag) = recent.tags.tag(head, queries) else { break };
-            if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
-                break;
-            }
-            let opens = if open.is_usual_place(tag.place) {
-                true
-            } else {
-                match tag.opens_in_unusual_place(open) {
-                    Some(opens) => opens,
-                    None => break,
-                }
-            };
-            at += if tag.has_attributes {
-                match recent.repeated.skip(rest, usize::from(tag.length), &mut recent.attributes) {
-                    Some(end) => end,
-                    None => break,
-                }
-            } else {
-                usize::from(tag.length)
-            };
-            if opens && !tag.is_void {
-                open.push_in_place(&tag.element);
-            }
-            if tag.is_selected {
-                skipped = SkippedTextElement { start: at, depth: open.depth() };
-            }
-        }
+        let skipped = SkippedTextElement { start: 0, depth: 0 };
+        let mut markup = UncollectedMarkup { open, hits, recent, queries, skipped };
+        at = markup.skip(bytes, at);
+        let (skipped, open) = (markup.skipped, markup.open);
         if skipped.depth == 0 {
             return at;
         }
@@ -212,7 +151,7 @@ impl TreeBuilder<'_, '_> {
 /// Returns the length of the end tag of the innermost element at the beginning of `head`. Returns
 /// `None` if there is another tag, or if the element's end tag has special rules.
 #[inline(never)]
-fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
+pub(super) fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
     let current = open.current();
     let is_usual = open.is_in_html() && has_usual_end_tag(current.properties);
     end_of_end_tag(head, current.name).filter(|_| is_usual)

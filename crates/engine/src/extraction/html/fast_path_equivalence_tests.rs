@@ -283,6 +283,94 @@ fn filtered_values_agree_on_generated_cells() {
     outcome.unwrap();
 }
 
+/// Attributes and texts that differ from row to row in the pages of [`repeated_rows`].
+const CHANGING: [&str; 8] = [
+    "1.2.3.0/24",
+    "x",
+    "",
+    " 3/4 ",
+    "a value that is longer than thirty-two bytes, with > in it",
+    "1&sol;2",
+    "<b>",
+    "5\u{e9}/6",
+];
+
+/// The parts of a row. `#` stands for a text of [`CHANGING`].
+const ROW_PARTS: [&str; 38] = [
+    "#",
+    "#",
+    "#",
+    "</td><td>",
+    "</td><td>",
+    "</td>\n  <td class=\"a\">",
+    "</td></tr>\n<tr class=\"odd\"><td class=\"aligncenter\">",
+    "</td></tr><tr><td id=\"#\">",
+    "<tr><td>",
+    "</table><table><tr><td>",
+    "<table><tbody><tr><td>",
+    "</table>",
+    "<div class=\"flag\"><img alt=\"#\" src=\"#\" title=\"#\"></div>",
+    "<img alt=\"#\" class=\"x\" src='#' />",
+    "<a href=\"/#\" title=\"#\">",
+    "<a href=\"/x\" class=\"#\">#</a>",
+    "</a>",
+    "<br>",
+    "<br class=\"a class that is too long for a run, as it has more bytes than a window has\">",
+    "<p>",
+    "<p class=\"#\">#</p>",
+    "</p>",
+    "<ul>",
+    "<li>#",
+    "<li class=\"a\">#</li>",
+    "</ul>",
+    "<pre>\n#</pre>",
+    "<b><i>#</i></b>",
+    "<b>",
+    "</b>",
+    "<h2 data-id=\"#\">#</h2>",
+    "<!-- # -->",
+    "<script>#</script>",
+    "<svg><a href=\"#\"/></svg>",
+    "<template>#</template>",
+    "&amp;",
+    " \n ",
+    "<option value=\"#\">#",
+];
+
+/// Pages in which some rows repeat, so that runs of markup are known.
+fn repeated_rows() -> impl Strategy<Value = String> {
+    let row = proptest::collection::vec(proptest::sample::select(&ROW_PARTS[..]), 1..10);
+    let rows = proptest::collection::vec(row, 1..4);
+    let order = proptest::collection::vec((any::<prop::sample::Index>(), 0..CHANGING.len()), 8..60);
+    (rows, order).prop_map(|(rows, order)| {
+        let row = |(row, first): (prop::sample::Index, usize)| {
+            let (mut text, mut changing) = (String::new(), CHANGING.iter().cycle().skip(first));
+            for part in row.get(&rows).concat().split_inclusive('#') {
+                match (part.strip_suffix('#'), changing.next()) {
+                    (Some(part), Some(value)) => text.extend([part, *value]),
+                    _ => text.push_str(part),
+                }
+            }
+            text
+        };
+        format!("<body><table><tr><td>{}", order.into_iter().map(row).collect::<String>())
+    })
+}
+
+#[test]
+fn quick_ways_agree_on_repeated_rows() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[45; 32]);
+    let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let outcome = runner.run(&(repeated_rows(), 1..400_usize), |(page, size)| {
+        assert_fast_paths_agree(page.as_bytes());
+        filtered_values_agree(&page, page.len());
+        filtered_values_agree(&page, size);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
 #[test]
 fn quick_ways_agree_on_usual_pages() {
     let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
@@ -293,6 +381,13 @@ fn quick_ways_agree_on_usual_pages() {
         assert_fast_paths_agree(&row.as_bytes()[cut..]);
         assert_fast_paths_agree(&row.as_bytes()[..cut]);
     }
+}
+
+#[test]
+fn quick_ways_agree_on_pages_without_repetition() {
+    let row = |row: usize| format!("<tr><td class=\"c{row}\"><x{row} href=\"{row}\">{row}/3</x{row}></td></tr>\n");
+    let page = format!("<body><table><tbody>{}", (0..250).map(row).collect::<String>());
+    assert_fast_paths_agree(page.as_bytes());
 }
 
 /// Compares the fast paths with the tokenizer on the pages of html5lib's tokenizer tests, if the

@@ -21,6 +21,7 @@ mod fast_path_equivalence_tests;
 mod open_elements;
 mod page_parser_state;
 mod recent_names;
+mod repeated_markup;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod tests;
 mod text;
 mod tokenizer;
 mod tree_rules;
+mod uncollected_markup;
 
 use std::sync::Arc;
 

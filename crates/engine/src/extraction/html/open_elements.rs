@@ -160,6 +160,12 @@ impl OpenElement {
         self.properties & property != 0
     }
 
+    /// Returns true if the rules of HTML treat both elements alike.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && (self.flags, self.namespace, self.properties) == (other.flags, other.namespace, other.properties)
+    }
+
     /// Returns true if the element has this flag.
     pub(super) fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
@@ -229,6 +235,11 @@ impl OpenElements {
         self.current().is(IS_HTML)
     }
 
+    /// Returns the open elements without the document, the outermost first.
+    pub(super) fn elements(&self) -> &[OpenElement] {
+        &self.stack[1..]
+    }
+
     /// Marks the innermost element as one whose text is selected.
     pub(super) fn select_innermost(&mut self) {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
@@ -274,6 +285,11 @@ impl OpenElements {
         if self.current().is(KEEPS_BLANKS) {
             return self.push(*element);
         }
+        self.push_raw(element);
+    }
+
+    /// Adds an element that was open before, inside the same elements.
+    pub(super) fn push_exact(&mut self, element: &OpenElement) {
         self.push_raw(element);
     }
 

@@ -4,6 +4,7 @@
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
 use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagRules, UsualPlace};
+use super::repeated_markup::RepeatedMarkup;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
 use crate::extraction::near_bytes::find_near;
@@ -21,7 +22,8 @@ const RECENT: usize = 64;
 pub(super) struct RecentNames {
     pub(super) tags: RecentTags,
     pub(super) attributes: RecentAttributes,
-    pub(super) repeated: RepeatedAttributes,
+    pub(super) tag_ends: RepeatedAttributes,
+    pub(super) repeated: RepeatedMarkup,
 }
 
 /// The start tags that were last read, in pairs: the first one of a pair has no attributes, the

@@ -1,0 +1,464 @@
+//! An automaton that recognises markup that repeats in a page. It is made while the page is read.
+//!
+//! A page from a template has few different runs of constant markup, such as
+//! `</td></tr>\n<tr class="odd"><td>`. Between two runs is a text, or the value of an attribute.
+//! Reading tag by tag, the length of each tag is known only after the one before. A run is compared
+//! as a whole with the one that followed its predecessor the last time.
+//!
+//! A state of the automaton is a [`PagePlace`]: all open elements, and for a run that begins after
+//! the value of an attribute, the tag around it. What tags do depends on nothing else, as long as
+//! no text is collected. So a run that once led from one place to another always does.
+
+use super::open_elements::{Namespace, OpenElement, OpenElements};
+use super::tag_name_and_rules::TagName;
+use crate::extraction::near_bytes::find_near;
+use crate::extraction::prefilter::HitAcrossMarkupTest;
+
+/// The maximum length of a run, and the number of bytes that are compared at once.
+pub(super) const RUN_SIZE: usize = 64;
+
+/// The maximum number of places. With more, the automaton begins anew.
+const MAX_PLACES: usize = 128;
+
+/// The maximum number of runs. With more, the automaton begins anew.
+const MAX_RUNS: usize = 192;
+
+/// The maximum number of runs that begin at one place.
+const RUNS_OF_PLACE: usize = 16;
+
+/// The number of guesses which run follows another one. Often the run before both decides.
+const CONTEXTS: usize = 8;
+
+/// The index of no place or run.
+const NONE: u16 = u16::MAX;
+
+/// The credit of an automaton at its beginning. A known run adds one, and an unknown one costs
+/// [`COST_OF_UNKNOWN`]. Without credit, the automaton pauses.
+const FIRST_CREDIT: u32 = 400;
+const MAX_CREDIT: u32 = 1000;
+const COST_OF_UNKNOWN: u32 = 8;
+
+/// The number of tags in the first pause of an automaton. Each further pause is twice as long.
+const FIRST_PAUSE: u32 = 256;
+const LONGEST_PAUSE: u32 = 1 << 16;
+
+/// Markup that repeats in a page: its places and the runs between them.
+#[derive(Default)]
+pub(super) struct RepeatedMarkup {
+    places: Vec<PagePlace>,
+    runs: Vec<MarkupRun>,
+    /// The places of the open elements, beginning with the document, as of the last call of
+    /// [`locate`](Self::locate) or [`restore`](Self::restore).
+    path: Vec<u16>,
+    /// Places that are being added to `path`.
+    added: Vec<u16>,
+    /// True if text of selected elements is skipped.
+    skips_selected: bool,
+    credit: u32,
+    pause: u32,
+    next_pause: u32,
+}
+
+/// A state of the automaton.
+#[derive(Clone, Copy)]
+struct PagePlace {
+    /// The place of the parent element. For a tag, the place outside of it.
+    parent: u16,
+    first_child: u16,
+    next_sibling: u16,
+    /// The number of open elements. For a tag, those outside of it.
+    depth: u16,
+    /// The depth of the selected element whose text is skipped, or 0.
+    skipped_depth: u16,
+    kind: PlaceKind,
+    /// The innermost element, or the one that the tag opens.
+    element: OpenElement,
+    /// The runs that begin here. Unused entries are [`NONE`].
+    runs: [u16; RUNS_OF_PLACE],
+    /// The entry of `runs` that the next new run replaces.
+    next_replaced: u8,
+}
+
+/// The kind of a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlaceKind {
+    /// Outside of tags.
+    Element,
+    /// Outside of tags, where the text of the innermost element begins to be skipped.
+    SkippedElement,
+    /// In a start tag, after the value of an attribute.
+    Tag,
+}
+
+/// The part of a page after a run, up to the next run.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum GapAfterRun {
+    /// The next run follows directly.
+    #[default]
+    Nothing,
+    /// Text up to the next tag, in an element that is not selected.
+    Text,
+    /// Text up to the next tag, in a selected element.
+    SelectedText,
+    /// The value of an attribute, up to its quotation mark.
+    AttributeValue,
+}
+
+/// A run of constant markup that leads from one place to another.
+#[derive(Clone, Copy, Default)]
+pub(super) struct MarkupRun {
+    words: [u64; RUN_SIZE / 8],
+    /// The bits of the words that belong to the run.
+    masks: [u64; RUN_SIZE / 8],
+    length: u8,
+    /// The place after the run.
+    pub(super) place: u16,
+    pub(super) gap: GapAfterRun,
+    /// The index in the run of the tag in which the run ends, if the tag begins in the run.
+    pub(super) tag_start: Option<u8>,
+    /// The index in the run at which the skipped text of a selected element begins.
+    pub(super) skipped_start: Option<u8>,
+    /// The runs that followed the last time, for some different runs before this one.
+    next: [u16; CONTEXTS],
+}
+
+/// The end of the known markup.
+pub(super) struct KnownMarkupEnd {
+    /// The index of the next text or tag.
+    pub(super) at: usize,
+    /// The place there, outside of tags.
+    pub(super) place: u16,
+    /// The index at which the skipped text of a selected element begins, if one was opened.
+    pub(super) skipped_start: Option<usize>,
+}
+
+impl RepeatedMarkup {
+    /// Prepares for reading markup. `skips_selected` is true if the text of selected elements is
+    /// skipped, too.
+    pub(super) fn begin(&mut self, skips_selected: bool) {
+        if self.skips_selected != skips_selected || self.places.is_empty() {
+            self.skips_selected = skips_selected;
+            (self.credit, self.next_pause, self.pause) = (FIRST_CREDIT, FIRST_PAUSE, 0);
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.runs.clear();
+        self.places.clear();
+        self.places.push(PagePlace::new(NONE, OpenElement::default(), PlaceKind::Element));
+        self.path.clear();
+        self.path.push(0);
+    }
+
+    /// Returns true if the markup should be read without the automaton, because it repeats rarely.
+    /// Each call counts one tag.
+    pub(super) fn pauses(&mut self) -> bool {
+        self.pause = self.pause.saturating_sub(1);
+        self.pause > 0
+    }
+
+    /// Returns the place of these open elements. `skipped_depth` is the depth of the selected
+    /// element whose text is skipped, or 0. Returns `None` if there are too many places.
+    pub(super) fn locate(&mut self, open: &OpenElements, skipped_depth: usize) -> Option<u16> {
+        let elements = open.elements();
+        self.path.truncate(elements.len() + 1);
+        for (index, element) in elements.iter().enumerate() {
+            let depth = index + 1;
+            let kind = if depth == skipped_depth { PlaceKind::SkippedElement } else { PlaceKind::Element };
+            if let Some(known) = self.path.get(depth)
+                && self.places[usize::from(*known)].is(element, kind)
+            {
+                continue;
+            }
+            self.path.truncate(depth);
+            let place = self.child(self.path[index], element, kind)?;
+            self.path.push(place);
+        }
+        self.path.last().copied()
+    }
+
+    /// Opens and closes elements, so that they are those of this place. Before, they were those of
+    /// the last place that [`locate`](Self::locate) or [`restore`](Self::restore) knew.
+    pub(super) fn restore(&mut self, open: &mut OpenElements, place: u16) {
+        let mut place = place;
+        self.added.clear();
+        while let entry = &self.places[usize::from(place)]
+            && self.path.get(usize::from(entry.depth)) != Some(&place)
+        {
+            self.added.push(place);
+            place = entry.parent;
+        }
+        let common = usize::from(self.places[usize::from(place)].depth);
+        while open.depth() > common {
+            open.pop_innermost();
+        }
+        self.path.truncate(common + 1);
+        for added in self.added.drain(..).rev() {
+            open.push_exact(&self.places[usize::from(added)].element);
+            self.path.push(added);
+        }
+    }
+
+    /// Returns the depth of the selected element whose text is skipped at this place, or 0.
+    pub(super) fn skipped_depth(&self, place: u16) -> usize {
+        usize::from(self.places[usize::from(place)].skipped_depth)
+    }
+
+    /// Returns the place of a child element or tag. Returns `None` if there are too many places.
+    pub(super) fn child(&mut self, parent: u16, element: &OpenElement, kind: PlaceKind) -> Option<u16> {
+        let mut child = self.places[usize::from(parent)].first_child;
+        while let Some(place) = self.places.get(usize::from(child)) {
+            if place.is(element, kind) {
+                return Some(child);
+            }
+            child = place.next_sibling;
+        }
+        if self.places.len() >= MAX_PLACES {
+            self.forget();
+            return None;
+        }
+        let added = self.places.len() as u16;
+        let outside = &mut self.places[usize::from(parent)];
+        let mut place = PagePlace::new(parent, *element, kind);
+        place.next_sibling = std::mem::replace(&mut outside.first_child, added);
+        place.depth = outside.depth + u16::from(kind != PlaceKind::Tag);
+        place.skipped_depth = if kind == PlaceKind::SkippedElement { place.depth } else { outside.skipped_depth };
+        self.places.push(place);
+        Some(added)
+    }
+
+    /// Forgets all places and runs, because there are too many, and pauses.
+    fn forget(&mut self) {
+        self.clear();
+        self.begin_pause();
+    }
+
+    fn begin_pause(&mut self) {
+        self.credit = FIRST_CREDIT / 4;
+        self.pause = self.next_pause;
+        self.next_pause = (2 * self.next_pause).min(LONGEST_PAUSE);
+    }
+
+    /// Returns the place outside of the tag, if the place is in a tag; otherwise the place itself.
+    fn outside(&self, place: u16) -> u16 {
+        let entry = &self.places[usize::from(place)];
+        if entry.kind == PlaceKind::Tag { entry.parent } else { place }
+    }
+
+    /// Reads known markup from the index `at` on, where a tag begins and `place` is the place.
+    /// `hits` is the test for the text of selected elements.
+    pub(super) fn follow(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        place: u16,
+        hits: Option<&HitAcrossMarkupTest>,
+    ) -> KnownMarkupEnd {
+        let (mut at, mut end) = (at, KnownMarkupEnd { at, place, skipped_start: None });
+        let (mut previous, mut context, mut guess, mut known) = (NONE, 0, NONE, 0_u32);
+        while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RUN_SIZE>()) {
+            let run = match self.runs.get(usize::from(guess)) {
+                Some(run) if run.begins(window) => run,
+                _ => {
+                    let Some(found) = self.find(end.place, window) else {
+                        self.credit = self.credit.saturating_sub(COST_OF_UNKNOWN);
+                        break;
+                    };
+                    if let Some(run) = self.runs.get_mut(usize::from(previous)) {
+                        run.next[context] = found;
+                    }
+                    guess = found;
+                    &self.runs[usize::from(found)]
+                }
+            };
+            known += 1;
+            if let Some(start) = run.tag_start {
+                end.at = at + usize::from(start);
+            }
+            if let Some(start) = run.skipped_start {
+                end.skipped_start = Some(at + usize::from(start));
+            }
+            at += usize::from(run.length);
+            end.place = run.place;
+            context = usize::from(previous) % CONTEXTS;
+            (previous, guess) = (guess, run.next[context]);
+            let rest = &bytes[at..];
+            let next = match run.gap {
+                GapAfterRun::AttributeValue => match find_near(b'"', rest) {
+                    Some(length) => at + length,
+                    None => break,
+                },
+                gap => {
+                    end.at = at;
+                    let next = match gap {
+                        GapAfterRun::Text => find_near(b'<', rest).map(|length| at + length),
+                        GapAfterRun::SelectedText => hits.and_then(|hits| hits.skip_text(bytes, at)),
+                        _ => Some(at),
+                    };
+                    let Some(next) = next else { break };
+                    end.at = next;
+                    next
+                }
+            };
+            at = next;
+        }
+        self.credit = (self.credit + known).min(MAX_CREDIT);
+        end.place = self.outside(end.place);
+        if self.credit < COST_OF_UNKNOWN {
+            self.begin_pause();
+        }
+        end
+    }
+
+    /// Returns the index of the run from this place with which `window` begins.
+    fn find(&self, place: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
+        let runs = &self.places[usize::from(place)].runs;
+        runs.iter().copied().take_while(|run| *run != NONE).find(|run| self.runs[usize::from(*run)].begins(window))
+    }
+
+    /// Returns the place around this one.
+    pub(super) fn parent(&self, place: u16) -> Option<u16> {
+        Some(self.places[usize::from(place)].parent).filter(|parent| *parent != NONE)
+    }
+
+    /// Returns the place in a tag with this name. Returns `None` if there are too many places.
+    pub(super) fn tag(&mut self, outside: u16, name: TagName) -> Option<u16> {
+        self.child(outside, &OpenElement::new(name, Namespace::Html, 0, 0), PlaceKind::Tag)
+    }
+
+    /// Adds a run from this place: the first `length` bytes of `window`. Returns `None` if the run
+    /// is too long, or if there are too many runs.
+    pub(super) fn add(&mut self, from: u16, window: &[u8; RUN_SIZE], length: usize, run: MarkupRun) -> Option<()> {
+        if length > RUN_SIZE {
+            return None;
+        }
+        let is_known = |known: &u16| {
+            let known = self.runs.get(usize::from(*known));
+            known.is_some_and(|known| usize::from(known.length) == length && known.begins(window))
+        };
+        if self.places[usize::from(from)].runs.iter().any(is_known) {
+            return Some(());
+        }
+        let run = MarkupRun { length: length as u8, next: [NONE; CONTEXTS], ..run }.with_text(&window[..length]);
+        let entry = &mut self.places[usize::from(from)];
+        let replaced = &mut entry.runs[usize::from(entry.next_replaced)];
+        entry.next_replaced = (entry.next_replaced + 1) % RUNS_OF_PLACE as u8;
+        if *replaced == NONE {
+            if self.runs.len() >= MAX_RUNS {
+                self.forget();
+                return None;
+            }
+            *replaced = self.runs.len() as u16;
+            self.runs.push(run);
+        } else {
+            self.runs[usize::from(*replaced)] = run;
+        }
+        Some(())
+    }
+}
+
+impl PagePlace {
+    fn new(parent: u16, element: OpenElement, kind: PlaceKind) -> Self {
+        Self {
+            parent,
+            first_child: NONE,
+            next_sibling: NONE,
+            depth: 0,
+            skipped_depth: 0,
+            kind,
+            element,
+            runs: [NONE; RUNS_OF_PLACE],
+            next_replaced: 0,
+        }
+    }
+
+    fn is(&self, element: &OpenElement, kind: PlaceKind) -> bool {
+        self.element.is_same(element) && self.kind == kind
+    }
+}
+
+impl MarkupRun {
+    fn with_text(mut self, text: &[u8]) -> Self {
+        let (mut words, mut masks) = ([[0; 8]; RUN_SIZE / 8], [[0; 8]; RUN_SIZE / 8]);
+        words.as_flattened_mut()[..text.len()].copy_from_slice(text);
+        masks.as_flattened_mut()[..text.len()].fill(0xff);
+        (self.words, self.masks) = (words.map(u64::from_le_bytes), masks.map(u64::from_le_bytes));
+        self
+    }
+
+    /// Returns true if `window` begins with this run.
+    #[inline(always)]
+    fn begins(&self, window: &[u8; RUN_SIZE]) -> bool {
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| window[8 * index + at]));
+        let differences = |index: usize| (word(index) & self.masks[index]) ^ self.words[index];
+        let is_same = |words: std::ops::Range<usize>| words.fold(0, |all, index| all | differences(index)) == 0;
+        is_same(0..4) && (self.length <= 32 || is_same(4..8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The automaton for markup outside of selected elements, without places.
+    fn automaton() -> RepeatedMarkup {
+        let mut repeated = RepeatedMarkup::default();
+        repeated.begin(false);
+        repeated
+    }
+
+    fn child(repeated: &mut RepeatedMarkup, number: usize) -> Option<u16> {
+        repeated.tag(0, TagName::new(format!("x{number}").as_bytes()))
+    }
+
+    #[test]
+    fn known_run_leads_to_its_place() {
+        let mut repeated = automaton();
+        let place = child(&mut repeated, 1).unwrap();
+        let page = format!("<x1 href=\"value\" title=\"{}", "y".repeat(100));
+        let window = page.as_bytes().first_chunk().unwrap();
+        let run = MarkupRun { place, gap: GapAfterRun::AttributeValue, tag_start: Some(0), ..MarkupRun::default() };
+        repeated.add(0, window, 10, run).unwrap();
+        let end = repeated.follow(page.as_bytes(), 0, 0, None);
+        assert_eq!((end.at, end.place), (0, 0), "the tag is not complete");
+        assert_eq!(repeated.find(place, window), None);
+        let other = page.replace("href", "hreF");
+        assert_eq!(repeated.find(0, other.as_bytes().first_chunk().unwrap()), None);
+        assert!(repeated.add(0, window, RUN_SIZE + 1, run).is_none());
+    }
+
+    #[test]
+    fn too_many_places_are_forgotten() {
+        let mut repeated = automaton();
+        for round in 0..3 {
+            let added = (0..).take_while(|number| child(&mut repeated, *number).is_some()).count();
+            assert_eq!(added, MAX_PLACES - 1);
+            let paused = (0..).take_while(|_| repeated.pauses()).count();
+            assert_eq!(paused, (FIRST_PAUSE << round) as usize - 1);
+        }
+    }
+
+    #[test]
+    fn unknown_runs_lead_to_a_pause() {
+        let mut repeated = automaton();
+        let page = "<a>".repeat(40);
+        let calls = (0..).take_while(|_| {
+            repeated.follow(page.as_bytes(), 0, 0, None);
+            !repeated.pauses()
+        });
+        assert_eq!(calls.count() as u32, FIRST_CREDIT / COST_OF_UNKNOWN - 1);
+    }
+
+    #[test]
+    fn place_has_a_limited_number_of_runs() {
+        let mut repeated = automaton();
+        for number in 0..3 * RUNS_OF_PLACE {
+            let page = format!("<x{number:062}");
+            let window = page.as_bytes().first_chunk().unwrap();
+            repeated.add(0, window, RUN_SIZE, MarkupRun::default()).unwrap();
+            assert!(repeated.find(0, window).is_some());
+        }
+        assert_eq!(repeated.runs.len(), RUNS_OF_PLACE);
+    }
+}

@@ -1,0 +1,268 @@
+//! The fast path through markup whose text is not collected. There, a tag only changes the stack of
+//! open elements.
+
+use std::ops::Range;
+
+use super::HtmlQueries;
+use super::common_markup_fast_path::end_of_innermost;
+use super::open_elements::OpenElements;
+use super::recent_names::{HEAD_SIZE, RecentNames, word_at};
+use super::repeated_markup::{GapAfterRun, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup};
+use super::tag_name_and_rules::TagName;
+use super::tag_parser::is_space;
+use crate::extraction::near_bytes::find_near;
+use crate::extraction::prefilter::HitAcrossMarkupTest;
+
+/// The number of tags that are read before the automaton of repeated markup is used. For fewer
+/// tags, its use would cost more than it saves.
+const TAGS_BEFORE_AUTOMATON: usize = 3;
+
+/// The maximum length of a white space that belongs to the run of the tags around it.
+const LONGEST_SPACE: usize = 16;
+
+/// The maximum length of an attribute's value that belongs to the run of its tag.
+const LONGEST_CONSTANT_VALUE: usize = 24;
+
+/// Attributes that often have the same values as in other tags.
+const CONSTANT_ATTRIBUTES: [&[u8]; 12] = [
+    b"align", b"class", b"colspan", b"height", b"rel", b"role", b"rowspan", b"scope", b"style", b"type", b"valign",
+    b"width",
+];
+
+/// A selected element whose text is skipped, because it probably has no match of the filter.
+#[derive(Clone, Copy)]
+pub(super) struct SkippedTextElement {
+    /// The index of the first byte after the element's start tag.
+    pub(super) start: usize,
+    /// The depth of the element among the open elements, or 0 if no element is skipped.
+    pub(super) depth: usize,
+}
+
+/// The reader of markup whose text is not collected.
+pub(super) struct UncollectedMarkup<'a> {
+    pub(super) open: &'a mut OpenElements,
+    /// The test for the text of selected elements that need not be collected.
+    pub(super) hits: Option<&'a HitAcrossMarkupTest>,
+    pub(super) recent: &'a mut RecentNames,
+    pub(super) queries: &'a HtmlQueries,
+    pub(super) skipped: SkippedTextElement,
+}
+
+/// A tag that was read.
+struct ReadTag {
+    /// The index after the tag.
+    end: usize,
+    change: StackChange,
+    /// The length of the `<` and the name of a start tag with attributes, otherwise 0.
+    attributes_start: usize,
+}
+
+/// The effect of a tag on the open elements.
+enum StackChange {
+    Nothing,
+    Opened,
+    Closed,
+}
+
+impl UncollectedMarkup<'_> {
+    /// Skips common markup from the index `at` on. Returns the index after it. There, a tag begins
+    /// that must be read in another way, or a text ends that must be collected.
+    pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        self.recent.repeated.begin(self.hits.is_some());
+        let mut tags = 0;
+        while let Some(rest) = bytes.get(at..)
+            && let Some(head) = rest.first_chunk::<HEAD_SIZE>()
+        {
+            // Most tags follow another tag.
+            if head[0] != b'<' {
+                let next = match self.hits {
+                    Some(hits) if self.skipped.depth > 0 => hits.skip_text(bytes, at),
+                    _ => find_near(b'<', rest).map(|length| at + length),
+                };
+                let Some(next) = next else { break };
+                at = next;
+                continue;
+            }
+            tags += 1;
+            let is_alone = tags <= TAGS_BEFORE_AUTOMATON || rest.len() < RUN_SIZE || self.recent.repeated.pauses();
+            let next =
+                if is_alone { self.read_tag(rest, at, head).map(|tag| tag.end) } else { self.skip_repeated(bytes, at) };
+            let Some(next) = next else { break };
+            at = next;
+        }
+        at
+    }
+
+    /// Reads the tag at the beginning of `rest`, at the index `at`. `head` are its first bytes.
+    /// Returns `None` if it must be read in another way.
+    #[inline(always)]
+    fn read_tag(&mut self, rest: &[u8], at: usize, head: &[u8; HEAD_SIZE]) -> Option<ReadTag> {
+        let Self { open, hits, recent, queries, skipped } = self;
+        if head[1] == b'/' {
+            let end_tag = open.current().end_tag;
+            let length =
+                if end_tag.begins(word_at(head, 2)) { end_tag.length() + 2 } else { end_of_innermost(head, open)? };
+            if skipped.depth == open.depth() {
+                skipped.depth = 0;
+            }
+            open.pop_innermost();
+            return Some(ReadTag { end: at + length, change: StackChange::Closed, attributes_start: 0 });
+        }
+        let tag = recent.tags.tag(head, queries)?;
+        if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
+            return None;
+        }
+        let opens = if open.is_usual_place(tag.place) { true } else { tag.opens_in_unusual_place(open)? };
+        let (length, attributes_start) = if tag.has_attributes {
+            let name = usize::from(tag.length);
+            (recent.tag_ends.skip(rest, name, &mut recent.attributes)?, name)
+        } else {
+            (usize::from(tag.length), 0)
+        };
+        let end = at + length;
+        let is_opened = opens && !tag.is_void;
+        if is_opened {
+            open.push_in_place(&tag.element);
+        }
+        if tag.is_selected {
+            *skipped = SkippedTextElement { start: end, depth: open.depth() };
+        }
+        let change = if is_opened { StackChange::Opened } else { StackChange::Nothing };
+        Some(ReadTag { end, change, attributes_start })
+    }
+
+    /// Skips known markup from the tag at the index `at` on. Then adds the next unknown run, if one
+    /// begins there. Returns the index after it; `None` if the tag at `at` must be read in another
+    /// way.
+    fn skip_repeated(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+        let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
+            return self.read_tag_at(bytes, at).map(|tag| tag.end);
+        };
+        let known = self.recent.repeated.follow(bytes, at, place, self.hits);
+        self.recent.repeated.restore(self.open, known.place);
+        self.skipped.depth = self.recent.repeated.skipped_depth(known.place);
+        if let Some(start) = known.skipped_start {
+            self.skipped.start = start;
+        }
+        if known.at > at && bytes.get(known.at) != Some(&b'<') {
+            return Some(known.at);
+        }
+        match self.learn(bytes, known.at, known.place) {
+            None if known.at == at => None,
+            None => Some(known.at),
+            next => next,
+        }
+    }
+
+    fn read_tag_at(&mut self, bytes: &[u8], at: usize) -> Option<ReadTag> {
+        let rest = bytes.get(at..)?;
+        self.read_tag(rest, at, rest.first_chunk()?)
+    }
+
+    /// Reads the tags from the index `at` on, up to the next text, and adds them to the repeated
+    /// markup. `place` is the place there. Returns the index after the last tag; `None` if no tag
+    /// can be read.
+    #[inline(never)]
+    fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
+        let mut recording = Recording { bytes, from: place, start: at, run: MarkupRun::default() };
+        let first = at;
+        loop {
+            let Some(tag) = self.read_tag_at(bytes, at) else { return (at > first).then_some(at) };
+            let Some(next) = self.learn_tag(&mut recording, at, &tag, place) else { return Some(tag.end) };
+            place = next;
+            let space = bytes[tag.end..].iter().take(LONGEST_SPACE + 1).take_while(|byte| is_space(**byte)).count();
+            at = tag.end + space;
+            if space > LONGEST_SPACE || bytes.get(at) != Some(&b'<') {
+                let is_skipped = self.skipped.depth > 0;
+                recording.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
+                recording.add(&mut self.recent.repeated, tag.end, place);
+                return Some(tag.end);
+            }
+            // Otherwise there would be a run for each pair of an end and a beginning of rows.
+            if space > 0 && matches!(tag.change, StackChange::Closed) {
+                recording.run.gap = GapAfterRun::Nothing;
+                recording.add(&mut self.recent.repeated, at, place);
+                return Some(at);
+            }
+        }
+    }
+
+    /// Adds the runs that end before or in a tag, which begins at the index `start`. `place` is the
+    /// place before the tag. Returns the place after it; `None` if a place or a run cannot be added.
+    fn learn_tag(&mut self, recording: &mut Recording<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
+        let repeated = &mut self.recent.repeated;
+        let name = start + 1..start + tag.attributes_start.max(1);
+        let text = &recording.bytes[..tag.end];
+        let mut value = changing_value(text, name.end).filter(|_| tag.attributes_start > 0);
+        let first_end = value.as_ref().map_or(tag.end, |value| value.start);
+        if first_end - recording.start > RUN_SIZE && recording.start < start {
+            recording.add(repeated, start, place)?;
+        }
+        while let Some(range) = value {
+            let in_tag = repeated.tag(place, TagName::new(&text[name.clone()]))?;
+            recording.run.gap = GapAfterRun::AttributeValue;
+            if start >= recording.start {
+                recording.run.tag_start = u8::try_from(start - recording.start).ok();
+            }
+            recording.add(repeated, range.start, in_tag)?;
+            recording.start = range.end;
+            value = changing_value(text, range.end + 1);
+        }
+        match tag.change {
+            StackChange::Nothing => Some(place),
+            StackChange::Closed => repeated.parent(place),
+            StackChange::Opened => {
+                let is_skipped = self.skipped.depth == self.open.depth();
+                let kind = if is_skipped { PlaceKind::SkippedElement } else { PlaceKind::Element };
+                if is_skipped {
+                    recording.run.skipped_start = u8::try_from(tag.end - recording.start).ok();
+                }
+                repeated.child(place, self.open.current(), kind)
+            }
+        }
+    }
+}
+
+/// A run that is being recorded.
+struct Recording<'b> {
+    bytes: &'b [u8],
+    /// The place before the run.
+    from: u16,
+    /// The index at which the run begins.
+    start: usize,
+    run: MarkupRun,
+}
+
+impl Recording<'_> {
+    /// Adds the run to the repeated markup, and begins the next one. `end` is the index after the
+    /// run, and `place` the place there. Returns `None` if the run cannot be added.
+    fn add(&mut self, repeated: &mut RepeatedMarkup, end: usize, place: u16) -> Option<()> {
+        let mut run = std::mem::take(&mut self.run);
+        run.place = place;
+        let from = std::mem::replace(&mut self.from, place);
+        let start = std::mem::replace(&mut self.start, end);
+        let window = self.bytes.get(start..)?.first_chunk()?;
+        repeated.add(from, window, end - start, run)
+    }
+}
+
+/// Returns the range of the first attribute value that often changes from tag to tag. `tag` ends
+/// with a start tag, and the index `at` is after its name or an attribute. Returns `None` if there
+/// is no such value, or if an attribute has another form than `name="value"`.
+fn changing_value(tag: &[u8], mut at: usize) -> Option<Range<usize>> {
+    loop {
+        let spaces = tag[at..].iter().take_while(|byte| is_space(**byte)).count();
+        let name = at + spaces;
+        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+        let name_end = name + tag[name..].iter().take_while(is_name).count();
+        if spaces == 0 || name == name_end || !tag[name_end..].starts_with(b"=\"") {
+            return None;
+        }
+        let start = name_end + 2;
+        let length = find_near(b'"', &tag[start..])?;
+        if length > LONGEST_CONSTANT_VALUE || !CONSTANT_ATTRIBUTES.contains(&&tag[name..name_end]) {
+            return Some(start..start + length);
+        }
+        at = start + length + 1;
+    }
+}
