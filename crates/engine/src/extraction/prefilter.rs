@@ -163,7 +163,7 @@ pub(super) struct HitAcrossMarkupTest {
     /// The sides of a hit, [`IS_BEFORE`] and [`IS_AFTER`], on which each byte may be.
     neighbours: Box<[u8; 256]>,
     /// The bytes that a match has before the hit: at least this number, all of this set. The set
-    /// has the bytes `<` and `>`, too.
+    /// has [`MARKUP`], too.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
@@ -175,8 +175,9 @@ impl ByteSetTriple {
     /// - it is a byte with a meaning in markup.
     ///
     /// Each other byte of a text also stands in its markup, unless a character reference stands for
-    /// it. The neighbour of a hit in the text is also its neighbour in the markup, with three
-    /// exceptions: it is white space, or a tag ends before the hit, or a tag begins after it.
+    /// it. The neighbour of a hit in the text is also its neighbour in the markup, with these
+    /// exceptions: it is white space, a tag ends before the hit, a tag begins after it, or there is a
+    /// null byte, which is no part of the text.
     ///
     /// `run_before` are the bytes that precede the hit in every match, if they are known: a set of
     /// byte values, and the minimum number of bytes.
@@ -211,13 +212,18 @@ const IS_AFTER: u8 = 2;
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
+/// The bytes next to which the text goes on with a byte that the markup has elsewhere: the ends of
+/// a tag, and the null byte.
+#[cfg(feature = "select")]
+const MARKUP: [u8; 3] = *b"<>\0";
+
 /// Returns the bytes that may be in markup at a place where the text has a byte of `set`. These are
-/// `set` itself, `<` and `>` for a tag, and all white space if `set` contains the space.
+/// `set` itself, [`MARKUP`], and all white space if `set` contains the space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
     let spaces: &[u8] = if set[usize::from(b' ')] { &SPACES } else { &[] };
-    for byte in spaces.iter().chain(b"<>") {
+    for byte in spaces.iter().chain(&MARKUP) {
         set[usize::from(*byte)] = true;
     }
     set
@@ -227,7 +233,7 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
 impl HitAcrossMarkupTest {
     /// Returns the index of the first `<` at `from` or later. Returns `None` if a hit may be in the
     /// text before it, or if there is none. The text's neighbours may be in other texts. The byte
-    /// before `from` ends a tag, and `bytes` has no null bytes.
+    /// before `from` ends a tag.
     #[inline(always)]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
@@ -256,7 +262,7 @@ impl HitAcrossMarkupTest {
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };
         // A tag may be within the run.
-        let is_end = |byte: &&u8| matches!(byte, b'<' | b'>') || !set[usize::from(**byte)];
+        let is_end = |byte: &&u8| MARKUP.contains(*byte) || !set[usize::from(**byte)];
         bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
     }
 }

@@ -124,7 +124,6 @@ impl HtmlSearch {
     pub(super) fn push(&mut self, piece: &[u8], encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
         let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);
-        builder.begin_piece(piece);
         let Some(held) = start else { return tokenizer.push(piece, &mut builder) };
         held.extend_from_slice(piece);
         if held.len() < XML_DECLARATION.len() && XML_DECLARATION.starts_with(held) {

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
-use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
@@ -85,8 +84,6 @@ pub(super) struct PageParserState {
     /// A test for text in which the filter can find no match, so that the text need not be
     /// collected. `None` if there is no filter or no such test for it.
     hits: Option<HitAcrossMarkupTest>,
-    /// True if the page has null bytes, so that `hits` cannot be used.
-    has_nulls: bool,
     pub(super) recent: Box<RecentNames>,
 }
 
@@ -95,7 +92,6 @@ impl PageParserState {
         Self {
             keeps_empty,
             hits,
-            has_nulls: false,
             recent: Box::default(),
             open: OpenElements::new(),
             selectors: SelectorState::default(),
@@ -126,7 +122,7 @@ impl PageParserState {
         self.selectors.reset();
         self.part = InsertionMode::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
-        (self.has_form, self.has_nulls) = (false, false);
+        self.has_form = false;
         self.clear_values();
         (self.open_texts, self.script_or_style) = (0, None);
         self.selected.clear();
@@ -275,10 +271,10 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, the test for text without matches of the filter (`None` if it
-    /// cannot be used), and the recently read names.
+    /// Returns the open elements, the test for text without matches of the filter (`None` if there is
+    /// none), and the recently read names.
     pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentNames) {
-        (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls), &mut self.recent)
+        (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }
 
     /// Begins to collect the text of an element, if nothing else is collected or waits and the
@@ -333,11 +329,6 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         on_found: &'a mut OnFound<'f>,
     ) -> Self {
         Self { tree, queries, encoding, on_found }
-    }
-
-    /// Prepares for reading `piece`, the next piece of the page.
-    pub(super) fn begin_piece(&mut self, piece: &[u8]) {
-        self.tree.has_nulls |= self.tree.hits.is_some() && memchr(0, piece).is_some();
     }
 
     /// Switches to the rules of XML.

@@ -42,8 +42,8 @@ const COST_OF_UNKNOWN: u32 = 8;
 const FIRST_PAUSE: u32 = 256;
 const LONGEST_PAUSE: u32 = 1 << 16;
 
-/// Markup that repeats in a page: its places and the runs between them.
-#[derive(Default)]
+/// Markup that repeats in the pages of a search: its places and the runs between them. A search
+/// always has the same queries and the same filter.
 pub(super) struct RepeatedMarkup {
     places: Vec<PagePlace>,
     runs: Vec<MarkupRun>,
@@ -52,8 +52,6 @@ pub(super) struct RepeatedMarkup {
     path: Vec<u16>,
     /// Places that are being added to `path`.
     added: Vec<u16>,
-    /// True if text of selected elements is skipped.
-    skips_selected: bool,
     credit: u32,
     pause: u32,
     next_pause: u32,
@@ -132,17 +130,16 @@ pub(super) struct KnownMarkupEnd {
     pub(super) skipped_start: Option<usize>,
 }
 
-impl RepeatedMarkup {
-    /// Prepares for reading markup. `skips_selected` is true if the text of selected elements is
-    /// skipped, too.
-    pub(super) fn begin(&mut self, skips_selected: bool) {
-        if self.skips_selected != skips_selected || self.places.is_empty() {
-            self.skips_selected = skips_selected;
-            (self.credit, self.next_pause, self.pause) = (FIRST_CREDIT, FIRST_PAUSE, 0);
-            self.clear();
-        }
+impl Default for RepeatedMarkup {
+    fn default() -> Self {
+        let (places, runs, path, added) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut repeated = Self { places, runs, path, added, credit: FIRST_CREDIT, pause: 0, next_pause: FIRST_PAUSE };
+        repeated.clear();
+        repeated
     }
+}
 
+impl RepeatedMarkup {
     fn clear(&mut self) {
         self.runs.clear();
         self.places.clear();
@@ -401,20 +398,13 @@ impl MarkupRun {
 mod tests {
     use super::*;
 
-    /// The automaton for markup outside of selected elements, without places.
-    fn automaton() -> RepeatedMarkup {
-        let mut repeated = RepeatedMarkup::default();
-        repeated.begin(false);
-        repeated
-    }
-
     fn child(repeated: &mut RepeatedMarkup, number: usize) -> Option<u16> {
         repeated.tag(0, TagName::new(format!("x{number}").as_bytes()))
     }
 
     #[test]
     fn known_run_leads_to_its_place() {
-        let mut repeated = automaton();
+        let mut repeated = RepeatedMarkup::default();
         let place = child(&mut repeated, 1).unwrap();
         let page = format!("<x1 href=\"value\" title=\"{}", "y".repeat(100));
         let window = page.as_bytes().first_chunk().unwrap();
@@ -430,7 +420,7 @@ mod tests {
 
     #[test]
     fn too_many_places_are_forgotten() {
-        let mut repeated = automaton();
+        let mut repeated = RepeatedMarkup::default();
         for round in 0..3 {
             let added = (0..).take_while(|number| child(&mut repeated, *number).is_some()).count();
             assert_eq!(added, MAX_PLACES - 1);
@@ -441,7 +431,7 @@ mod tests {
 
     #[test]
     fn unknown_runs_lead_to_a_pause() {
-        let mut repeated = automaton();
+        let mut repeated = RepeatedMarkup::default();
         let page = "<a>".repeat(40);
         let calls = (0..).take_while(|_| {
             repeated.follow(page.as_bytes(), 0, 0, None);
@@ -452,7 +442,7 @@ mod tests {
 
     #[test]
     fn place_has_a_limited_number_of_runs() {
-        let mut repeated = automaton();
+        let mut repeated = RepeatedMarkup::default();
         for number in 0..3 * RUNS_OF_PLACE {
             let page = format!("<x{number:062}");
             let window = page.as_bytes().first_chunk().unwrap();

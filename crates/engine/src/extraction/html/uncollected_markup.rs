@@ -68,7 +68,6 @@ impl UncollectedMarkup<'_> {
     /// Skips common markup from the index `at` on. Returns the index after it. There, a tag begins
     /// that must be read in another way, or a text ends that must be collected.
     pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
-        self.recent.repeated.begin(self.hits.is_some());
         let mut tags = 0;
         while let Some(rest) = bytes.get(at..)
             && let Some(head) = rest.first_chunk::<HEAD_SIZE>()
