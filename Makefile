@@ -265,7 +265,7 @@ engines-test: python ## 100,000 URLs in Ray and Spark, whose processes are kille
 		bindings/python/tests/test_engines.py bindings/python/tests/test_fsspec.py --rootdir bindings/python -p no:cacheprovider -s
 
 engines-bench: python tools ## haul in Ray Data beside Ray's download, aiohttp and img2dataset's way: ARGUMENTS='--rows N --rounds N'
-	$(TARGET_DIR)/py/bin/python -m pip --quiet install 'ray[data]' aiohttp
+	$(TARGET_DIR)/py/bin/python -m pip --quiet install $(firstword $(ENGINES)) aiohttp
 	$(TARGET_DIR)/release/bench engines $(ARGUMENTS)
 
 python-soak: python ## 200,000 requests in Python, and as many with asyncio; memory must stay flat

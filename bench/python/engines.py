@@ -11,9 +11,9 @@ img2dataset does (images stored as they come). They get the same blocks and may 
 The floor is a map_batches that makes bodies of the same length without a request: the CPU time that Ray itself needs. Partitioning by
 host has a second one: Ray's shuffle starts processes for each dataset, which costs seconds, however many rows there are. The table
 has rows a second, the CPU time of all processes of the cluster, and the ratios of haul.arrow's times to those of the way, also without
-the floors. A line compares haul.arrow with the best peer. Then haul.ray.fetch fetches from the slow port with one worker, and
-with two. `--ways` measures only the ways whose names contain the text; `--ways e` leaves out `download`. A way that takes five times as
-long as the quickest peer runs only in the first round.
+the floors. A line compares haul.arrow with the best peer. Then the tasks of haul.ray.fetch fetch from the slow port with one worker, and
+with two. `--ways` measures only the ways whose names contain the text, and `--ways none` only one worker and two. A way that takes five
+times as long as the quickest peer runs only in the first round.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class ClusterCpu:
             return sum(self._times.values())
 
 
-def by_haul(rows: Any, parallel: int, **more: Any) -> Any:
-    return haul.ray.fetch(rows, tasks=8, max_parallel=parallel, per_host=8, **more)
+def by_haul(rows: Any, parallel: int) -> Any:
+    return haul.ray.fetch(rows, tasks=8, max_parallel=parallel, per_host=8)
 
 
 def by_arrow(rows: Any, parallel: int) -> Any:
@@ -128,6 +128,12 @@ def by_threads(rows: Any, parallel: int) -> Any:
     return rows.map_batches(fetch, batch_format="pyarrow", batch_size=None)
 
 
+def by_host(rows: Any, parts: int) -> Any:
+    """Partitions rows as haul.ray.fetch does."""
+    rows = rows.map_batches(keyed, batch_format="pyarrow", batch_size=None, fn_kwargs={"url": "url", "parts": 1, "hosts": ()})
+    return rows.repartition(parts, keys=[KEY_COLUMN])
+
+
 def by_nothing(rows: Any, length: int, is_partitioned: bool) -> Any:
     def make(table: pa.Table) -> pa.Table:
         # One copy of the bytes, as each of the other ways makes at least.
@@ -136,8 +142,7 @@ def by_nothing(rows: Any, length: int, is_partitioned: bool) -> Any:
         return table.append_column("body", pa.Array.from_buffers(pa.large_binary(), table.num_rows, [None, ends, content]))
 
     if is_partitioned:
-        rows = rows.map_batches(keyed, batch_format="pyarrow", batch_size=None, fn_kwargs={"url": "url", "parts": 1, "hosts": ()})
-        rows = rows.repartition(8, keys=[KEY_COLUMN]).drop_columns([KEY_COLUMN])
+        rows = by_host(rows, 8).drop_columns([KEY_COLUMN])
     return rows.map_batches(make, batch_format="pyarrow", batch_size=None)
 
 
@@ -170,17 +175,23 @@ def measure(way: Callable[..., Any], urls: list[str], size: int, **settings: Any
     """Measures a way and checks its result."""
     rows = ray.data.from_arrow([pa.table({"url": urls[at::8]}) for at in range(8)])
     cpu, began = CPU.seconds(), time.monotonic()
-    made = way(rows, **settings).select_columns(["url", "body"]).materialize()
+    # A further operator, such as select_columns, would take processors from the fetch.
+    made = way(rows, **settings).materialize()
     times = Times(time.monotonic() - began, CPU.seconds() - cpu)
-    seen = set()
+    check(made, urls, size, way is not by_nothing)
+    return times
+
+
+def check(made: Any, urls: list[str], size: int, is_fetched: bool = True) -> None:
+    """Checks that each URL is there once, with its own body."""
+    seen = []
     for table in ray.get(made.to_arrow_refs()):
         for url, body in zip(table["url"].to_pylist(), table["body"].to_pylist()):
             assert body is not None and len(body) == size, (url, body)
             host, _, path = url.removeprefix("http://").partition("/")
-            assert way is by_nothing or body.startswith(f"{host.partition(':')[0]}/{path} ".encode()), (url, body[:60])
-            seen.add(url)
-    assert len(seen) == len(urls)
-    return times
+            assert not is_fetched or body.startswith(f"{host.partition(':')[0]}/{path} ".encode()), (url, body[:60])
+            seen.append(url)
+    assert sorted(seen) == sorted(urls)
 
 
 def measure_ways(urls: list[str], given: argparse.Namespace) -> None:
@@ -227,13 +238,21 @@ def print_ways(results: dict[str, list[Times]], given: argparse.Namespace) -> No
 
 
 def measure_scaling(urls: list[str], given: argparse.Namespace) -> None:
-    """Measures haul.ray.fetch with one worker and with two, and prints the rates."""
+    """Measures the tasks of haul.ray.fetch with one worker and with two, and prints the rates. The rows are partitioned before, since
+    that takes as long with one worker."""
     workers: dict[int, list[float]] = {1: [], 2: []}
     parallel = given.parallel // 4
+    # So many parts that two workers end at almost the same time.
+    rows = by_host(ray.data.from_arrow(pa.table({"url": urls})), 24).materialize()
+    # As haul.ray.fetch calls it. Half a processor is left for Ray's other tasks.
+    task: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None, "zero_copy_batch": True, "num_cpus": 0.5}
+    task["fn_kwargs"] = {"url": "url", "settings": {"max_parallel": parallel, "per_host": 8}}
     for number in range(given.rounds):
         for count, walls in workers.items():
-            options = {"compute": ray.data.TaskPoolStrategy(size=count)}
-            walls.append(measure(by_haul, urls, given.bytes, parallel=parallel, task_options=options).wall)
+            began = time.monotonic()
+            made = rows.map_batches(haul.ray._fetch, **task, compute=ray.data.TaskPoolStrategy(size=count)).materialize()
+            walls.append(time.monotonic() - began)
+            check(made, urls, given.bytes)
             print(f"round {number + 1}, {count} workers: {walls[-1]:.2f} s", file=sys.stderr)
     one, two = (statistics.median(walls) for walls in workers.values())
     times = statistics.median(first / second for first, second in zip(workers[1], workers[2]))
@@ -261,8 +280,9 @@ def main() -> None:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     measure(by_haul, fast[: 8 * given.hosts], given.bytes, parallel=given.parallel)
-    measure_ways(fast, given)
-    if given.ways in PARTITIONED:
+    if given.ways != "none":
+        measure_ways(fast, given)
+    if given.ways in ("", "none"):
         measure_scaling(slow, given)
     ray.shutdown()
 
