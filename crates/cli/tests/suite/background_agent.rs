@@ -86,7 +86,8 @@ fn agent_output_and_errors_match_direct_runs() {
     let agent = TestAgentDirectory::new();
     let format =
         "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
-    for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/redirect/302?to=/small", "/status/204"] {
+    let redirects = ["/redirect/302?to=/small", "/redirect/302?to=/status/404"];
+    for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/status/204"].into_iter().chain(redirects) {
         for fail in ["--fail", "--no-fail"] {
             let args = ["-s", "-S", fail, "-w", format, &origin.url(path)];
             let (with, without) = (agent.run(&args), run(&mut haul(args)));

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{curl, curl_in, page, received, reply_steps};
-use testkit::h1_peer::H1Peer;
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn retry_all_errors_retries_only_reported_errors() {
@@ -32,6 +32,22 @@ fn retry_all_errors_retries_only_reported_errors() {
     assert_eq!(with(&["-C", "-", "-o", "part", &peer.url("/")]).code, 0);
     assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "abcdef");
     assert!((0..3).all(|at| received(&peer, at).contains("Range: bytes=3-\r\n")));
+}
+
+/// Some servers compare only dates with If-Range, and answer with the whole content although its
+/// ETag is the same.
+#[test]
+fn retry_with_continue_at_uses_a_whole_response() {
+    let dir = tempfile::tempdir().unwrap();
+    let head =
+        "HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nETag: \"v\"\r\nContent-Length: 6\r\nConnection: close\r\n\r\n";
+    let reply = |body: &str| vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}{body}"))];
+    let peer = H1Peer::start(vec![reply("abc"), reply("abcdef")]);
+    let retrying = ["--retry", "2", "--retry-all-errors", "--retry-delay", "0.001"];
+    let ran = curl_in(dir.path(), &[&["-sS", "-C", "-", "-o", "part"][..], &retrying, &[&peer.url("/")]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "abcdef");
+    assert!(received(&peer, 1).contains("Range: bytes=3-\r\n"), "{}", received(&peer, 1));
 }
 
 #[test]

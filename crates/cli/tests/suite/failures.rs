@@ -5,7 +5,9 @@ use crate::common;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::net::UdpSocket;
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -112,6 +114,22 @@ fn max_time_covers_all_tries_and_pauses() {
 }
 
 #[test]
+fn max_time_covers_lookup_and_redirects() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let servers = silent.local_addr().unwrap().to_string();
+    let to_itself = "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let circle = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(to_itself)]);
+    for (option, value, url) in
+        [("--dns-servers", &*servers, "http://h.test/".to_owned()), ("--max-redirs", "5000", circle.url("/"))]
+    {
+        for times in [1, 2] {
+            let ran = run(haul(["-m", "0.3", "--retry", "0", option, value]).args(vec![&url; times]));
+            assert_eq!(ran.code, 28, "{option}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn retry_reaches_another_mirror_within_max_time() {
     let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let good =
@@ -127,6 +145,20 @@ fn retry_reaches_another_mirror_within_max_time() {
     assert_eq!(run(haul(args).arg(first.url("/"))).text(), "ok");
     let first = H1Peer::start(vec![to(&silent), to(&good)]);
     assert_eq!(run(haul(args).args([first.url("/"), good.url("/")])).text(), "okok");
+}
+
+/// A silent mirror gets a quarter of the time. The pause is longer than that, and the rest of the
+/// time is much longer than the pause.
+#[test]
+fn mirror_that_responds_gets_all_of_max_time() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let pause = ScriptStep::Sleep(Duration::from_millis(2300));
+    let slow = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), pause, ScriptStep::send("ok")]);
+    let location = slow.url("/f");
+    let reply = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let first = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    assert_eq!(run(haul(["-m", "8", "--retry-delay", "0.1"]).arg(first.url("/"))).text(), "ok");
+    assert_eq!(slow.connections(), 1);
 }
 
 #[test]

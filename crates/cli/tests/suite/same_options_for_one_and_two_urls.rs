@@ -142,12 +142,16 @@ fn rate_applies_to_arguments_lists_stages_and_groups() {
     let (glob, index, template) = (peer.url("/[0-3]"), index.url("/"), peer.url("/{}"));
     let empty = common::list::<&str>(dir.path(), "empty", []).display().to_string();
     let groups = [&*urls[0], "--next", &urls[1], "--next", &urls[2], "--next", &urls[3]];
-    let modes: [&[&str]; 6] = [
+    let config = dir.path().join("config").display().to_string();
+    let listed: Vec<String> = urls.iter().map(|url| format!("url = {url}\nrate = 20/s\n")).collect();
+    std::fs::write(&config, listed.join("next\n")).unwrap();
+    let modes: [&[&str]; 7] = [
         &[&glob],
         &["--no-parallel", &glob],
         &["--input-file", &list],
         &[&index, "--extract", "id=([0-9])", "--then", &template],
         &groups,
+        &["-K", &config],
         &["-T", &empty, &glob],
     ];
     for persona in [&[][..], &["curl", "-s"]] {

@@ -2,6 +2,8 @@
 
 use crate::common;
 
+use std::time::Duration;
+
 use common::{HAUL, RunningCommand, eventually, list, page, program, run_haul};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
@@ -137,4 +139,17 @@ fn stats_count_unanswered_wait_and_pauses_as_phases() {
         assert!(code == 0 && phase(&retried, "pause") >= 0.9, "{retried}");
         assert!(phase(&retried, "resolve") < 0.9 && phase(&retried, "connect") < 0.9, "{retried}");
     }
+}
+
+#[test]
+fn curl_mode_stats_cover_earlier_attempts() {
+    let wait = ScriptStep::Sleep(Duration::from_millis(300));
+    let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, wait, busy], vec![ScriptStep::ReadHead, ok]]);
+    let ran = run_haul(["curl", "--stats=json", "-s", "--retry", "1", "--retry-delay", "0.001", &peer.url("/")]);
+    assert_eq!((ran.code, &*ran.stdout), (0, &b"ok"[..]), "{}", ran.stderr);
+    let figures: Value = serde_json::from_str(&ran.stderr).expect("the figures alone");
+    assert_eq!((number(&figures, "connections"), number(&figures, "retries")), (2, 1), "{figures}");
+    assert!(figures["phases"]["wait"].as_f64().unwrap() >= 0.3, "{figures}");
 }
