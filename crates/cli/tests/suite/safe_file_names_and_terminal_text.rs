@@ -144,6 +144,28 @@ fn symlink_refused_by_kernel_is_not_followed() {
     }
 }
 
+/// The kernel follows at most 40 links, whoever asks. A program that reads the links itself would
+/// write to a file that the kernel does not open.
+#[test]
+fn chain_of_too_many_links_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("41"), "mine").unwrap();
+    for link in 0..41 {
+        symlink(format!("{}", link + 1), dir.join(link.to_string())).unwrap();
+    }
+    let before = names(dir);
+    let reply = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nETag: \"x\"\r\nContent-Length: 3\r\n\r\nnew";
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    for option in ["-o", "-c", "-D", "--trace", "--etag-save", "--hsts", "--alt-svc"] {
+        let ran = run_in(dir, HAUL, &["-sS", option, "0", &peer.url("/")]);
+        assert_ne!(ran.code, 0, "{option}");
+        assert!(ran.stderr.contains("symbolic link"), "{option}: {}", ran.stderr);
+        assert_eq!(fs::read(dir.join("41")).unwrap(), b"mine", "{option}");
+        assert!(names(dir) == before && (0..41).all(|link| dir.join(link.to_string()).is_symlink()), "{option}");
+    }
+}
+
 #[test]
 fn output_file_as_mount_point_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
@@ -337,6 +359,12 @@ fn server_escape_sequences_never_reach_stderr() {
     let ran = run_haul([&*peer.url("/")]);
     assert_ne!(ran.code, 0);
     assert!(!ran.stderr.contains('\x1b'), "{:?}", ran.stderr);
+    // C1 controls and marks of text direction, too.
+    let head = "HTTP/1.1 404 Not\u{9b}2J\r\nX-Odd: \u{9b}2J \u{202e}b\r\nContent-Length: 0\r\n\r\n";
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+    let ran = run_haul(["-v", &*peer.url("/")]);
+    assert!(ran.stderr.contains("X-Odd: ?2J ?b"), "{:?}", ran.stderr);
+    assert!(!ran.stderr.contains(['\u{9b}', '\u{202e}']), "{:?}", ran.stderr);
 }
 
 #[test]

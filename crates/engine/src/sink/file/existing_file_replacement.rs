@@ -270,3 +270,23 @@ fn special_file_error() -> io::Error {
 fn device_and_inode(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn link_swapped_after_the_check_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let [seen, swapped, link] = ["seen", "swapped", "link"].map(|name| dir.path().join(name));
+        fs::write(&seen, "").unwrap();
+        fs::write(&swapped, "").unwrap();
+        symlink(&swapped, &link).unwrap();
+        let sink = FileSink::new(&link);
+        let target_if_seen = |path: &Path| sink.link_target(Some(&fs::metadata(path).unwrap()), true).unwrap();
+        assert_eq!(target_if_seen(&seen), None);
+        assert_eq!(target_if_seen(&swapped), Some(swapped.canonicalize().unwrap()));
+    }
+}
