@@ -211,7 +211,7 @@ fn unknown_content_coding_is_ignored_unless_requested() {
 #[test]
 fn meaningless_name_beside_a_content_coding_is_ignored() {
     let coded = ContentCoding::Gzip.encode(b"id=12345");
-    for coding in ["aws-chunked, gzip", "gzip,aws-chunked", "UTF-8,gzip", "binary, gzip, identity"] {
+    for coding in ["aws-chunked, gzip", "gzip,aws-chunked", "UTF-8,gzip", "binary, gzip, identity", "8bit,gzip"] {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n", coded.len());
         let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Send([head.as_bytes(), &coded].concat())]);
         assert_eq!(text(&run_haul([&*peer.url("/"), "--extract", "id=([0-9]+)"]).ok()), "12345\n", "{coding}");
@@ -246,6 +246,18 @@ fn later_stage_files_are_named_by_extracted_values() {
         // The stage that feeds the other keeps its page.
         assert_eq!(content("index.html"), "<a/b> <c> <c>");
     }
+}
+
+#[test]
+fn middle_stage_keeps_its_pages() {
+    let (index, middle, last) = (page("<a/b>"), page("<c>"), page("end"));
+    let dir = tempfile::tempdir().unwrap();
+    let (to_middle, to_last) = (middle.url("/{}"), last.url("/{}"));
+    let first = [&*index.url("/"), "--extract", VALUES, "--then", &to_middle].map(str::to_owned);
+    let second = ["--extract", VALUES, "-o", "page_{}", "--then", &to_last].map(str::to_owned);
+    let args: Vec<&str> = first.iter().chain(&second).map(String::as_str).collect();
+    assert_eq!(run_in(dir.path(), HAUL, &args).ok(), b"end");
+    assert_eq!(fs::read_to_string(dir.path().join("page_a_b")).unwrap(), "<c>");
 }
 
 #[test]
@@ -356,6 +368,10 @@ fn extracted_value_is_inserted_into_body_header_query() {
     assert_eq!((&form["method"], &form["target"]), (&"POST".into(), &"/echo/a%20%22b%22%26c".into()));
     assert_eq!(form["body"], "id=a+%22b%22%26c&n=1");
     assert!(form["headers"].to_string().to_lowercase().contains("[\"x-id\",\"<a \\\"b\\\"&c>\"]"), "{form}");
+    let named = asked(&["-A", "agent {}", "-e", "http://h/{}", "-b", "id={}"])["headers"].to_string().to_lowercase();
+    for field in ["\"user-agent\",\"agent <>\"", "\"referer\",\"http://h/<>\"", "\"cookie\",\"id=<>\""] {
+        assert!(named.contains(&field.replace("<>", "a \\\"b\\\"&c")), "{field}: {named}");
+    }
     let json = asked(&["--json", "{\"id\": \"{}\", \"again\": {}}"]);
     assert_eq!(json["body"], "{\"id\": \"a \\\"b\\\"&c\", \"again\": \"a \\\"b\\\"&c\"}");
     let query = asked(&["-G", "--data-urlencode", "q={}!"]);
