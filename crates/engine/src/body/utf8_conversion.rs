@@ -467,4 +467,10 @@ mod tests {
         let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
         assert_eq!(first_text(&mut reader, b"id=1 \xc3"), b"id=1 ");
     }
+
+    #[test]
+    fn invalid_byte_decides_charset_before_the_body_ends() {
+        let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
+        assert_eq!(first_text(&mut reader, b"caf\xe9 id=1"), "caf\u{e9} id=1".as_bytes());
+    }
 }

@@ -148,6 +148,21 @@ fn surplus_response_is_never_used_for_another_url() {
 }
 
 #[test]
+fn surplus_response_leaves_one_request_for_each_connection() {
+    // A surplus response that comes late would answer the next request of a kept connection.
+    let shifts = AtomicUsize::new(0);
+    let server = PipelineServer::start(move |_, served| {
+        let repeats = served == 5 && shifts.fetch_add(1, Ordering::SeqCst) == 0;
+        PipelineReply { body: None, close: if repeats { CloseMode::Repeats } else { CloseMode::No } }
+    });
+    let run = go(pipelined(8, 1), &RequestOptions::default(), (0..40).map(|i| server.url(i)));
+    assert_eq!(run.reports.len(), 40);
+    assert_eq!(server.deepest_on_later_connections(), 1);
+    // Only the first response of a pipeline is accepted at once.
+    assert!(server.connections() >= 39, "{}", server.connections());
+}
+
+#[test]
 fn content_of_a_204_does_not_affect_later_urls() {
     // The content of the 204 stands where the head of the next response should be.
     let server = PipelineServer::start(|_, served| PipelineReply {
