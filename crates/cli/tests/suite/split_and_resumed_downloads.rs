@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{CommandOutput, HAUL, RunningCommand, eventually, names, program, run, run_haul};
+use common::{CommandOutput, HAUL, RunningCommand, eventually, names, page, program, run, run_haul};
 use rustix::process::{Signal, kill_process};
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
@@ -202,6 +202,19 @@ fn checksum_from_argument_file_or_url_is_verified() {
     fs::write(dir.join("SUMS"), format!("{sum}  another\n")).unwrap();
     haul_in(dir, &["-s", "-S", "--checksum", "SUMS", "-O", &url]).failed(56);
     assert_eq!(origin.seen("thing").requests.len(), before);
+}
+
+#[test]
+fn checksum_list_is_fetched_once_for_all_urls() {
+    let (files, dir) = (page("x"), tempfile::tempdir().unwrap());
+    let Some(sum) = sum_of(dir.path(), b"x") else { return };
+    let sums = page(&format!("{sum}  1\n{sum}  2\n{sum}  3\n"));
+    for (number, mode) in ["--parallel", "curl"].into_iter().enumerate() {
+        let urls = [1, 2, 3].map(|file| files.url(&format!("/{file}")));
+        let args = [mode, "-sS", "--checksum", &sums.url("/SUMS"), "--clobber", "--remote-name-all"].map(str::to_owned);
+        haul_in(dir.path(), &args.iter().chain(&urls).map(String::as_str).collect::<Vec<_>>()).ok();
+        assert_eq!(sums.connections(), number + 1, "{mode}");
+    }
 }
 
 #[test]

@@ -129,9 +129,12 @@ fn body_on_terminal_is_not_mixed_with_progress() {
         ScriptStep::Sleep(LONG),
         ScriptStep::send("second"),
     ]);
-    let mut session = start(dir.path(), &[&peer.url("/")]);
-    assert_eq!(session.wait_for_end(), Some(0));
-    assert_eq!(session.output(), b"first\r\nsecond");
+    let url = peer.url("/");
+    for args in [&[&*url][..], &["curl", "-q", &url], &["curl", "-q", "-#", &url]] {
+        let mut session = start(dir.path(), args);
+        assert_eq!(session.wait_for_end(), Some(0), "{args:?}");
+        assert_eq!(session.output(), b"first\r\nsecond", "{args:?}");
+    }
 }
 
 #[test]
