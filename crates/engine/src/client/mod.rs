@@ -43,7 +43,7 @@ use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::dns::Resolver;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 #[cfg(feature = "http3")]
-use crate::net::quic::{DatagramBufferPool, QuicReceiveMemory};
+use crate::net::quic::{DatagramBufferPool, QuicConnectionLoad, QuicReceiveMemory};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, BufferedResponse, Response, ResponseFuture};
@@ -387,12 +387,12 @@ impl Client {
         &self.process_state().recv_memory
     }
 
-    /// Returns the receive memory that a new QUIC connection of this client needs. `transfers` is
-    /// the number of transfers that wait for the connection.
+    /// Returns the receive memory that a new QUIC connection of this client needs. `load` is the
+    /// number of transfers that it is expected to carry.
     #[cfg(feature = "http3")]
-    pub(crate) fn quic_resources(&self, transfers: usize) -> QuicReceiveMemory<'_> {
+    pub(crate) fn quic_resources(&self, load: QuicConnectionLoad) -> QuicReceiveMemory<'_> {
         let parts = self.process_state();
-        QuicReceiveMemory { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, transfers }
+        QuicReceiveMemory { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, load }
     }
 
     pub(crate) fn take_idle_connection(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {

@@ -24,6 +24,8 @@ use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{HttpsLookupStatus, LookupStatus};
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
+use crate::net::quic::QuicConnectionLoad;
+#[cfg(feature = "http3")]
 use crate::request::RequestOptions;
 use crate::time_conversions;
 use crate::transfer::Transfer;
@@ -204,6 +206,11 @@ impl ConnectionSlot {
         }
         let last = match &self.state {
             ConnectionState::Open(connection) if connection.is_closing() => return false,
+            ConnectionState::Open(connection) if connection.is_shared() && transfer.wants_own_connection() => {
+                // Another part's request may wait behind the first, so that no round trip is lost.
+                let is_of_parts = connection.front_transfer().is_none_or(Transfer::wants_own_connection);
+                return is_of_parts && self.outstanding_count() < self.max_depth;
+            }
             // Transfers without room wait here, since another connection would not help. The
             // exception is a transfer that all the others wait for: they would never make room for
             // it.
@@ -317,6 +324,17 @@ impl ConnectionSlot {
         time_conversions::earliest(own, self.waiting_deadline)
     }
 
+    /// Returns the transfers that a QUIC connection of this slot is expected to carry.
+    #[cfg(feature = "http3")]
+    fn expected_load(&self) -> QuicConnectionLoad {
+        match self.waiting.front() {
+            Some(first) if first.wants_own_connection() => QuicConnectionLoad::PartOfBody,
+            Some(_) if self.waiting.len() == 1 => QuicConnectionLoad::One,
+            // If none wait, the connection is made for many ([`ConnectionSlot::beside_http3`]).
+            Some(_) | None => QuicConnectionLoad::Many,
+        }
+    }
+
     /// Continues to open the connection, as far as possible without waiting.
     ///
     /// # Errors
@@ -326,21 +344,20 @@ impl ConnectionSlot {
         token: usize,
         around: &mut ConnectionSlotContext<'_>,
     ) -> Result<ConnectionSlotProgress> {
+        #[cfg(feature = "http3")]
+        let load = self.expected_load();
         loop {
             let ConnectionState::Connecting(connecting) = &mut self.state else {
                 return Ok(ConnectionSlotProgress::Open);
             };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
-            // If none wait, the connection is made for many ([`ConnectionSlot::beside_http3`]).
-            #[cfg(feature = "http3")]
-            let transfers = if self.waiting.is_empty() { usize::MAX } else { self.waiting.len() };
             let progress = connecting.step(&mut ConnectContext {
                 now: around.now,
                 tls: around.client.tls(),
                 buffer: around.buffer,
                 #[cfg(feature = "http3")]
-                quic: around.client.quic_resources(transfers),
+                quic: around.client.quic_resources(load),
                 resolve: &mut |host, port, family| {
                     let inbox = Arc::clone(inbox);
                     match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {

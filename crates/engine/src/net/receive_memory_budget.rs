@@ -27,6 +27,15 @@ use crate::ignore_poison::IgnorePoison;
 /// The number of bytes of shared memory that all connections together may reserve. Each connection
 /// may use its minimum budget even if no shared memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
+/// The memory, in bytes, that only connections for parts of split downloads may reserve. Without it,
+/// these connections would have the minimum budget, since the first connection of the download has
+/// reserved most of the shared memory.
+#[cfg(feature = "http3")]
+const MAX_PART_MEMORY: u32 = 8 << 20;
+/// The receive budget of a connection for parts, in bytes. With the minimum budget, a part would be
+/// limited to 2.5 MB/s at a round trip of 100 ms.
+#[cfg(feature = "http3")]
+const PART_BUDGET: u32 = 1 << 20;
 /// The minimum receive budget of a connection, in bytes, even if the shared memory is used up.
 const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 /// The number of concurrent responses that a connection is assumed to have. Each stream's initial
@@ -45,11 +54,17 @@ const MIN_PACED_WINDOW: u32 = 4 << 10;
 #[derive(Debug, Clone)]
 pub struct SharedRecvMemory {
     left: Arc<Mutex<u32>>,
+    #[cfg(feature = "http3")]
+    left_for_parts: Arc<Mutex<u32>>,
 }
 
 impl Default for SharedRecvMemory {
     fn default() -> Self {
-        Self { left: Arc::new(Mutex::new(MAX_SHARED_MEMORY)) }
+        Self {
+            left: Arc::new(Mutex::new(MAX_SHARED_MEMORY)),
+            #[cfg(feature = "http3")]
+            left_for_parts: Arc::new(Mutex::new(MAX_PART_MEMORY)),
+        }
     }
 }
 
@@ -62,7 +77,21 @@ impl SharedRecvMemory {
         let window = (*left / 4 * 3).max(MIN_CONNECTION_BUDGET);
         let taken = window.min(*left);
         *left -= taken;
-        ConnectionReceiveBudget { memory: self.clone(), window, taken }
+        ConnectionReceiveBudget { left: Arc::clone(&self.left), window, taken }
+    }
+
+    /// Reserves receive memory for a connection that receives the parts of a split download: an
+    /// equal share of the memory for parts. If that is used up, reserves memory like
+    /// [`SharedRecvMemory::reserve`].
+    #[cfg(feature = "http3")]
+    #[must_use]
+    pub(super) fn reserve_for_parts(&self) -> ConnectionReceiveBudget {
+        let mut left = self.left_for_parts.lock().ignore_poison();
+        if *left < PART_BUDGET {
+            return self.reserve();
+        }
+        *left -= PART_BUDGET;
+        ConnectionReceiveBudget { left: Arc::clone(&self.left_for_parts), window: PART_BUDGET, taken: PART_BUDGET }
     }
 }
 
@@ -70,7 +99,8 @@ impl SharedRecvMemory {
 /// program accepts them.
 #[derive(Debug)]
 pub struct ConnectionReceiveBudget {
-    memory: SharedRecvMemory,
+    /// The memory that is left where this budget was reserved.
+    left: Arc<Mutex<u32>>,
     window: u32,
     taken: u32,
 }
@@ -106,7 +136,7 @@ impl ConnectionReceiveBudget {
 
 impl Drop for ConnectionReceiveBudget {
     fn drop(&mut self) {
-        *self.memory.left.lock().ignore_poison() += self.taken;
+        *self.left.lock().ignore_poison() += self.taken;
     }
 }
 
@@ -125,5 +155,19 @@ mod tests {
             drop(budgets);
             assert_eq!(*memory.left.lock().unwrap(), MAX_SHARED_MEMORY);
         }
+    }
+    #[cfg(feature = "http3")]
+    #[test]
+    fn part_budgets_are_equal_and_bounded() {
+        let memory = SharedRecvMemory::default();
+        let first = memory.reserve();
+        for _ in 0..3 {
+            let budgets: Vec<_> = (0..256).map(|_| memory.reserve_for_parts().connection_window()).collect();
+            assert_eq!(budgets, [PART_BUDGET; 256], "each is returned at once");
+            let budgets: Vec<_> = (0..256).map(|_| memory.reserve_for_parts()).collect();
+            assert!(budgets[..8].iter().all(|budget| budget.connection_window() == PART_BUDGET));
+            assert_eq!(budgets[255].connection_window(), MIN_CONNECTION_BUDGET);
+        }
+        assert_eq!(first.connection_window(), 9 << 20);
     }
 }

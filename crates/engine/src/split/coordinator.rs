@@ -84,7 +84,7 @@ impl SplitCoordinator {
         let mut window = PartTracker::new(body.total, done, order);
         let first_id = window.claim_for_first_stream(first.position());
         let template = first.new_part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
-        let connection = match template.offers_http2() {
+        let connection = match first.facts.version != Some(ProtocolVersion::Http3) && template.offers_http2() {
             true => FirstConnectionUse::Separate { user: None },
             false => FirstConnectionUse::Shared,
         };
@@ -218,8 +218,9 @@ impl SplitCoordinator {
             return None;
         }
         // Once all connections are open, one more request for each is sent before its last response
-        // is complete. The first stream's connection, if separate, has one request at a time.
-        let pipelining = wanted - state.first.connection.extra_connections();
+        // is complete. No request follows the first stream, and its connection, if separate, has
+        // one request at a time.
+        let pipelining = wanted - first_count.max(state.first.connection.extra_connections());
         let ahead =
             if state.splitter.has_finished_measuring() && wanted >= state.max_connections { pipelining } else { 0 };
         if first_count + state.parts.len() >= wanted + ahead {
@@ -259,7 +260,8 @@ impl SplitCoordinator {
                 *user = Some(part.id);
                 transfer
             }
-            _ => transfer.without_http2(),
+            FirstConnectionUse::Shared => transfer,
+            FirstConnectionUse::Separate { .. } | FirstConnectionUse::Closed => transfer.without_http2(),
         };
         let in_flight = PartInFlight { at: part.span.start, end: part.span.end, has_begun: false, buffer: Vec::new() };
         state.parts.insert(part.id, in_flight);
@@ -346,7 +348,11 @@ impl SplitCoordinator {
             kind => {
                 let is_refusal = matches!(
                     kind,
-                    ErrorKind::Status | ErrorKind::Connect | ErrorKind::EmptyReply | ErrorKind::TlsHandshake
+                    ErrorKind::Status
+                        | ErrorKind::Connect
+                        | ErrorKind::QuicConnect
+                        | ErrorKind::EmptyReply
+                        | ErrorKind::TlsHandshake
                 );
                 let delivering = state.delivering_parts();
                 if is_refusal && delivering > 0 {

@@ -61,7 +61,8 @@ pub(super) struct FirstStream {
 /// The use of the connection on which the download began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
-    /// The connection is used for parts like any other connection, once it is idle.
+    /// The connection is used for parts like any other connection, once it is idle. It uses
+    /// HTTP/1.1 or HTTP/3, as the connections of the parts do.
     Shared,
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haul_policy::http3::Http3Policy;
 use haul_policy::range::validator::Validator;
 use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
@@ -80,7 +81,6 @@ impl Transfer {
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
-            && self.facts.version != Some(ProtocolVersion::Http3)
             && self.resume.skip == 0
             && self.resume.range.has_no_content_coding()
             && self.body.is_delivered_as_received();
@@ -154,6 +154,13 @@ impl Transfer {
             // A part is requested once. A pause that a server requests (Retry-After) must not delay
             // other streams.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
+            // Parts use HTTP/3 if the body began over it. An Alt-Svc field of the first response
+            // does not count.
+            http3: if self.facts.version.is_none_or(|version| version == ProtocolVersion::Http3) {
+                self.options.http3
+            } else {
+                Http3Policy::Off
+            },
             ..(*self.options).clone()
         };
         let mut part = Self::new(self.current.target.clone(), Arc::new(options), path, now, ordinal as u64);
@@ -217,6 +224,12 @@ impl Transfer {
             SplitRole::Part { ordinal, .. } => ordinal,
             SplitRole::None | SplitRole::First(_) => 0,
         }
+    }
+
+    /// Returns true if the transfer must not share its connection with transfers in progress. That
+    /// holds for the parts of a body, because the streams of one connection share its rate.
+    pub(crate) fn wants_own_connection(&self) -> bool {
+        self.part_id().is_some()
     }
 
     /// Returns true if the transfer has a role in a split download.

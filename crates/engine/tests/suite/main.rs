@@ -53,6 +53,8 @@ mod h3_connection_failures;
 mod h3_hostile;
 #[cfg(feature = "http3")]
 mod h3_lossy_links;
+#[cfg(feature = "http3")]
+mod h3_split_download;
 mod local_addresses_and_unix_sockets;
 mod net_connect;
 mod partial_files;

@@ -19,32 +19,15 @@ use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranges::{
-    MIB, NonRestartableSink, RATE, SIZE, assert_success, closed_range, content, fetch, origin, ranges,
+    MIB, NonRestartableSink, RATE, SIZE, assert_split, assert_success, closed_range, content, fetch, origin, ranges,
     rate_limited_plan, splitting,
 };
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
-use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRequestLog, WrongContentRange};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
-
-/// Asserts that a body was requested in parts, and that each part was requested as a closed range
-/// with If-Range.
-#[track_caller]
-fn assert_split(seen: &FaultyRequestLog) {
-    assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
-    let parts = &seen.requests[1..];
-    assert!(!parts.is_empty(), "it was not split");
-    for part in parts {
-        let range = part.range.as_deref().unwrap();
-        assert!(closed_range(range).is_some_and(|(first, last)| first <= last && last < SIZE), "{range}");
-        assert_eq!(part.if_range.as_deref(), Some("\"1-0\""));
-        assert_eq!(part.status, 206);
-    }
-    // Bytes that a server sends after a part was cut, before it notices.
-    assert!(seen.twice() <= SIZE / 4, "{} bytes were sent twice", seen.twice());
-}
 
 #[test]
 fn split_download_is_identical_in_every_sink() {
@@ -97,27 +80,6 @@ fn single_connection_requests_no_range() {
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
-/// Returns fault plans with wrong answers to range requests, and their names. With each plan, the
-/// first stream must deliver the whole body, which is sent only once.
-fn refusals() -> Vec<(&'static str, FaultPlan)> {
-    vec![
-        ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),
-        ("another start", FaultPlan { content_range: Some(WrongContentRange::Start(1)), ..rate_limited_plan() }),
-        ("another end", FaultPlan { content_range: Some(WrongContentRange::End(-1)), ..rate_limited_plan() }),
-        ("another total", FaultPlan { content_range: Some(WrongContentRange::Total(5)), ..rate_limited_plan() }),
-        ("another unit", FaultPlan { content_range: Some(WrongContentRange::Unit), ..rate_limited_plan() }),
-        ("no Content-Range", FaultPlan { content_range: Some(WrongContentRange::Missing), ..rate_limited_plan() }),
-        ("a longer part", FaultPlan { part_length: 10, ..rate_limited_plan() }),
-        ("a shorter part", FaultPlan { part_length: -10, ..rate_limited_plan() }),
-        ("a coded part", FaultPlan { gzip: true, ..rate_limited_plan() }),
-        ("416", FaultPlan { refuse_416: u64::MAX / 2, ..rate_limited_plan() }),
-        ("503", FaultPlan { unavailable: u64::MAX / 2, ..rate_limited_plan() }),
-        // A pause of a host does not stop a stream in progress.
-        ("503 for an hour", FaultPlan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..rate_limited_plan() }),
-        ("resets all but one", FaultPlan { connections: Some(1), ..rate_limited_plan() }),
-    ]
-}
-
 fn assert_one_stream_suffices(name: &str, plan: &FaultPlan, origin: &FaultyOrigin, way: &str) {
     let path = origin.serve(name, plan.clone());
     let (options, _file) = ranges::splitting_over_tls(origin);
@@ -145,7 +107,7 @@ fn assert_one_stream_suffices(name: &str, plan: &FaultPlan, origin: &FaultyOrigi
 fn wrong_range_responses_fall_back_to_one_stream() {
     let origin = Arc::new(origin());
     let ways = ["memory", "file", "tls"];
-    let cases = refusals().into_iter().flat_map(|(name, plan)| ways.map(|way| (name, plan.clone(), way)));
+    let cases = ranges::refusals().into_iter().flat_map(|(name, plan)| ways.map(|way| (name, plan.clone(), way)));
     let threads = cases.map(|(name, plan, way)| {
         let origin = Arc::clone(&origin);
         let name = format!("{name} {way}").replace(' ', "-");

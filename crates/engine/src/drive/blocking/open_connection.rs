@@ -20,6 +20,8 @@ use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupCaller};
 use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
+#[cfg(feature = "http3")]
+use crate::net::quic::QuicConnectionLoad;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
@@ -75,7 +77,7 @@ fn open_connection(
             tls: client.tls(),
             buffer: lease.map_or(&mut [], |buffer| &mut buffer[..]),
             #[cfg(feature = "http3")]
-            quic: client.quic_resources(1),
+            quic: client.quic_resources(QuicConnectionLoad::One),
             resolve: &mut |host, port, family| match key.may_connect_without(host) {
                 true => client.resolver().lookup_ahead(host, port, family),
                 false => resolve(client, host, port, family, opens_by, &mut shared_timer.borrow_mut()).map(Some),

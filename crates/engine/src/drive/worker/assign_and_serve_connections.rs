@@ -54,8 +54,10 @@ impl Worker {
     /// Adds an open connection, on which a transfer is in progress, to this worker (a thread with
     /// an event loop). Returns the connection if it cannot be registered with the event loop.
     pub(super) fn add_active_connection(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
-        // No request is sent after the current one.
-        let token = self.add_open(connection, 1)?;
+        // No request is sent after the current one, unless the connection stays open when the body
+        // is left.
+        let depth = if connection.is_shared() { self.options.depth } else { 1 };
+        let token = self.add_open(connection, depth)?;
         self.turn.ready_again.push(token);
         Ok(())
     }
@@ -128,9 +130,10 @@ impl Worker {
         http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupCaller::EventLoop, target, options, &key);
         let may_use_http3 = cfg!(feature = "http3") && key.http3 != Http3Choice::Off;
         let key = self.slots.intern_key(key);
+        let may_share = !transfer.wants_own_connection() && !self.options.connects_at_once;
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
-        slot.expects_sharing = may_share_connection(&key) && !record.chose_http1 && !self.options.connects_at_once;
+        slot.expects_sharing = may_share && may_share_connection(&key) && !record.chose_http1;
         let token = self.slots.insert(slot);
         self.limit_idle();
         if may_use_http3 {
@@ -160,7 +163,8 @@ impl Worker {
         let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].outstanding_count()).copied()?;
         let idle = self.slots[best].outstanding_count() == 0;
         let most = self.scheduler.connections().unwrap_or(self.options.per_host);
-        (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
+        let shares = self.slots[best].is_shared() && !transfer.wants_own_connection();
+        (idle || tokens.len() >= most || shares).then_some(best)
     }
 
     /// Returns the token of a connection slot with this key whose connection is not open yet and

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use quinn_proto::Event;
 
-use super::config::QuicWindows;
+use super::config::{QuicConnectionLoad, QuicWindows};
 use super::connection::{QuicConnection, QuicReceiveResult};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::QuicSocketOpenError;
@@ -55,9 +55,9 @@ pub(crate) struct QuicReceiveMemory<'a> {
     /// The receive memory from which all connections of the client reserve their flow-control
     /// windows.
     pub(crate) recv_memory: &'a SharedRecvMemory,
-    /// The number of transfers that wait for the connection. Several transfers share its
-    /// flow-control window.
-    pub(crate) transfers: usize,
+    /// The number of transfers that the connection is expected to carry. Several transfers share
+    /// its flow-control window.
+    pub(crate) load: QuicConnectionLoad,
 }
 
 /// A function that registers a new socket with the event loop.
@@ -205,8 +205,8 @@ impl QuicAddressRace {
         resources: QuicReceiveMemory<'_>,
         watch: &mut RegisterSocketFunction<'_>,
     ) -> Result<Box<QuicConnection>> {
-        let budget = resources.recv_memory.reserve();
-        let windows = QuicWindows::new(&budget, resources.transfers);
+        let budget = resources.load.reserve(resources.recv_memory);
+        let windows = QuicWindows::new(&budget, resources.load);
         let context = contexts.context(&self.tls)?.for_server(self.session_key.clone());
         let tls = QuicAttemptTls::new(context, &self.host, windows.first)?;
         let (memory, buffers) = ((budget, windows), resources.buffers);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quinn_proto::{EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, TransportConfig, VarInt};
 
-use crate::net::receive_memory_budget::ConnectionReceiveBudget;
+use crate::net::receive_memory_budget::{ConnectionReceiveBudget, SharedRecvMemory};
 
 /// The largest UDP payload in bytes: 65,535 minus the eight bytes of the UDP header.
 const MAX_PAYLOAD: u16 = 65_527;
@@ -37,16 +37,37 @@ pub(crate) struct QuicWindows {
 const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 
 impl QuicWindows {
-    /// Returns the windows of a connection with this receive budget. `transfers` is the number of
-    /// transfers that wait for the connection.
-    pub(crate) fn new(budget: &ConnectionReceiveBudget, transfers: usize) -> Self {
+    /// Returns the windows of a connection with this receive budget, for this load.
+    pub(crate) fn new(budget: &ConnectionReceiveBudget, load: QuicConnectionLoad) -> Self {
         let connection = budget.connection_window();
-        if transfers <= 1 {
-            let stream = connection / 3 * 2;
-            return Self { connection, stream, first: stream / 4 };
-        }
-        let stream = (connection / 16).min(MAX_SHARED_STREAM_WINDOW);
+        let stream = match load {
+            // Parts are always read.
+            QuicConnectionLoad::PartOfBody => return Self { connection, stream: connection, first: connection },
+            QuicConnectionLoad::One => connection / 3 * 2,
+            QuicConnectionLoad::Many => (connection / 16).min(MAX_SHARED_STREAM_WINDOW),
+        };
         Self { connection, stream, first: stream / 4 }
+    }
+}
+
+/// The transfers that a new QUIC connection is expected to carry. They decide about its windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuicConnectionLoad {
+    /// One transfer.
+    One,
+    /// Several transfers, or an unknown number.
+    Many,
+    /// The parts of a split download, one after the other.
+    PartOfBody,
+}
+
+impl QuicConnectionLoad {
+    /// Reserves the receive budget of the connection.
+    pub(super) fn reserve(self, memory: &SharedRecvMemory) -> ConnectionReceiveBudget {
+        match self {
+            Self::One | Self::Many => memory.reserve(),
+            Self::PartOfBody => memory.reserve_for_parts(),
+        }
     }
 }
 

@@ -18,6 +18,6 @@ mod datagram_receive_buffers;
 mod socket;
 
 pub(crate) use address_race::{QuicAddressRace, QuicReceiveMemory};
-pub(crate) use config::QuicWindows;
+pub(crate) use config::{QuicConnectionLoad, QuicWindows};
 pub(crate) use connection::{QuicConnection, QuicReceiveResult, connection_lost};
 pub(crate) use datagram_receive_buffers::DatagramBufferPool;

@@ -8,7 +8,7 @@ use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::byte_pattern::BytePattern;
-use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRequestLog};
+use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRequestLog, WrongContentRange};
 
 use crate::common::{BufferSink, retrying, trusting_ca, with_time_limit};
 
@@ -99,4 +99,42 @@ pub(crate) fn ranges(seen: &FaultyRequestLog) -> Vec<String> {
 pub(crate) fn closed_range(range: &str) -> Option<(u64, u64)> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+/// Asserts that a body was requested in parts, and that each part was requested as a closed range
+/// with If-Range.
+#[track_caller]
+pub(crate) fn assert_split(seen: &FaultyRequestLog) {
+    assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
+    let parts = &seen.requests[1..];
+    assert!(!parts.is_empty(), "it was not split");
+    for part in parts {
+        let range = part.range.as_deref().unwrap();
+        assert!(closed_range(range).is_some_and(|(first, last)| first <= last && last < SIZE), "{range}");
+        assert_eq!(part.if_range.as_deref(), Some("\"1-0\""));
+        assert_eq!(part.status, 206);
+    }
+    // Bytes that a server sends after a part was cut, before it notices.
+    assert!(seen.twice() <= SIZE / 4, "{} bytes were sent twice", seen.twice());
+}
+
+/// Returns fault plans with wrong answers to range requests, and their names. With each plan, the
+/// first stream must deliver the whole body, which is sent only once.
+pub(crate) fn refusals() -> Vec<(&'static str, FaultPlan)> {
+    vec![
+        ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),
+        ("another start", FaultPlan { content_range: Some(WrongContentRange::Start(1)), ..rate_limited_plan() }),
+        ("another end", FaultPlan { content_range: Some(WrongContentRange::End(-1)), ..rate_limited_plan() }),
+        ("another total", FaultPlan { content_range: Some(WrongContentRange::Total(5)), ..rate_limited_plan() }),
+        ("another unit", FaultPlan { content_range: Some(WrongContentRange::Unit), ..rate_limited_plan() }),
+        ("no Content-Range", FaultPlan { content_range: Some(WrongContentRange::Missing), ..rate_limited_plan() }),
+        ("a longer part", FaultPlan { part_length: 10, ..rate_limited_plan() }),
+        ("a shorter part", FaultPlan { part_length: -10, ..rate_limited_plan() }),
+        ("a coded part", FaultPlan { gzip: true, ..rate_limited_plan() }),
+        ("416", FaultPlan { refuse_416: u64::MAX / 2, ..rate_limited_plan() }),
+        ("503", FaultPlan { unavailable: u64::MAX / 2, ..rate_limited_plan() }),
+        // A pause of a host does not stop a stream in progress.
+        ("503 for an hour", FaultPlan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..rate_limited_plan() }),
+        ("resets all but one", FaultPlan { connections: Some(1), ..rate_limited_plan() }),
+    ]
 }
