@@ -403,14 +403,15 @@ fn limit_rate_covers_all_connections_together() {
 }
 
 /// A server that redirects `/asset` to signed URLs. Each signed URL is valid for two requests. The
-/// server records the paths of all requests.
+/// server answers further ones with a status that means "no longer", and records the paths of all
+/// requests.
 struct SignedUrlServer {
     addr: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl SignedUrlServer {
-    fn start(body: Vec<u8>) -> Self {
+    fn start(body: Vec<u8>, expired: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (addr, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
         let (body, noted) = (Arc::new(body), Arc::clone(&asked));
@@ -418,7 +419,7 @@ impl SignedUrlServer {
             for stream in listener.incoming() {
                 let (body, noted) = (Arc::clone(&body), Arc::clone(&noted));
                 // A client that closes early ends the write.
-                thread::spawn(move || serve_signed(stream.unwrap(), &body, &noted));
+                thread::spawn(move || serve_signed(stream.unwrap(), &body, expired, &noted));
             }
         });
         Self { addr, asked }
@@ -429,7 +430,7 @@ impl SignedUrlServer {
     }
 }
 
-fn serve_signed(mut stream: TcpStream, body: &[u8], noted: &Mutex<Vec<String>>) -> io::Result<()> {
+fn serve_signed(mut stream: TcpStream, body: &[u8], expired: &str, noted: &Mutex<Vec<String>>) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -450,7 +451,8 @@ fn serve_signed(mut stream: TcpStream, body: &[u8], noted: &Mutex<Vec<String>>) 
         return stream.write_all(head.as_bytes());
     }
     if uses > 2 {
-        return stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let head = format!("HTTP/1.1 {expired}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        return stream.write_all(head.as_bytes());
     }
     let range = head.lines().find_map(|line| line.strip_prefix("Range: bytes="));
     let (first, end) = range.map_or((0, body.len()), |range| {
@@ -476,8 +478,14 @@ fn expired_signed_url_is_requested_again() {
     let expected = content(&rate_limited_plan(), 0);
     let options = RequestOptions { redirects: following().redirects, ..splitting() };
     let dir = TempDir::new().unwrap();
-    for to_file in [false, true] {
-        let server = SignedUrlServer::start(expected.clone());
+    for (to_file, expired) in [
+        (false, "403 Forbidden"),
+        (true, "401 Unauthorized"),
+        (true, "403 Forbidden"),
+        (true, "404 Not Found"),
+        (true, "410 Gone"),
+    ] {
+        let server = SignedUrlServer::start(expected.clone(), expired);
         let url = format!("http://{}/asset", server.addr);
         let (file, once) = (dir.path().join("file"), NonRestartableSink::default());
         let outcome = match to_file {

@@ -186,6 +186,36 @@ fn replaced_ca_file_is_used_by_new_connections() {
 }
 
 #[test]
+fn replaced_ca_directory_and_revocation_list_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let [authorities, list, next] = ["authorities", "list", "next"].map(|name| directory.path().join(name));
+    let contexts = TlsContexts::default();
+    let accepts = |options: &TlsOptions, authority: &CertificateAuthority| {
+        let setup = ServerSetup::new(authority.issue("localhost"));
+        TlsPair::within(&setup, &contexts, options, "localhost").is_ok_and(|mut pair| pair.complete_handshake().is_ok())
+    };
+    let (old, new) = (CertificateAuthority::named("old"), CertificateAuthority::named("new"));
+    std::fs::create_dir(&authorities).unwrap();
+    std::fs::write(authorities.join("ca.pem"), old.pem()).unwrap();
+    let mut of_directory = TlsOptions::default();
+    of_directory.ca_path = Some(authorities.clone());
+    assert!(accepts(&of_directory, &old) && !accepts(&of_directory, &new));
+    std::fs::write(&next, new.pem()).unwrap();
+    std::fs::rename(&next, authorities.join("ca.pem")).unwrap();
+    eventually("the directory is read again", || accepts(&of_directory, &new));
+    // A list of another issuer has no effect. The issuer's own list is refused, since the issuer
+    // may not sign lists.
+    let issuer = CertificateAuthority::with("issuer", |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign]);
+    let mut with_list = options(&issuer);
+    with_list.crl_file = Some(list.clone());
+    std::fs::copy(CertificateAuthority::named("another").revocation_list("another").path(), &list).unwrap();
+    assert!(accepts(&with_list, &issuer));
+    std::fs::copy(issuer.revocation_list("issuer").path(), &next).unwrap();
+    std::fs::rename(&next, &list).unwrap();
+    eventually("the list is read again", || !accepts(&with_list, &issuer));
+}
+
+#[test]
 fn replaced_client_certificate_is_used_once_key_matches() {
     let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = (directory.path().join("me.pem"), directory.path().join("me.key"));
