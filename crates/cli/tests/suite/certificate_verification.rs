@@ -61,14 +61,17 @@ fn https_host_with_edge_hyphens_is_fetched() {
     serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-servername", HOST]);
     serve.args("-cert other.pem -key other.key -cert2 odd.pem -key2 odd.key".split(' ')).current_dir(dir.path());
     let _server = third_party_servers::ExternalServer::start(&mut serve, port);
-    let fetch = |ca: &str, more: &[&str]| {
-        let (resolve, url) = (format!("{HOST}:{port}:127.0.0.1"), format!("https://{HOST}:{port}/"));
+    let fetch_from = |host: &str, ca: &str, more: &[&str]| {
+        let (resolve, url) = (format!("{host}:{port}:127.0.0.1"), format!("https://{host}:{port}/"));
         let ca = dir.path().join(ca).display().to_string();
         run_haul([&["-sS", "--resolve", &*resolve, "--cacert", &*ca], more, &[&*url]].concat())
     };
     for version in ["--tlsv1.3", "--tls-max=1.2"] {
-        assert!(fetch("odd.pem", &[version]).text().contains("TLS"), "{version}");
-        fetch("other.pem", &[version]).failed(60);
+        assert!(fetch_from(HOST, "odd.pem", &[version]).text().contains("TLS"), "{version}");
+        fetch_from(HOST, "other.pem", &[version]).failed(60);
+        // The server has a trusted certificate, but of another name.
+        let refused = fetch_from("c-.test", "other.pem", &[version]);
+        assert!(refused.failed(60).to_lowercase().contains("name"), "{version}: {}", refused.stderr);
     }
 }
 
