@@ -38,7 +38,7 @@ pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) ->
         ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
         ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
         ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
-        ErrorKind::PeerCertificate if cause().contains("not valid for name") => {
+        ErrorKind::PeerCertificate if cause().contains("not valid for") => {
             format!("SSL: no alternative certificate subject name matches target host name '{}'", target.host_text())
         }
         ErrorKind::PeerCertificate => format!("SSL certificate problem: {}", certificate_fault(&cause()).1),

@@ -223,7 +223,7 @@ pub(crate) fn is_glob_flaw(error: &Error) -> bool {
 /// Returns curl's message for a certificate error. It contains the text of OpenSSL, for which
 /// scripts search.
 fn certificate_text(cause: &str, target: &Target) -> String {
-    if cause.contains("not valid for name") {
+    if cause.contains("not valid for") {
         let host = target.host_text();
         return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
     }

@@ -184,7 +184,7 @@ fn certificate_remedy(cause: &str) -> &'static str {
         };
     }
     match (cause, is_proxy) {
-        (cause, false) if cause.contains("not valid for name") => {
+        (cause, false) if cause.contains("not valid for") => {
             "use one of its names in the URL, or skip verification with -k"
         }
         (cause, false) if cause.contains("expired") => {

@@ -57,6 +57,7 @@ pub(super) fn refusal_reason(refusal: &CertificateError) -> String {
         CertificateError::NotValidForNameContext { expected, presented } => {
             format!("it is not valid for name \"{}\"; {}", expected.to_str(), name_list(presented))
         }
+        CertificateError::NotValidForName => "it is not valid for the host's name".into(),
         CertificateError::InvalidPurpose => "it is not for servers".into(),
         CertificateError::Other(other) => match other.0.downcast_ref() {
             Some(webpki::Error::CaUsedAsEndEntity) => "it is a CA's own and not a trusted one".into(),
