@@ -20,7 +20,8 @@ sed -n 's/^haul[a-z-]* = .*version = "\([^"]*\)".*/\1/p' Cargo.toml | grep -qvx 
 # A file with more of another module's package, such as RequestInPerl.pm, has the version of that module.
 find bindings/perl/lib -name '*.pm' | sort | while read -r module; do
     name=$(printf '%s' "${module#bindings/perl/lib/}" | sed -e 's|/|::|g' -e 's/\.pm$//')
-    grep -q "^package $name;" "$module" || continue
+    package=$(sed -n 's/^package \([A-Za-z0-9_:]*\);.*/\1/p' "$module" | head -n 1)
+    [ "$package" = "$name" ] || [ ! -e "bindings/perl/lib/$(printf '%s' "$package" | sed 's|::|/|g').pm" ] || continue
     grep -q "^our \$VERSION = '$exact';" "$module" || echo "$module"
 done | {
     ! grep .

@@ -137,7 +137,7 @@ def by_host(rows: Any, parts: int) -> Any:
 def by_nothing(rows: Any, length: int, is_partitioned: bool) -> Any:
     def make(table: pa.Table) -> pa.Table:
         # One copy of the bytes, as each of the other ways makes at least.
-        content = pa.py_buffer(bytes(length * table.num_rows))
+        content = pa.py_buffer(b"x" * (length * table.num_rows))
         ends = pa.array(range(0, len(content) + 1, length), pa.int64()).buffers()[1]
         return table.append_column("body", pa.Array.from_buffers(pa.large_binary(), table.num_rows, [None, ends, content]))
 
@@ -226,7 +226,7 @@ def print_ways(results: dict[str, list[Times]], given: argparse.Namespace) -> No
         if name in (FLOOR, PARTITIONED_FLOOR):
             print(line)
             continue
-        # haul.ray.fetch has a floor of its own, since it partitions by host.
+        # haul.ray.fetch has another floor, since it partitions by host.
         below = statistics.median(times.cpu for times in results[PARTITIONED_FLOOR]) if name == PARTITIONED else floor
         above = statistics.median((ours.cpu - floor) / max(theirs.cpu - below, 0.01) for ours, theirs in pairs)
         print(f"{line} {above:14.2f}")
@@ -270,6 +270,8 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=64)
     parser.add_argument("--ways", default="")
     given = parser.parse_args()
+    if given.ways != "none" and not any(given.ways in name for name in WAYS):
+        parser.error(f"--ways: the text is in none of the names {', '.join(WAYS)}")
     fast, slow = (
         [f"http://127.9.{n % given.hosts // 250}.{n % given.hosts % 250 + 1}:{port}/{given.bytes}/{n}" for n in range(given.rows)]
         for port in given.ports

@@ -148,7 +148,7 @@ impl SpareBuffers {
 
 /// A complete body in the read buffer in which it arrived. Dropping the value returns the buffer.
 struct KeptReadBuffer {
-    chunk: KeptBodyBytes,
+    kept: KeptBodyBytes,
     /// The batch that counts the buffer; `None` if the body is not of a batch.
     counted_by: Option<Arc<SpareBuffers>>,
 }
@@ -161,17 +161,18 @@ impl KeptReadBuffer {
             return Err(lease);
         }
         if let Some(batch) = batch {
-            // The worker alone adds to the number, so it does not exceed the limit.
+            // Only the batch's one worker thread increases the number, so a check followed by an
+            // addition cannot exceed the limit.
             if batch.kept_read_buffers.load(Ordering::Relaxed) >= MAX_KEPT_READ_BUFFERS {
                 return Err(lease);
             }
             batch.kept_read_buffers.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(Self { chunk: lease.into_kept_bytes(), counted_by: batch.cloned() })
+        Ok(Self { kept: lease.into_kept_bytes(), counted_by: batch.cloned() })
     }
 
     fn bytes(&self) -> &[u8] {
-        self.chunk.bytes()
+        self.kept.bytes()
     }
 }
 

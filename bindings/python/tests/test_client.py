@@ -117,11 +117,12 @@ def test_built_request_is_sent() -> None:
 
 def test_line_end_across_reads_ends_one_line(pages: Any) -> None:
     has_line = threading.Event()
+    came: list[bool] = []
 
     def torn_line_end(handler: Any) -> None:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 7\r\n\r\n\xc3\xa4\r")
         handler.wfile.flush()
-        has_line.wait(30)
+        came.append(has_line.wait(30))
         handler.wfile.write(b"\n\r\nb")
 
     pages.routes["/lines"] = torn_line_end
@@ -143,6 +144,7 @@ def test_line_end_across_reads_ends_one_line(pages: Any) -> None:
 
     asyncio.run(main())
     assert found == ["ä", "", "b"]
+    assert came == [True, True]
 
 
 def test_async_client_has_httpx_names(pages: Any) -> None:

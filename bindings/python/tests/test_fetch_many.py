@@ -109,10 +109,9 @@ def test_memory_for_bodies_is_bounded(pages: Any) -> None:
 
 
 def test_unread_bodies_survive_later_ones(pages: Any) -> None:
-    # As many bodies as the engine has read buffers to give away, and more; each length is between a part of a
-    # buffer and several buffers.
-    content = bytes(random.Random(1).randbytes(1 << 20))
-    bodies = [content[i * 4096 :][: 1 + (i * 37_717) % 150_000] for i in range(160)]
+    # More bodies than a batch keeps read buffers. Their lengths are from one byte to three read buffers of 128 KiB.
+    content = random.Random(1).randbytes(2 << 20)
+    bodies = [content[i * 4096 :][: 1 + (i * 37_717) % 400_000] for i in range(160)]
     pages.routes["/part"] = lambda handler: handler.answer(bodies[int(handler.path.partition("?")[2])])
     found = list(haul.fetch_many([f"{pages.url}/part?{i}" for i in range(len(bodies))], 8))
     assert [result.content for result in found] == bodies

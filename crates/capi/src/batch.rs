@@ -286,7 +286,7 @@ pub unsafe extern "C" fn haul_batch_run(
             // SAFETY: a function of the caller's, with its own pointers; the response is its own
             // from now on.
             if unsafe { done(context, user.0, Box::into_raw(response)) } != 0 {
-                return Err(CallFailure::new(haul_status::Interrupted, "the function that takes replies said to stop"));
+                return Err(CallFailure::new(haul_status::Interrupted, "the callback for replies ended the batch"));
             }
         }
         Ok(())

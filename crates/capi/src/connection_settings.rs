@@ -185,20 +185,20 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let mut said = HashMap::new();
+            let mut proxies = HashMap::new();
             for (name, url) in [("http_proxy", http), ("https_proxy", https)] {
                 if let Some(url) = c_arguments::optional_text(url, name)?.filter(|url| !url.is_empty()) {
                     proxy(url)?;
-                    said.insert(name, url.to_owned());
+                    proxies.insert(name, url.to_owned());
                 }
             }
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
-            if said.is_empty() && kept.is_none() {
+            if proxies.is_empty() && kept.is_none() {
                 // Without proxies, no lookup is needed for each request.
                 return Ok(());
             }
             // The URLs are read as the environment's variables are.
-            let environment = ProxyEnvironment::from_variables(|name| said.get(name).cloned());
+            let environment = ProxyEnvironment::from_variables(|name| proxies.get(name).cloned());
             let mut made = ProxyOptions::default();
             (made.environment, made.no_proxy) = (environment, kept);
             options.proxy = Some(made);

@@ -219,7 +219,7 @@ pub enum KeptBodyBytes {
 }
 
 impl KeptBodyBytes {
-    /// Returns the body bytes that the chunk keeps.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -228,7 +228,7 @@ impl KeptBodyBytes {
         }
     }
 
-    /// Returns the number of bytes of memory that the chunk uses, which counts towards memory
+    /// Returns the number of bytes of memory that the bytes occupy, which counts towards memory
     /// limits.
     #[must_use]
     pub fn memory_size(&self) -> usize {

@@ -75,7 +75,7 @@ class EngineCallsMixin:
             or self.auth
             or self.params
             or self.proxies
-            or self.cert
+            or self.cert is not None
             or self._streams
             or self.adapters
             or everywhere
@@ -89,7 +89,7 @@ class EngineCallsMixin:
             return None
         options = self._options_cache.get(
             (
-                self._headers._version, timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size,
+                self._headers._version, timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
                 self._connect_options,
             )
         )  # fmt: skip
@@ -156,14 +156,14 @@ class EngineCallsMixin:
             or self.proxies
             or verify is not None
             or cert is not None
-            or self.cert
+            or self.cert is not None
             or timeout is not None
             or type(self.timeout) is list
         ):
             # The key of `_shared_options` for these settings.
             options = self._options_cache.get(
                 (
-                    self._headers._version, self.timeout, self.verify, self.cert, None, None, self.http2, self.http3, self.max_size,
+                    self._headers._version, self.timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
                     self._connect_options,
                 )
             )  # fmt: skip

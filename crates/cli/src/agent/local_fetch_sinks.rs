@@ -67,7 +67,9 @@ impl Sink for TrackingSink {
         if self.skipped.as_ref().is_some_and(|skipped| strong_validator(begin.head).as_ref() != Some(&skipped.of)) {
             return Err(Error::new(ErrorKind::Changed, "the content changed while it was fetched"));
         }
-        self.update(|(told, _)| *told = LengthAndValidator { total: begin.total, validator: begin.validator.cloned() });
+        self.update(|(facts, _)| {
+            *facts = LengthAndValidator { total: begin.total, validator: begin.validator.cloned() }
+        });
         self.sink.begin(begin)
     }
 

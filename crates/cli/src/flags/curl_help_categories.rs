@@ -95,7 +95,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     ),
     (
         "verbose",
-        "What is told about transfers",
+        "Reports about transfers",
         "progress-bar progress-meter show-headers silent stderr styled-output trace trace-ascii trace-config trace-ids trace-time verbose \
          write-out",
     ),

@@ -149,7 +149,7 @@ impl HelpCategory {
             HelpCategory::Post => "Requests with a body",
             HelpCategory::Proxy => "Proxies",
             HelpCategory::Tls => "TLS",
-            HelpCategory::Verbose => "What is told about transfers",
+            HelpCategory::Verbose => "Reports about transfers",
         }
     }
 }

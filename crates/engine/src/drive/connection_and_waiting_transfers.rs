@@ -328,7 +328,8 @@ impl ConnectionSlot {
     #[cfg(feature = "http3")]
     fn expected_load(&self) -> QuicConnectionLoad {
         match self.waiting.front() {
-            Some(first) if first.wants_own_connection() => QuicConnectionLoad::PartOfBody,
+            // A part that may have to pause must not fill the window of its connection.
+            Some(first) if first.wants_own_connection() && !first.has_rate_limit() => QuicConnectionLoad::PartsOfBody,
             Some(_) if self.waiting.len() == 1 => QuicConnectionLoad::One,
             // If none wait, the connection is made for many ([`ConnectionSlot::beside_http3`]).
             Some(_) | None => QuicConnectionLoad::Many,

@@ -163,7 +163,7 @@ pub(super) struct HitAcrossMarkupTest {
     /// The sides of a hit, [`IS_BEFORE`] and [`IS_AFTER`], on which each byte may be.
     neighbours: Box<[u8; 256]>,
     /// The bytes that a match has before the hit: at least this number, all of this set. The set
-    /// has [`MARKUP`], too.
+    /// has [`BREAKS`], too.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
@@ -212,18 +212,18 @@ const IS_AFTER: u8 = 2;
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
-/// The bytes next to which the text goes on with a byte that the markup has elsewhere: the ends of
-/// a tag, and the null byte.
+/// The bytes that interrupt a text: the ends of a tag, and the null byte, which is no part of the
+/// text. The text's next byte is then not the next byte of the page.
 #[cfg(feature = "select")]
-const MARKUP: [u8; 3] = *b"<>\0";
+const BREAKS: [u8; 3] = *b"<>\0";
 
 /// Returns the bytes that may be in markup at a place where the text has a byte of `set`. These are
-/// `set` itself, [`MARKUP`], and all white space if `set` contains the space.
+/// `set` itself, [`BREAKS`], and all white space if `set` contains the space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
     let spaces: &[u8] = if set[usize::from(b' ')] { &SPACES } else { &[] };
-    for byte in spaces.iter().chain(&MARKUP) {
+    for byte in spaces.iter().chain(&BREAKS) {
         set[usize::from(*byte)] = true;
     }
     set
@@ -262,7 +262,7 @@ impl HitAcrossMarkupTest {
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };
         // A tag may be within the run.
-        let is_end = |byte: &&u8| MARKUP.contains(*byte) || !set[usize::from(**byte)];
+        let is_end = |byte: &&u8| BREAKS.contains(*byte) || !set[usize::from(**byte)];
         bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct FirstStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
     /// The connection is used for parts like any other connection, once it is idle. It uses
-    /// HTTP/1.1 or HTTP/3, as the connections of the parts do.
+    /// HTTP/1.1 or HTTP/3, as most connections of the parts do.
     Shared,
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.

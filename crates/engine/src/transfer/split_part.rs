@@ -155,7 +155,8 @@ impl Transfer {
             // other streams.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             // Parts use HTTP/3 if the body began over it. An Alt-Svc field of the first response
-            // does not count.
+            // does not count. The template of later parts has no response, and keeps the choice
+            // that was made for it.
             http3: if self.facts.version.is_none_or(|version| version == ProtocolVersion::Http3) {
                 self.options.http3
             } else {
@@ -226,8 +227,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer must not share its connection with transfers in progress. That
-    /// holds for the parts of a body, because the streams of one connection share its rate.
+    /// Returns true if the transfer must not share its connection with transfers that are not parts.
+    /// That holds for the parts of a body, because the streams of one connection share its rate.
     pub(crate) fn wants_own_connection(&self) -> bool {
         self.part_id().is_some()
     }

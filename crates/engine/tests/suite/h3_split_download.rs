@@ -1,4 +1,5 @@
-//! Tests of split downloads over HTTP/3: each part has a QUIC connection of its own.
+//! Tests of split downloads over HTTP/3: each part uses a separate QUIC
+//! connection.
 
 use crate::common;
 use crate::support::ranges;

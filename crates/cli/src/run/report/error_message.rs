@@ -146,8 +146,8 @@ fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         // The proxy's no to CONNECT.
         ErrorKind::Connect if facts.connect_status >= 300 => cause(),
         ErrorKind::Connect => {
-            let said = error.cause();
-            let peer = peer_description(&said, target, facts.proxy_used);
+            let cause = error.cause();
+            let peer = peer_description(&cause, target, facts.proxy_used);
             format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
         }
         ErrorKind::PartialBody => partial_body_text(outcome),
@@ -279,14 +279,14 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
 }
 
 /// Returns the description of the peer that did not answer, for an error message: the server, or
-/// the proxy on the path to it. `said` is the engine's text for the error, which names the peer.
-fn peer_description(said: &str, target: &Target, is_proxy: bool) -> String {
+/// the proxy on the path to it. `cause` is the engine's text for the error, which names the peer.
+fn peer_description(cause: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
-    let said = said.strip_prefix("failed to connect to ").unwrap_or_default();
-    if let Some((socket, _)) = said.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
+    let cause = cause.strip_prefix("failed to connect to ").unwrap_or_default();
+    if let Some((socket, _)) = cause.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
         return format!("{host}:{port} over unix://{socket}");
     }
-    match said.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
+    match cause.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
         // A tunnel's other end is the server.
         Some((peer, _)) if is_proxy && target.scheme() == Scheme::Https => format!("{host}:{port} over proxy {peer}"),
         Some((peer, at)) if is_proxy => format!("{peer}:{at} over proxy {peer}"),

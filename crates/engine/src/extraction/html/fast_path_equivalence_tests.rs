@@ -190,7 +190,7 @@ fn page() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn quick_ways_agree_on_generated_pages() {
+fn fast_paths_agree_on_generated_pages() {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[43; 32]);
     let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, rng);
@@ -358,7 +358,7 @@ fn repeated_rows() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn quick_ways_agree_on_repeated_rows() {
+fn fast_paths_agree_on_repeated_rows() {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[45; 32]);
     let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, rng);
@@ -372,7 +372,7 @@ fn quick_ways_agree_on_repeated_rows() {
 }
 
 #[test]
-fn quick_ways_agree_on_usual_pages() {
+fn fast_paths_agree_on_usual_pages() {
     let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
                class=\"flag\"><img alt=\"A\" src=\"/f.gif?1\" title=\"A\"></div></td><td>City of Example, Dept</td></tr>\n";
     let page = format!("<!DOCTYPE html><html><body><table><thead><tr><th>a</th></tr></thead><tbody>{}", row.repeat(20));
@@ -384,7 +384,7 @@ fn quick_ways_agree_on_usual_pages() {
 }
 
 #[test]
-fn quick_ways_agree_on_pages_without_repetition() {
+fn fast_paths_agree_on_pages_without_repetition() {
     let row = |row: usize| format!("<tr><td class=\"c{row}\"><x{row} href=\"{row}\">{row}/3</x{row}></td></tr>\n");
     let page = format!("<body><table><tbody>{}", (0..250).map(row).collect::<String>());
     assert_fast_paths_agree(page.as_bytes());

@@ -5,9 +5,10 @@
 //! Reading tag by tag, the length of each tag is known only after the one before. A run is compared
 //! as a whole with the one that followed its predecessor the last time.
 //!
-//! A state of the automaton is a [`PagePlace`]: all open elements, and for a run that begins after
-//! the value of an attribute, the tag around it. What tags do depends on nothing else, as long as
-//! no text is collected. So a run that once led from one place to another always does.
+//! A state of the automaton is a [`PagePlace`]: all open elements, the selected element whose text
+//! is skipped, and for a run that begins after the value of an attribute, the tag around it. Within
+//! one search, what tags do depends on nothing else, as long as no text is collected. So a run that
+//! once led from one place to another always does.
 
 use super::open_elements::{Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::TagName;
@@ -301,6 +302,9 @@ impl RepeatedMarkup {
             at = next;
         }
         self.credit = (self.credit + known).min(MAX_CREDIT);
+        if self.credit == MAX_CREDIT {
+            self.next_pause = FIRST_PAUSE;
+        }
         end.place = self.outside(end.place);
         if self.credit < COST_OF_UNKNOWN {
             self.begin_pause();

@@ -41,8 +41,8 @@ impl QuicWindows {
     pub(crate) fn new(budget: &ConnectionReceiveBudget, load: QuicConnectionLoad) -> Self {
         let connection = budget.connection_window();
         let stream = match load {
-            // Parts are always read.
-            QuicConnectionLoad::PartOfBody => return Self { connection, stream: connection, first: connection },
+            // The sink of a part always has room, so a stream may fill the window.
+            QuicConnectionLoad::PartsOfBody => return Self { connection, stream: connection, first: connection },
             QuicConnectionLoad::One => connection / 3 * 2,
             QuicConnectionLoad::Many => (connection / 16).min(MAX_SHARED_STREAM_WINDOW),
         };
@@ -57,8 +57,8 @@ pub(crate) enum QuicConnectionLoad {
     One,
     /// Several transfers, or an unknown number.
     Many,
-    /// The parts of a split download, one after the other.
-    PartOfBody,
+    /// Parts of a split download, at most two at a time.
+    PartsOfBody,
 }
 
 impl QuicConnectionLoad {
@@ -66,7 +66,7 @@ impl QuicConnectionLoad {
     pub(super) fn reserve(self, memory: &SharedRecvMemory) -> ConnectionReceiveBudget {
         match self {
             Self::One | Self::Many => memory.reserve(),
-            Self::PartOfBody => memory.reserve_for_parts(),
+            Self::PartsOfBody => memory.reserve_for_parts(),
         }
     }
 }

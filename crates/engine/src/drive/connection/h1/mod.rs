@@ -82,7 +82,8 @@ pub struct H1Connection {
     is_headless: bool,
     direct: ZeroCopyDecision,
     /// True if the sink of the last response received many bytes into its own memory. The next
-    /// response is then expected to be as large.
+    /// response is then expected to be as large, so the read of its head is limited to
+    /// [`READ_FOR_HEAD`]. That read clears the flag.
     expects_body_in_sink: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -394,7 +395,8 @@ impl H1Connection {
         let mut bulk = self.is_bulk(credit).then(|| buffer.take_bulk_buffer());
         let buffer = bulk.as_mut().unwrap_or(buffer);
         let accepted = usize::try_from(credit).unwrap_or(usize::MAX).max(least);
-        let most = if std::mem::take(&mut self.expects_body_in_sink) { READ_FOR_HEAD } else { buffer.len() };
+        let reads_head = std::mem::take(&mut self.expects_body_in_sink) && self.remaining() == 0;
+        let most = if reads_head { READ_FOR_HEAD } else { buffer.len() };
         let room = buffer.len().min(most).min(accepted);
         let outcome = self.stream.receive(&mut buffer[..room]);
         // On a blocking socket the call has waited, so the bytes arrived now.
