@@ -13,7 +13,7 @@ impl FlagDefinition for FollowFlag {
             syntax: FlagSyntax::Switch,
             category: HelpCategory::Http,
             important: false,
-            help: "Follow redirects, with another method where the status requires it",
+            help: "Follow redirects, which may change the method",
             doc: "Follows redirects; a method given by --request is kept only where the status calls for it.",
             example: "haul --follow -X POST -d x https://example.com/",
             see_also: "location request",
