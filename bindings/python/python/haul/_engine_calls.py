@@ -87,15 +87,20 @@ class EngineCallsMixin:
             or (self.trust_env and not _settings.environment_is_empty(self._netrc))
         ):
             return None
-        options = self._options_cache.get(
+        options = self._cached_plain_options(timeout)
+        if options is None:
+            return None
+        return options, "GET", url, None, None, None, jar._jar, None
+
+    def _cached_plain_options(self, timeout: Any) -> SharedOptions | None:
+        """Returns the cached options of a request without settings besides those of the session and
+        a timeout; None if there are none. The key is that of :meth:`_shared_options`."""
+        return self._options_cache.get(
             (
                 self._headers._version, timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
                 self._connect_options,
             )
         )  # fmt: skip
-        if options is None:
-            return None
-        return options, "GET", url, None, None, None, jar._jar, None
 
     def _direct_call(
         self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
@@ -160,13 +165,7 @@ class EngineCallsMixin:
             or timeout is not None
             or type(self.timeout) is list
         ):
-            # The key of `_shared_options` for these settings.
-            options = self._options_cache.get(
-                (
-                    self._headers._version, self.timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
-                    self._connect_options,
-                )
-            )  # fmt: skip
+            options = self._cached_plain_options(self.timeout)
         if options is None:
             options = self._shared_options(url, timeout, verify, cert, proxies, use_environment)
         return options, method, url, query, fields, body, jar._jar, cookie

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::executor::AdmissionRule;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::TransferWaker;
+use crate::sink::{TransferWaker, add_waiting_transfer};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -119,12 +119,7 @@ impl MemoryBudget {
             return own;
         }
         if let (0, Some(waker)) = (self.free_bytes(), waker) {
-            let mut waiting = self.waiting.lock().ignore_poison();
-            // A request on a shared connection asks at each receive, so it may be in the list.
-            if !waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker)) {
-                waiting.push((Arc::clone(waker), token));
-            }
-            drop(waiting);
+            add_waiting_transfer(&mut self.waiting.lock().ignore_poison(), waker, token);
             // It may have become the preferred one, or got room, in between.
             if !self.is_preferred(id) && self.free_bytes() == 0 {
                 return 0;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::TransferWaker;
+use crate::sink::{TransferWaker, add_waiting_transfer};
 
 /// The size in bytes below which the window of a decoder counts as small. A body with a small
 /// window never waits for memory.
@@ -110,11 +110,8 @@ impl DecoderMemoryShare {
             if fits {
                 state.admitted += 1;
                 state.used += more;
-            } else if let Some(waker) = waker
-                && !state.waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker))
-            {
-                // A body on a shared connection asks at each receive, so it may be in the list.
-                state.waiting.push((Arc::clone(waker), token));
+            } else if let Some(waker) = waker {
+                add_waiting_transfer(&mut state.waiting, waker, token);
             }
             fits
         });

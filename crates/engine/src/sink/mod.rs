@@ -31,6 +31,7 @@ use std::any::Any;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::range::validator::Validator;
@@ -50,6 +51,18 @@ pub trait TransferWaker: Send + Sync {
     /// Reports that the sink of the transfer with this token may accept bytes again. The driver
     /// then calls [`Sink::credit`].
     fn wake(&self, token: usize);
+}
+
+/// Adds a waker with the token of its transfer to a list of those that wait for room, unless both
+/// are in the list. A transfer on a shared connection asks for room at each receive.
+pub(crate) fn add_waiting_transfer(
+    waiting: &mut Vec<(Arc<dyn TransferWaker>, usize)>,
+    waker: &Arc<dyn TransferWaker>,
+    token: usize,
+) {
+    if !waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker)) {
+        waiting.push((Arc::clone(waker), token));
+    }
 }
 
 /// A counter of those bytes of a body that are written to the file directly, without the body's
@@ -124,7 +137,7 @@ pub trait Sink: Any + Send {
 
     /// Returns the number of body bytes that the sink accepts now. If it is 0, the sink calls
     /// [`TransferWaker::wake`] with `_token` once it accepts more. By default, there is no limit.
-    fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> u64 {
+    fn credit(&mut self, _waker: Option<&Arc<dyn TransferWaker>>, _token: usize) -> u64 {
         u64::MAX
     }
 
@@ -137,7 +150,7 @@ pub trait Sink: Any + Send {
     /// Returns true if this body is the next one in the output, so that the output cannot continue
     /// without it. If not, the sink wakes `_waker` with `_token` when this body becomes the next
     /// one. By default, returns false.
-    fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
+    fn is_first(&mut self, _waker: Option<&Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
 
@@ -218,13 +231,13 @@ pub trait Sink: Any + Send {
 
     /// Returns the sink's file, if ranges of the body may be written to it in any order. By
     /// default, returns `None`.
-    fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
+    fn partial_file(&mut self) -> Option<Arc<partial::PartialFile>> {
         None
     }
 
     /// Returns the counter of the body bytes that a split download writes directly to the sink's
     /// file, not through the sink. By default, returns `None`.
-    fn counter(&mut self) -> Option<std::sync::Arc<dyn DirectWriteCounter>> {
+    fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
         None
     }
 
