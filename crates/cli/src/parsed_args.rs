@@ -155,8 +155,8 @@ pub struct ParsedUrlGroup {
     /// `--checksum`: the expected digest of the body, or a checksum list (SHA256SUMS). `None`
     /// without the option.
     pub checksum: Option<ChecksumArg>,
-    /// The stages of this group, which `--then` separates. Request options apply to the last stage
-    /// so far. Never empty.
+    /// The stages of this group, which `--then` separates. Never empty. While the command line is
+    /// parsed, each request option applies to the last stage in this list.
     pub stages: Vec<ParsedStage>,
 }
 
@@ -234,7 +234,8 @@ pub struct ParsedStage {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
-    /// `--depth`: the number of times that the stage is repeated on the links that it finds.
+    /// `--depth`: the number of times that the stage is repeated, each time on the links in its
+    /// previous responses.
     pub depth: u32,
     /// The settings of the stage's requests, such as the method and the header fields.
     pub request: ParsedRequestOptions,

@@ -185,8 +185,9 @@ impl UsageError {
         UsageError { place, reason, stderr: None }
     }
 
-    /// Returns this error, changed so that its message is written to the file `stderr`. `None` if
-    /// the options before the error do not contain `--stderr`.
+    /// Returns this error, changed so that its message is written to the file `stderr`. `stderr` is
+    /// `None` if the options before the error do not contain `--stderr`: the message is then
+    /// written to standard error.
     pub fn written_to(self, stderr: Option<PathBuf>) -> Self {
         UsageError { stderr: stderr.map(Box::new), ..self }
     }

@@ -97,7 +97,7 @@ pub enum AgentCallEnd {
     Refused,
     /// The connection to the agent broke before the agent sent the result of the request.
     Died,
-    /// The calling process could not write the body to its output.
+    /// This process could not write the body to its output.
     Output(io::Error),
 }
 

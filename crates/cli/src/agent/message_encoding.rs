@@ -113,14 +113,15 @@ pub trait AgentValue: Sized {
     fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue>;
 }
 
-/// Implements [`AgentValue`] for a struct. The macro's first list names the fields that are sent.
+/// Implements [`AgentValue`] for a struct. The macro's first list names the fields that are
+/// encoded.
 ///
-/// The list `unsent` names all other fields. The decoded struct gets these fields from the struct
-/// that the argument `from` creates. A new field of the struct fails to compile until it is in one
-/// of the two lists.
+/// The list `unsent` names all other fields. When a struct is decoded, these fields are copied from
+/// the struct that the argument `from` creates. A new field of the struct fails to compile until it
+/// is in one of the two lists.
 ///
-/// A `non_exhaustive` struct is declared `as open` and has no list `unsent`. Its fields that are
-/// not in the first list come from `from`, too.
+/// A `non_exhaustive` struct is declared `as open` and has no list `unsent`: all fields outside the
+/// first list are copied from `from`.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::message_encoding::AgentValue for $type {

@@ -15,7 +15,7 @@
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
 //! | [`status_and_stop_commands`] | `--agent-status` and `--agent-stop` |
 //! | `eligibility` | decides which requests go through the agent |
-//! | `fetch`, `local_fetch_sinks` | a fetch that continues without the agent when the agent dies |
+//! | `fetch_via_agent_or_directly`, `local_fetch_sinks` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
 //!
 //! `docs/design/agent.md` explains the design.

@@ -43,7 +43,7 @@ const DIRECTORY_NAME: &str = "haul";
 /// The reason why a caller fetches without the agent.
 #[derive(Debug)]
 pub enum AgentUnavailable {
-    /// `XDG_RUNTIME_DIR`, which contains the default directory, is not set.
+    /// There is no default path: `XDG_RUNTIME_DIR` is not set or is not absolute.
     NoPlace,
     /// The path cannot name a socket: it has no parent directory or no file name.
     NoSocketPath(PathBuf),

@@ -289,8 +289,9 @@ impl AptAcquirer {
         }
     }
 
-    /// Returns the value of the field `Authorization` if apt has credentials for the URI. Returns
-    /// `None` if the URI itself contains credentials.
+    /// Returns the value of the header field `Authorization` from apt's credentials. Returns `None`
+    /// if apt has no credentials for the URI, or if the URI itself contains credentials. Calls
+    /// `say` with a warning for each matching entry of apt's `auth.conf` that may not be used.
     fn authorization(
         &self,
         target: &Target,

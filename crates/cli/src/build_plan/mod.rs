@@ -380,7 +380,8 @@ impl PlanBuilder<'_> {
     }
 
     /// Adds curl's note about an unnecessary `-X` or curl's warning about `-X HEAD`. `own` is the
-    /// method that the request would have without `-X`; if `uploads` is true, that method is `PUT`.
+    /// method that the request would have without `-X`. If `uploads` is true, that method is `PUT`
+    /// instead.
     fn warn_about_method(&mut self, parsed: &ParsedRequestOptions, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {

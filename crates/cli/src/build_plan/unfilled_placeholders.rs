@@ -1,6 +1,6 @@
-//! Refuses placeholders in options that do not fill them. In a stage after `--then`, and in a group
-//! with `--csv-in`, other options insert values; the server or the file system would receive the
-//! placeholder itself.
+//! Refuses placeholders in options that cannot contain any. Some options replace placeholders by
+//! values, in a stage after `--then` or in a group with `--csv-in`. Any other option would pass the
+//! placeholder itself to the server or the file system.
 //!
 //! For example, `--then 'https://h/{}' -F 'id={}'` is an error, because forms have no placeholders.
 
@@ -21,7 +21,7 @@ const IN_FILE_NAME: &str = "values are filled in no file name but that of -o: na
 /// The error message for a placeholder in the request target.
 const IN_TARGET: &str = "values are not filled in the request target: put the placeholder into the URL";
 
-/// Refuses placeholders of the syntax `syntax` in the options of this stage that do not fill them.
+/// Refuses a stage that has placeholders of this syntax in options that cannot contain any.
 ///
 /// # Errors
 /// An option contains a placeholder. The error names the option.

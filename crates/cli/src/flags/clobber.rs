@@ -1,5 +1,5 @@
-//! The option `--no-clobber` (`--clobber`): replaces existing output files, or with `--no-clobber`
-//! adds a number to the new file's name.
+//! The options `--clobber`, which replaces existing output files, and `--no-clobber`, which adds a
+//! number to the name of the new file.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The option `--depth`: repeats the last stage on the links that it finds.
+//! The option `--depth`: fetches the links that the last stage extracts, then the links on those
+//! pages, and so on.
 
 use super::prelude::*;
 

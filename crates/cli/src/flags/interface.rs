@@ -32,7 +32,7 @@ impl FlagDefinition for InterfaceFlag {
 }
 
 /// Returns true if `text` has the form of a value of `--interface` and none of its parts between
-/// `!` is empty. Whether a name without a prefix is that of a device, the engine decides.
+/// `!` is empty. The engine decides later if a name without a prefix is that of a device or a host.
 fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
         Some(("if" | "host", name)) => !name.is_empty(),

@@ -1,4 +1,5 @@
-//! The option `--shard`: fetches only the URLs whose hosts belong to one part of all hosts.
+//! The option `--shard`: divides all hosts into parts (shards), and fetches only the URLs whose
+//! hosts are in one of them.
 
 use haul_policy::shard::Shard;
 

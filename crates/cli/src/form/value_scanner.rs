@@ -40,7 +40,7 @@ impl<'t> FormValueScanner<'t> {
     }
 
     /// Parses a word of the `-F` value, and removes the quotes or blanks around it. A word without
-    /// quotes ends at `;`, and with `listed` at `,`, too.
+    /// quotes ends at `;`. If `listed` is true, it also ends at `,`.
     pub(super) fn read_word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
         self.skip_blanks();
         match parse_quoted(self.rest) {

@@ -111,8 +111,7 @@ impl FtpArgs {
         Ok(args)
     }
 
-    /// Parses a long option, which ftp(1) and fetch(1) do not have: `--agent` or `--agent-idle`.
-    /// Returns false for any other name.
+    /// Parses a long option of haul: `--agent` or `--agent-idle`. Returns false for any other name.
     fn parse_long_option(
         &mut self,
         long: &str,

@@ -60,8 +60,8 @@ impl StageValues {
     }
 }
 
-/// The extracted values, by stage, of pages whose output has not been handed to the output stream
-/// yet.
+/// The extracted values of pages whose output has not been handed to the output stream yet. The
+/// values of each stage are kept separately.
 #[derive(Default)]
 pub(super) struct PendingPageValues(Mutex<Vec<StageValues>>);
 

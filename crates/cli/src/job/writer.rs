@@ -45,7 +45,8 @@ pub(super) enum JobEvent {
     /// All output of a transfer has been handed to the output stream, which may not have written it
     /// yet. The output of this run then has `end` bytes.
     PassedOn { stage: usize, number: u64, end: u64 },
-    /// The first bytes of this run's output, as many as this number, have been written.
+    /// Output of this run has been written. The number is the count of written bytes since the
+    /// beginning of the run.
     Written(u64),
     /// The run's output begins at the offset `at` of the output file, with a header of `header`
     /// bytes.
@@ -219,8 +220,8 @@ pub(super) struct UncommittedJobEvents {
 }
 
 /// A finished transfer whose output has been handed to the output stream, but may not be written
-/// yet. It consists of its row, the extracted values of its page, and the number `end` of bytes
-/// after which its output ends in the output of the run.
+/// yet: its row, and the extracted values of its page. The transfer's output is complete once the
+/// run has written `end` bytes.
 struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,

@@ -104,8 +104,8 @@ fn is_session_option(word: &str) -> bool {
 struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FilesAndEnvironment,
-    /// The number of config files that are open. Each of them but the first was named with `-K` in
-    /// the one before it.
+    /// The number of config files that are open. Each one after the first is named by a `-K` in the
+    /// one before it.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,

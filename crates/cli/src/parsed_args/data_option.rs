@@ -12,8 +12,8 @@ use crate::usage_error::UsageErrorReason;
 pub struct ParsedDataOption {
     /// The option to which the value belongs.
     pub kind: DataOptionKind,
-    /// The part of the value before `=` or `@`, which is sent without encoding. `None` for a value
-    /// without it, and for options other than `--data-urlencode`.
+    /// The part of the value before `=` or `@`, which is sent without encoding. `None` if the value
+    /// has no such part, and for options other than `--data-urlencode`.
     pub name: Option<Vec<u8>>,
     /// The value of this option, or the name of the file that contains the value.
     pub text: TextOrFile,

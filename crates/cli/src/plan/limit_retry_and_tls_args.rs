@@ -30,8 +30,8 @@ pub struct TransferArgs {
     /// The settings that are stored as options of the engine: `--fail`, `--fail-with-body`, the
     /// redirects and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
     /// `--connect-to`, `--connect-timeout`, the socket options, `-0`, `--http0.9`, `--raw`,
-    /// `--ignore-content-length` and `--expect100-timeout`. All other fields of this struct keep
-    /// their defaults and are ignored.
+    /// `--ignore-content-length` and `--expect100-timeout`. All other request options keep their
+    /// defaults and are ignored.
     pub options: RequestOptions,
     /// `--proto` and similar options: the schemes that URLs and redirects may have.
     pub redirect: AllowedProtocols,
@@ -73,7 +73,7 @@ pub struct TransferArgs {
     /// `--doh-insecure`: does not verify the certificate of the `--doh-url` server.
     pub doh_insecure: bool,
     /// `--interface`: the local interface or address of connections, in the syntax of
-    /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse). `None` leaves the
+    /// [`LocalInterface::parse`](haul::net::local_address::LocalInterface::parse). `None` leaves the
     /// choice to the system.
     pub interface: Option<String>,
     /// The settings of TCP keepalive; `None` for `--no-keepalive`.
@@ -219,7 +219,7 @@ pub enum HttpVersion {
 pub struct TlsArgs {
     /// The settings that are stored as TLS options of the engine: `-k`, `--cacert`, `--capath`,
     /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS
-    /// versions. All other fields of this struct keep their defaults and are ignored.
+    /// versions. All other TLS options keep their defaults and are ignored.
     pub options: TlsOptions,
     /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys. `None` without the
     /// option.

@@ -439,7 +439,8 @@ pub struct StageArgs {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
-    /// `--depth`: the number of times that the stage is repeated on the links that it finds.
+    /// `--depth`: the number of times that the stage is repeated, each time on the links in its
+    /// previous responses.
     pub depth: u32,
     /// The names of the values that `extract` finds, in the order of its expressions. Empty if the
     /// values have no names or no records are printed.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The options for the trace of transfers: `-v`, `--trace`, `--trace-ascii` and similar options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
-    /// The format of the trace, or none.
+    /// The format of the trace; [`TraceFormat::Off`] writes no trace.
     pub form: TraceFormat,
     /// The file to which the trace is written; `-` is standard output, `%` and `None` are standard
     /// error.

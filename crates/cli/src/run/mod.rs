@@ -3,9 +3,9 @@
 //! ```text
 //! RunPlan ─▶ engine_options ─┬─▶ single_url   one URL: the blocking driver, no thread
 //!                            ├─▶ sequential   one after the other: curl without -Z
-//!                            │                (with local_file for file: URLs)
+//!                            │                (file_url_transfer for file: URLs)
 //!                            └─▶ parallel     URLs, globs, lists, uploads, stages: the fleet;
-//!                                    │        several groups at once, if joined_groups says so
+//!                                    │        several groups at once (parallel_group_dependencies)
 //!                                    │
 //!         report ◀───────────────────┘         errors, -w, traces, progress, statistics
 //! ```

@@ -22,8 +22,8 @@ use crate::run::transfers::reserved_output_names::absolute;
 use crate::run::transfers::url_uploads;
 use crate::write_out::{WriteOutDestination, WriteOutToken};
 
-/// Returns the number of URL groups at the beginning of `operations` that run in parallel. It is 1
-/// if the first one runs alone.
+/// Returns how many groups at the beginning of `operations` can run in parallel with each other.
+/// Returns 1 if the first group must run alone, and 0 if there are no groups.
 pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> usize {
     let Some((first, others)) = operations.split_first() else { return 0 };
     let is_off = !global.parallel || global.trace.form != TraceFormat::Off;

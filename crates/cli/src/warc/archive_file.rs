@@ -16,8 +16,8 @@ use crate::job_types_in_every_build::ArchivePosition;
 #[derive(Debug)]
 pub(super) struct ArchiveFile {
     name: ArchiveName,
-    /// The maximum size of one archive file in bytes; `None` is no limit. A single request with its
-    /// response (an exchange) may exceed the size, but then has a file of its own.
+    /// The maximum size of one archive file in bytes; `None` is no limit. An exchange (a request
+    /// with its response) that is larger gets a file to itself.
     max_size: Option<u64>,
     is_private: bool,
     file: Arc<File>,

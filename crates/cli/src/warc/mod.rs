@@ -8,11 +8,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `archive` | [`WarcArchive`], the recorder of a run |
+//! | `archive_recorder` | [`WarcArchive`], the recorder of a run |
 //! | `exchange` | the record of one exchange, while it is made |
-//! | `message` | a request or response in memory or in a temporary file, with its digests |
+//! | `recorded_message` | a request or response in memory or in a temporary file, with its digests |
 //! | `archive_file` | the files of the archive, and appending to them |
-//! | `held_records` | records that wait until a job has noted their transfers |
+//! | `records_awaiting_job_commit` | records that wait until a job has noted their transfers |
 //! | [`record_head`] | the heads of records |
 //! | [`digest`] | digests in Base32 |
 //! | [`gzip_member`] | records as gzip members |

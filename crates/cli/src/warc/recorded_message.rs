@@ -246,12 +246,13 @@ impl FinishedMessage {
         self.head.len() as u64 + self.length
     }
 
-    /// Returns the head of the message, which is the block of a revisit record.
+    /// Returns the HTTP head of the message, which is the block of a revisit record.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Appends the record of the whole message to `bytes`.
+    /// Appends a WARC record to `bytes`. The record has the head `record_head`, and its block is
+    /// the whole message.
     pub(super) fn encode(self, record_head: &[u8], bytes: &mut EncodedRecords) {
         let Self { store, head, content, .. } = self;
         match content {
@@ -274,7 +275,8 @@ impl FinishedMessage {
         }
     }
 
-    /// Appends the record of the message's head alone to `bytes`.
+    /// Appends a WARC record to `bytes`. The record has the head `record_head`, and its block is
+    /// only the HTTP head of the message.
     pub(super) fn encode_head(&self, record_head: &[u8], bytes: &mut EncodedRecords) {
         self.store.encode_pieces(&[record_head, &self.head, RECORD_END], bytes);
     }

@@ -15,9 +15,9 @@
 //!
 //! [`AgentRequest::to_bytes`] returns `None` for a request that the agent does not support (with
 //! content, a cookie jar, or an observer). The caller then fetches without the agent. The same
-//! happens if an option is set that the tables of `fields.rs` do not list. No option is ever
-//! dropped silently: a new field of a struct fails to compile until a table lists it, and if the
-//! engine's type is `non_exhaustive`, the written value is decoded again and compared.
+//! happens if an option is set that the tables of `encoded_options.rs` do not list. No option is
+//! ever dropped silently: a new field of a struct fails to compile until a table lists it, and if
+//! the engine's type is `non_exhaustive`, the written value is decoded again and compared.
 
 mod encoded_options;
 

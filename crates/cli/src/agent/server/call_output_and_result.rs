@@ -71,7 +71,7 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the id of the call, which is also the tag of its transfer.
+    /// Returns the id of the call. The transfer of the call has the same number as its tag.
     pub(super) fn id(&self) -> u64 {
         self.id
     }

@@ -99,8 +99,8 @@ struct CallerConnection {
     frames: AgentFrameSplitter,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
-    /// The event loop's token for the descriptor that receives the body of `call`, the call in
-    /// progress on this connection.
+    /// The event loop's token for the descriptor that receives the body of `call`, the call that
+    /// this connection has in progress.
     output_token: usize,
 }
 

@@ -187,8 +187,12 @@ impl SequentialRun<'_> {
 }
 
 /// Returns true if `error`, which prevented the start of a transfer, ends the whole run, as in
-/// curl. Such errors are an error in the settings, a form whose file cannot be read, and an invalid
-/// URL on which the upload, the query or the name of the output file depends.
+/// curl. There are three such errors:
+///
+/// * an error in the settings
+/// * a form whose file cannot be read
+/// * an invalid URL, if the URL must be parsed before the transfer: to add a query or the name of
+///   the uploaded file, or to derive the name of the output file
 fn is_fatal_for_run(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of_source(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();

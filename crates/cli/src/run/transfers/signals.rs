@@ -5,8 +5,8 @@
 //! Other runs do not use this module, and a signal ends them immediately. In this module, the
 //! signals are blocked, and a thread waits for them. The first signal ends the transfers. After the
 //! last output is written, the process ends itself with the same signal. A second signal ends the
-//! process immediately. BlockedSignals that were ignored when the program started, as for a
-//! background job of a shell, stay ignored.
+//! process immediately. Signals that were ignored when the program started, as for a background job
+//! of a shell, stay ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

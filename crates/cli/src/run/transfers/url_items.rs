@@ -86,8 +86,8 @@ pub(crate) struct ProgressCountsForList {
     pub(crate) are_all_urls: bool,
 }
 
-/// The job of the run, and a cursor over the stored states of its URLs. The states show which items
-/// (transfers to run) are already finished.
+/// The job (`--job`) of the run, and a cursor over the states that it has stored for the URLs. The
+/// states show which URLs an earlier run has already fetched.
 struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,

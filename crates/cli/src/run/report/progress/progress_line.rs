@@ -9,8 +9,7 @@
 //!
 //! A run with several stages has a line for each stage, and below them the line of the whole run.
 //!
-//! If the terminal is narrow, the line leaves out its less important parts. `fitted` gives the
-//! order.
+//! If the terminal is narrow, the line leaves out its less important parts (`fit_parts`).
 
 use std::time::Duration;
 

@@ -15,30 +15,29 @@ use crate::run::report::error_message;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::urlnum_variable::UrlNumbers;
 
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. A transfer
-/// of another group that runs at the same time carries its group's [`UrlGroupReporter`] as context;
-/// that reporter then reports the transfer.
+/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The fleet
+/// may also run transfers of other groups. Such a transfer carries the [`UrlGroupReporter`] of its
+/// group as context, and that reporter reports it.
 pub(crate) struct FleetReporter {
     reporter: Arc<UrlGroupReporter>,
     numbers: UrlNumbers,
     /// True if all response bodies are written to one file. The text of `-w` for each transfer is
     /// then printed on standard output as soon as the transfer ends.
     has_file: bool,
-    /// The number of transfers of the run that began before the engine's fleet, which runs
-    /// transfers in parallel, began its first one.
+    /// The number of transfers that the run began before the first transfer of the engine's fleet.
     first_transfer: u64,
 }
 
 impl FleetReporter {
-    /// Creates the reporter of all transfers of the engine's fleet, which runs transfers in
-    /// parallel. `reporter` is the reporter of the URL group.
+    /// Creates the reporter of all transfers of the engine's fleet. `reporter` is the reporter of
+    /// the URL group.
     pub(crate) fn new(reporter: &Arc<UrlGroupReporter>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }
     }
 
-    /// Reports the end of a transfer. Its number is that which curl assigns to a transfer at its
-    /// start. Returns the text of `-w` for standard output; `None` if there is none.
+    /// Reports the end of a transfer under the number (`%{xfer_id}`) that curl would assign to it.
+    /// Returns the text of `-w` for standard output; `None` if there is none.
     fn report(&self, job: &FleetJob, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let reporter = self.reporter_of(job);
         let ended = reporter.before.transfers.fetch_add(1, Ordering::Relaxed);
