@@ -1,9 +1,9 @@
 //! Sets the SONAME of the shared library, by which programs find it. The SONAME changes when the
 //! interface changes incompatibly.
 //!
-//! Links the unwinder into the library where the C compiler has it to link, and packs the
-//! relocations where the C library reads packed ones (docs/design/startup.md), as for the program
-//! `haul`.
+//! Links the unwinder statically into the library if the C compiler has it as an archive, and packs
+//! the relocations if the C library reads packed ones, as for the program `haul`
+//! (docs/design/startup.md).
 
 mod native_linking;
 

@@ -1,8 +1,8 @@
-//! Links the unwinder into the program where the C compiler has it to link: a shared library less
-//! to map, relocate and initialise, which is an eighth of what a start takes
-//! (docs/design/startup.md). Elsewhere it stays `libgcc_s.so.1`.
+//! Links the unwinder statically into the program if the C compiler has it as an archive. The
+//! program then has one shared library less to map, relocate and initialise, which takes an eighth
+//! of its start (docs/design/startup.md). Otherwise the unwinder stays `libgcc_s.so.1`.
 //!
-//! Packs the relocations where the C library reads packed ones: less to read and to do at each
+//! Packs the relocations if the C library reads packed ones, so that less is read and done at each
 //! start.
 //!
 //! Defines the cfg `linux_calls`, as the build script of the engine does.

@@ -682,8 +682,8 @@ haul_status haul_client_set_proxy(haul_client *client, const char *url);
 haul_status haul_client_set_scheme_proxies(haul_client *client, const char *http, const char *https);
 
 // Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-// ("localhost, .example.com, 10.0.0.0/8", "*"). With NULL, these are only the hosts in the
-// environment's no_proxy, after haul_client_set_proxy_from_environment.
+// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. After
+// haul_client_set_proxy_from_environment, the hosts of the environment's no_proxy apply instead.
 haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 
 // Sets the proxies to the current values of the environment variables http_proxy, https_proxy,
@@ -843,7 +843,7 @@ haul_status haul_request_set_max_redirects(haul_request *request, uint32_t max);
 // Sets the maximum size of the reply's body in bytes; 0 for no limit.
 haul_status haul_request_set_max_size(haul_request *request, uint64_t bytes);
 
-// Sets the credentials of this request, as haul_client_set_auth does for all.
+// Sets the credentials of this request, as haul_client_set_auth does for all requests of a client.
 haul_status haul_request_set_auth(haul_request *request, int kind, const char *user, const char *secret);
 
 // Sets the functions that receive the reply, as in haul_call. Each function may be NULL; at most
@@ -955,8 +955,9 @@ size_t haul_response_trailer_count(const haul_response *response);
 // there is no such field.
 haul_status haul_response_trailer(const haul_response *response, size_t index, haul_header *trailer);
 
-// Returns the whole body of the reply; `data` is NULL if a haul_body_fn received it, or if it has
-// not been read yet (haul_client_open).
+// Returns the whole body of the reply; `len` is 0 if it is empty. `data` is NULL if the response
+// does not store the body: because a haul_body_fn received it, or because it has not been read yet
+// (haul_client_open).
 haul_slice haul_response_body(const haul_response *response);
 
 // Takes the whole body out of a response, and returns it in memory from malloc, which you free

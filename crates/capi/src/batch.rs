@@ -57,8 +57,8 @@ pub struct haul_batch {
     /// The engine's batch, created with the first request. Its settings cannot be changed after
     /// that.
     batch: OnceCell<Batch>,
-    /// Two values for each request whose response was not returned yet, by the engine's number for
-    /// it: the pointer given to haul_batch_add, and true if haul decodes the body.
+    /// For each request whose response was not returned yet, by its id in the engine's batch: the
+    /// pointer given to haul_batch_add, and true if haul decodes the body.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }

@@ -208,8 +208,8 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 }
 
 /// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-/// ("localhost, .example.com, 10.0.0.0/8", "*"). With NULL, these are only the hosts in the
-/// environment's no_proxy, after haul_client_set_proxy_from_environment.
+/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. After
+/// haul_client_set_proxy_from_environment, the hosts of the environment's no_proxy apply instead.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.

@@ -1,8 +1,8 @@
 //! Errors of failed calls: a status number, and an error object with the details.
 //!
-//! Every fallible function of this interface calls `guard`. It turns a panic into
-//! [`haul_status::Internal`], and stores a [`CallFailure`] as the thread's last error. This saves
-//! each function an error argument that most callers would set to NULL.
+//! Every fallible function of this interface runs in `catch_panic`. This turns a panic into
+//! [`haul_status::Internal`], and stores a [`CallFailure`] as the thread's last error. So functions
+//! need no error argument, which most callers would set to NULL.
 //!
 //! ```
 //! use haul_c::error::{haul_error_code, haul_last_error, haul_status};

@@ -27,8 +27,8 @@ pub(crate) struct MallocBody {
     capacity: usize,
 }
 
-/// One byte for the NUL behind the body, and one that Perl needs in a string: a program that
-/// enlarges the memory by it would copy the body.
+/// The number of bytes that are allocated behind the body: one for the NUL, and one that Perl needs
+/// in a string. Without the second one, Perl would enlarge the memory, which copies the body.
 const SPARE: usize = 2;
 
 // SAFETY: the memory belongs to this value alone, and `malloc` and `free` work in all threads.

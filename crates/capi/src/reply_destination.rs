@@ -62,8 +62,8 @@ impl ReplyCallbacks {
 pub(crate) struct StoredBody {
     /// The body if haul stored it, else empty. The memory is reused for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The start and length of the body in memory that the caller supplied (haul_reserve_fn). Its
-    /// pointer is NULL if the body is not there.
+    /// The body in memory that the caller supplied (haul_reserve_fn): its start and length. The
+    /// pointer is NULL if the body is stored elsewhere.
     pub(crate) lent: haul_slice,
     /// The body of a batch's response. `None` if the body is stored elsewhere.
     pub(crate) malloc: Option<MallocBody>,

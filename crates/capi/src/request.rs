@@ -280,7 +280,7 @@ pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, b
     }
 }
 
-/// Sets the credentials of this request, as haul_client_set_auth does for all.
+/// Sets the credentials of this request, as haul_client_set_auth does for all requests of a client.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_auth(
     request: *mut haul_request,

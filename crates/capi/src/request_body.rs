@@ -127,8 +127,8 @@ impl RequestBodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Converts the callback to a request body for the engine. Adds a Content-Length to `fields` if
-    /// the length is known, but this kind of body has none.
+    /// Converts the callback to a request body for the engine. Without a `rewind` function, the
+    /// engine's body has no length; a known length is then added to `fields` as Content-Length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };

@@ -348,8 +348,9 @@ pub unsafe extern "C" fn haul_response_trailer(
     })
 }
 
-/// Returns the whole body of the reply; `data` is NULL if a haul_body_fn received it, or if it has
-/// not been read yet (haul_client_open).
+/// Returns the whole body of the reply; `len` is 0 if it is empty. `data` is NULL if the response
+/// does not store the body: because a haul_body_fn received it, or because it has not been read yet
+/// (haul_client_open).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> haul_slice {
     let body = |response: &haul_response| {
