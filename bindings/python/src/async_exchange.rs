@@ -2,9 +2,9 @@
 //! body that the program's coroutines produce. Neither needs a thread of its own.
 //!
 //! ```python
-//! upload = batch.upload(1)                       # its batch names task 1 when it wants a piece
+//! upload = batch.upload(1)                       # batch.woken_tasks() returns 1 when a piece is needed
 //! exchange = batch.open(2, options, "POST", url, None, upload)
-//! while (opened := exchange.poll()) is None:     # its batch names task 2 when it is worth polling
+//! while (opened := exchange.poll()) is None:     # batch.woken_tasks() returns 2 when poll may succeed
 //!     ...                                        # wait for the descriptor of the batch
 //! response, body = opened
 //! piece = body.poll_piece()
@@ -125,9 +125,9 @@ impl Upload {
         Self { state: Arc::new(Mutex::new(state)), exception: BodySourceException::default() }
     }
 
-    /// Returns the request body for the engine, and the place in which the program's exception is
-    /// stored if producing the body fails. `announced` is the value of the request's
-    /// `Content-Length`, if the program has set one.
+    /// Returns the request body for the engine, and the object that stores the program's exception
+    /// if producing the body fails. `announced` is the value of the request's `Content-Length`;
+    /// `None` if the program has not set one.
     pub(crate) fn body(&self, announced: Option<u64>) -> (RequestBody, BodySourceException) {
         let pieces = UploadPieces { state: Arc::clone(&self.state), announced, left: announced, last: None };
         (RequestBody::stream(pieces), self.exception.clone())

@@ -40,7 +40,7 @@ pub(crate) struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
-    /// The method of the request; `None` if the program may not read the request's record.
+    /// The method of the request; `None` if no record of the request is kept.
     pub(crate) method: Option<Cow<'static, str>>,
 }
 
@@ -185,8 +185,9 @@ impl PyBatch {
         Ok(id)
     }
 
-    /// Creates a request whose response body is polled. It is sent at the first poll. The limits of
-    /// the batch do not apply to it. `woken_tasks` returns `task` when another poll may succeed.
+    /// Creates a request whose response body is polled. The request is sent at the first poll, and
+    /// does not count for the limits of the batch. When another poll may succeed, `woken_tasks`
+    /// returns the id `task`.
     #[pyo3(signature = (task, options, method, url, fields=None, body=None))]
     fn open(
         &self,
@@ -201,13 +202,15 @@ impl PyBatch {
         Ok(AsyncExchange::new(&self.client, call, self.batch.task_waker(task)))
     }
 
-    /// Creates a request body for `open`. `woken_tasks` returns `task` when the sender needs the
-    /// next piece, and when it needs no further piece.
+    /// Creates a request body for `open`. When the sender needs the next piece, or needs no further
+    /// piece, `woken_tasks` returns the id `task`.
     fn upload(&self, task: u64) -> Upload {
         Upload::new(self.batch.task_waker(task))
     }
 
-    /// Returns the ids of the tasks that were woken since the last call. Never waits.
+    /// Returns the ids of the program's tasks (asyncio) that the engine has woken since the last
+    /// call. These are the ids that were passed to `open`, `upload` and `StreamedBody.attach`.
+    /// Never waits.
     fn woken_tasks(&self) -> Vec<u64> {
         self.batch.woken_tasks()
     }

@@ -248,7 +248,7 @@ impl BytesSink {
         ReceivedBody(Mutex::new(state))
     }
 
-    /// Allocates the memory for a body of known length, if nothing of it has arrived yet.
+    /// Allocates the memory for the body, if its length is known and nothing of it has arrived yet.
     fn begin_gathering(&mut self) {
         if self.expected > 0 && matches!(self.store, CollectedBytes::Empty) {
             // A vector that grows while the body arrives is copied at each doubling.

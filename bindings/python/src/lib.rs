@@ -14,7 +14,7 @@
 //! of a response (fields, cookies, addresses) are parsed on demand (`received_response`).
 //!
 //! This module contains no policy. `python/haul` decides which redirects are followed and where
-//! credentials are sent, as requests does, with one call for each hop.
+//! credentials are sent, as requests does, with one call for each request of a redirect chain.
 //!
 //! `unsafe` is used in `bytes_sink` alone, to write into a `bytes` object before any other code can
 //! see it.

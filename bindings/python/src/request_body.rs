@@ -50,8 +50,8 @@ impl BodySourceException {
 }
 
 /// Converts a Python object into a request body. The object is bytes, text, an object with `read`,
-/// or an iterable of pieces. `announced` is the value of the request's `Content-Length`, if the
-/// program has set one.
+/// or an iterable of pieces. `announced` is the value of the request's `Content-Length`; `None` if
+/// the program has not set one.
 pub(crate) fn to_request_body(
     given: &Bound<'_, PyAny>,
     announced: Option<u64>,

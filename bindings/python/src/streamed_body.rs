@@ -349,7 +349,7 @@ impl StreamedBody {
     }
 
     /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. In
-    /// that case the batch reports the body's task when bytes arrive.
+    /// that case the batch returns the id of the body's task (`woken_tasks`) when bytes arrive.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_piece<'py>(
         &self,
@@ -371,7 +371,8 @@ impl StreamedBody {
         self.poll_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// Makes `batch` report the task `task` when a later poll of this body may return bytes.
+    /// Makes `PyBatch::woken_tasks` of `batch` return the id `task` when a later poll of this body
+    /// may return bytes.
     fn attach(&self, py: Python<'_>, batch: &PyBatch, task: u64) -> PyResult<()> {
         let waker = batch.batch.task_waker(task);
         let attached = py.detach(|| {

@@ -20,8 +20,8 @@ _MOST_BYTES = 1 << 20
 
 
 class BatchError(ValueError):
-    """A batch that cannot be used: a column is missing or has another type, or a row has a value that is
-    no part of a request. The message names the batch, the column and the row."""
+    """A batch that cannot be used: a column is missing or has another type, or a row has a value that
+    cannot be part of a request. The message names the batch, the column and the row."""
 
 
 def record_batches(batches: Any) -> Iterator[pa.RecordBatch]:
@@ -60,7 +60,7 @@ def _are_fields(kind: pa.DataType) -> bool:
     return bool(types.is_map(kind) or types.is_struct(kind) or is_list or types.is_null(kind))
 
 
-#: The check of the type of each column, and the words for the types that pass.
+#: For each column: the function that checks its type, and the names of the accepted types for messages.
 _TYPES = {
     "url": (_is_text, "text"),
     "method": (_is_text, "text"),

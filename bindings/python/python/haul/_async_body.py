@@ -14,8 +14,8 @@ _END = object()
 class AsyncBody:
     """The body of a request that an event loop produces piece by piece.
 
-    An :class:`haul.AsyncSession` takes its ``pieces``. For a thread that sends the body, it is a blocking
-    iterator."""
+    An :class:`haul.AsyncSession` iterates over :meth:`pieces`. A thread that sends the body uses this
+    object as a blocking iterator."""
 
     def __init__(self, pieces: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._pieces = aiter(pieces)
@@ -27,7 +27,7 @@ class AsyncBody:
 
     @property
     def pieces(self) -> AsyncIterator[Any]:
-        """The asynchronous iterator."""
+        """The asynchronous iterator over the pieces of the body."""
         return self._pieces
 
     def __iter__(self) -> Iterator[Any]:

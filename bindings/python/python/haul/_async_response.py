@@ -18,7 +18,8 @@ __all__ = ["AsyncResponse", "RequestCall", "as_call"]
 
 
 class _UnusableConnection:
-    """``Response.connection`` of an :class:`AsyncResponse`: an ``auth`` cannot send by it."""
+    """The value of ``Response.connection`` for an :class:`AsyncResponse`. An ``auth`` cannot send
+    requests with it."""
 
     def send(self, *args: Any, **kwargs: Any) -> Response:
         """Refuses, because sending would block the event loop.
@@ -38,7 +39,7 @@ class AsyncResponse(Response):
     connection: Any = _UnusableConnection()
     #: The batches of the session, which wake the event loop when bytes have arrived.
     _loop_batches: LoopBatches | None = None
-    #: The batch and the task of it that are woken now.
+    #: The batch that wakes the reader of the body, and the number of the reader's task.
     _woken_by: tuple[LoopBatch, int] | None = None
 
     async def aread(self) -> bytes:
@@ -114,7 +115,8 @@ class AsyncResponse(Response):
             await observation.atell("done", self.request, self, error)
 
     async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
-        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` would split the whole
+        body."""
         lines = LineSplitter(delimiter)
         async for piece in self.aiter_content(chunk_size):
             for line in lines.push(piece):
@@ -135,7 +137,8 @@ class AsyncResponse(Response):
 
 
 class RequestCall(Coroutine[Any, Any, AsyncResponse]):
-    """A request that is sent when it is awaited, or entered: ``async with`` closes its response."""
+    """A request that is sent when it is awaited, or entered by ``async with``, which also closes the
+    response."""
 
     __slots__ = ("_coroutine", "_response")
 
@@ -168,6 +171,6 @@ class RequestCall(Coroutine[Any, Any, AsyncResponse]):
 
 
 def as_call(sent: Coroutine[Any, Any, AsyncResponse]) -> RequestCall:
-    """Returns the call of a session's ``request``, which a subclass may override by a coroutine
-    function."""
+    """Returns ``sent`` as a :class:`RequestCall`. ``sent`` is the result of a session's ``request``,
+    which is a plain coroutine if a subclass overrides the method by a coroutine function."""
     return sent if isinstance(sent, RequestCall) else RequestCall(sent)

@@ -22,7 +22,7 @@ _AnyResponse = TypeVar("_AnyResponse", bound="ClientResponse")
 
 
 class ClientHeaders(CaseInsensitiveDict):
-    """The header fields of a response, each line of which is still known.
+    """The header fields of a response. Fields with the same name can be read separately, too.
 
     >>> fields = ClientHeaders([("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
     >>> fields.get_list("set-cookie"), fields["set-cookie"]
@@ -41,11 +41,11 @@ class ClientHeaders(CaseInsensitiveDict):
             self[name] = f"{self[name]}, {value}" if name in self else value
 
     def multi_items(self) -> list[tuple[str, str]]:
-        """Returns the lines: names in lower case, and values."""
+        """Returns the name, in lower case, and the value of each field line."""
         return [(name.lower(), value) for name in self for value in self.get_list(name)]
 
     def get_list(self, key: str, split_commas: bool = False) -> list[str]:
-        """Returns the values of the lines with this name.
+        """Returns the values of the field lines with this name.
 
         :param split_commas: whether each value is split at its commas."""
         values = [value for name, value in self._lines if name.lower() == key.lower()]
@@ -117,7 +117,7 @@ class ClientResponse(Response):
 
     @property
     def charset_encoding(self) -> str | None:
-        """The charset of the Content-Type, if it has one."""
+        """The charset of the Content-Type; ``None`` if it has none."""
         kind = self.headers.get("content-type") or ""
         return self.encoding if "charset=" in kind.lower() else None
 

@@ -18,8 +18,8 @@ class ClientTimeout:
     :param write: for which the server takes nothing of the request; default: ``read``.
     :param pool: for which a request of an :class:`haul.AsyncSession` or :func:`haul.fetch_many` waits
         until it may begin: for a free connection (``max_parallel``, ``per_host``), for ``rate``, or for
-        a host that asked for a pause. Then it is a :class:`haul.PoolTimeout`. A request of a
-        :class:`haul.Session` does not wait.
+        a host that asked for a pause. After this time it fails with a :class:`haul.PoolTimeout`. A
+        request of a :class:`haul.Session` does not wait.
     :raises ValueError: a limit is not a positive number.
 
     Only ``pool`` counts the time before a request begins.

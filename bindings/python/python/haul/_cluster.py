@@ -1,8 +1,8 @@
 """The rules by which ``haul.ray`` and ``haul.spark`` partition rows.
 
 A host (scheme, name and port) belongs to one task, so that its limits hold for the cluster. A host in ``split``
-belongs to K tasks, each with a K-th of its limits. Rows with the same K are a class; each class is partitioned
-apart, since a task has one set of limits.
+belongs to K tasks, each with a K-th of its limits. Rows with the same K are a class; each class is
+partitioned separately, since a task has one set of limits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ else:
 
 #: The name of the column by which rows are partitioned. It is not in the results.
 KEY_COLUMN = "__haul_key"
-#: The number of shards that stand for a host in that column: so many that two hosts rarely share one.
+#: The number of shards that stand for hosts in this column. It is so large that two hosts rarely share a
+#: shard.
 HOSTS = (1 << 31) - 1
 
 
@@ -51,7 +52,8 @@ class HostClass(NamedTuple):
 
     #: The number of tasks to which each host belongs.
     parts: int
-    #: The numbers of the hosts; of hosts that are not split, those that are not in this class.
+    #: The numbers of the hosts in this class. If ``parts`` is 1, the numbers of all hosts that are not
+    #: in this class.
     hosts: tuple[int, ...]
     #: The arguments of ``haul.arrow.fetch``.
     settings: dict[str, Any]
@@ -92,7 +94,7 @@ def _most_parts(settings: Mapping[str, Any]) -> int:
 
 
 def host_classes(split: Mapping[int, int], settings: dict[str, Any]) -> list[HostClass]:
-    """Returns the classes of hosts, the one of the hosts that are not split first."""
+    """Returns the classes of hosts. The first class contains the hosts that are not split."""
     split = {host: parts for host, parts in split.items() if parts > 1}
     classes = [HostClass(1, tuple(split), settings)]
     for parts in sorted(set(split.values())):

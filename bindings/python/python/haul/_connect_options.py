@@ -15,15 +15,16 @@ _VERSIONS = ("TLSv1.2", "TLSv1.3")
 
 
 class ConnectOptions:
-    """Where and how a session connects. It cannot be changed; give the session another one.
+    """The settings for the connections of a session. They cannot be changed; give the session another
+    object.
 
     >>> session = haul.Session()
     >>> session.connect_options = ConnectOptions(resolve={"api.example": "127.0.0.1"})
 
     :param unix_socket: the path of a Unix socket to which all requests go, whatever host a URL names. A
         name that begins with NUL is one of Linux's abstract namespace.
-    :param resolve: where to connect instead of a host: ``host`` or ``host:port``, and an address or
-        ``address:port``. The request, cookies and TLS keep the host of the URL.
+    :param resolve: the addresses to use for hosts: ``host`` or ``host:port`` as key, and an address or
+        ``address:port`` as value. The request, cookies and TLS keep the host of the URL.
     :param source_address: the local address, or a pair of address and port; port 0 is any.
     :param interface: the network interface.
     :param dns_servers: the name servers to ask: addresses, with or without a port.
@@ -32,7 +33,7 @@ class ConnectOptions:
     :param max_tls: the highest version.
     :param ca_pem: the trusted CA certificates as PEM text, in place of the system's.
     :param cert_pem: the client certificate and its key as PEM text, in place of ``cert``.
-    :param passphrase: that of the key.
+    :param passphrase: the passphrase of the key.
     :raises ValueError: a value is malformed.
     """
 

@@ -50,7 +50,7 @@ class Event:
         #: TLS handshake was complete. ``head``: the head of its response has arrived. ``retry``: it
         #: will be sent again. ``redirect``: the response leads elsewhere. ``done``: the call is over.
         self.name = name
-        #: The request; of a redirect, the next one.
+        #: The request. For ``redirect``, it is the request to the new URL.
         self.request = request
         #: The response, if there is one.
         self.response = response
@@ -60,7 +60,7 @@ class Event:
         self.wait = wait
         #: The number of requests of this call so far.
         self.attempt = observation.attempt
-        #: The seconds from the begin of the call to the step.
+        #: The seconds from the beginning of the call to the step.
         self.seconds = monotonic() - observation.begun if seconds is None else seconds
         #: The number of the call in this process, from 1.
         self.call = observation.number
@@ -87,7 +87,7 @@ def hooks_from(given: Mapping[str, Iterable[Callable[[Event], object]]] | None) 
 
 
 class Observation:
-    """What the events of one call have in common."""
+    """The data that the events of one call share."""
 
     __slots__ = ("hooks", "number", "begun", "sent", "attempt", "state")
 
@@ -161,7 +161,7 @@ class Observation:
 
 
 class _Line:
-    """The line of an event, which is written only if a handler takes it."""
+    """The log line of an event. Its text is made only if a handler writes it."""
 
     def __init__(self, event: Event) -> None:
         self._event = event

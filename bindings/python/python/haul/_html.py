@@ -14,7 +14,7 @@ _MAX_ROWS = 100
 
 
 def response_html(response: Any) -> str:
-    """Returns the status, the header fields and the begin of the body of a response."""
+    """Returns the status, the header fields and the beginning of the body of a response."""
     fields = [(escape(str(name)), escape(str(value))) for name, value in response.headers.items()]
     rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in fields)
     title = f"{response.status_code} {response.reason or ''} {response.url or ''}"

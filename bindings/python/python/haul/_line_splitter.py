@@ -10,7 +10,8 @@ __all__ = ["LineSplitter"]
 
 
 class LineSplitter:
-    """Splits pieces into the lines of ``splitlines`` or ``split(delimiter)`` of the whole body.
+    """Splits pieces of a body into lines, as ``splitlines`` or ``split(delimiter)`` would split the
+    whole body.
 
     A line that ends in CR is returned at once. An LF at the beginning of the next piece belongs to
     it."""

@@ -31,7 +31,7 @@ _KEYS = frozenset({"link", "css", "json", "query", "any_origin", "max_pages"})
 
 
 class Pagination:
-    """Says where the next page of a listing comes from.
+    """The rule by which the next page of a listing is found.
 
     >>> haul.Pagination(query="page", max_pages=10)
     Pagination(query='page', max_pages=10)

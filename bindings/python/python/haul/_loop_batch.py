@@ -39,7 +39,8 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 class LoopBatch:
-    """The batch of one event loop, the futures that wait for its results, and its woken tasks.
+    """The batch of one event loop, and the futures that wait for its results or for a wake-up of its
+    tasks.
 
     The loop holds it as the callback of a reader, so it has no reference to the session, and only a
     weak one to the loop."""
@@ -53,7 +54,8 @@ class LoopBatch:
         self._last_task = 0
         #: The futures that wait until a task is woken.
         self._waits: dict[int, set[asyncio.Future[None]]] = {}
-        #: What produces the bodies of requests, by the tasks that the engine wakes for more.
+        #: The producers of request bodies, by the number of the task that the engine wakes for the next
+        #: piece.
         self.producers: dict[int, _UploadProducer] = {}
         self._runs: dict[Callable[[], None], asyncio.Future[None]] = {}
         loop.add_reader(batch.fileno(), self._drain)
@@ -105,7 +107,7 @@ class LoopBatch:
         return future
 
     def release(self) -> None:
-        """Ends requests in progress, at once in the thread of the loop, else soon."""
+        """Ends requests in progress: at once if called in the thread of the loop, otherwise soon."""
         loop = self._loop()
         if loop is None or not self.is_open or not in_loop(loop, self._cancel_all, loop):
             self.batch = None
@@ -203,14 +205,14 @@ class _UploadProducer:
         self._producers[self._number] = self
 
     def wake(self) -> None:
-        """Notes that a piece is wanted, or that no more are."""
+        """Records that the next piece is needed, or that no further piece is."""
         if self.upload.is_over:
             self.end()
         elif self._wanted is not None and not self._wanted.done():
             self._wanted.set_result(None)
 
     def end(self) -> None:
-        """Cancels what produces the body."""
+        """Cancels the iterator that produces the body."""
         self._task.cancel()
 
     async def _run(self, pieces: AsyncIterator[Any]) -> None:

@@ -24,7 +24,7 @@ class FunctionAdapter:
         self._function = function
 
     def call(self, request: PreparedRequest) -> Any:
-        """Calls the function. An exception of haul gets the request."""
+        """Calls the function. If it raises an exception of haul, stores the request in the exception."""
         try:
             return self._function(request)
         except RequestException as error:

@@ -47,7 +47,7 @@ def record_of(result: Result, body: bool) -> dict[str, Any]:
 
 
 def transfer_text(result: Result) -> str | None:
-    """Returns what the engine tells of the transfer, as JSON; ``None`` if nothing was sent."""
+    """Returns the engine's record of the transfer as JSON; ``None`` if nothing was sent."""
     facts: Any = result._facts
     if isinstance(facts, str):
         return facts
@@ -57,7 +57,7 @@ def transfer_text(result: Result) -> str | None:
 
 
 def _texts(values: list[Any] | dict[str, list[Any]]) -> Any:
-    """Returns values as texts: those of JSON that are no strings become JSON."""
+    """Returns values as text. JSON values other than strings become JSON text."""
     if isinstance(values, dict):
         return {name: _texts(found) for name, found in values.items()}
     return [

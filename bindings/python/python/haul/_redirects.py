@@ -122,8 +122,8 @@ class SessionRedirectMixin:
             request.prepare_auth(found)
 
     def _strip_credentials(self, request: PreparedRequest, first: tuple[str, str, int]) -> None:
-        """Removes what a request must not carry to another origin than ``first``, and adds the
-        credentials of netrc for that origin, except from https to http."""
+        """Removes the credentials that a request must not send to another origin than ``first``. Adds
+        the credentials of netrc for the new origin, except after a change from https to http."""
         for name in ("Host", "Proxy-Authorization"):
             request.headers.pop(name, None)
         _remove_secrets(request)

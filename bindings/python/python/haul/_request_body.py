@@ -43,7 +43,7 @@ def is_stream(data: Any) -> bool:
 
 
 def is_awaited(data: Any) -> bool:
-    """Returns whether a body is an asynchronous iterable, and not a plain one, too."""
+    """Returns whether a body is an asynchronous iterable, and not also a plain iterable."""
     return hasattr(data, "__aiter__") and not hasattr(data, "__iter__")
 
 

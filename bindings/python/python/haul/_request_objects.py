@@ -119,7 +119,7 @@ class PreparedRequest(_HooksMixin):
         self._body_position: Any = None
         #: The ``cookies=`` of the request, which are sent to its first origin only.
         self._first_cookies: Any = None
-        #: The observation of the call, if its events are told.
+        #: The observation of the call; ``None`` if its events are not reported.
         self._observation: Observation | None = None
 
     def prepare(
@@ -290,7 +290,7 @@ class PreparedRequest(_HooksMixin):
 def _position_of(data: Any) -> Any:
     """Returns the position of a body, to rewind to.
 
-    ``False``: ``tell`` fails; ``None``: there is no ``tell``."""
+    ``False`` if ``tell`` fails, and ``None`` if there is no ``tell``."""
     if not hasattr(data, "tell"):
         return None
     try:

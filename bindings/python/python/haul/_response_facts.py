@@ -43,17 +43,17 @@ class Timings(_Facts):
     def __init__(self, reply: ReceivedResponse) -> None:
         resolved, connected, secured, sent, first_byte, total = reply.times()
         is_new = not reply.reused
-        #: The address of the host was known.
+        #: The time until the address of the host was known.
         self.resolved = resolved if is_new and resolved else None
-        #: The TCP connection was made.
+        #: The time until the TCP connection was made.
         self.connected = connected if is_new and connected else None
-        #: The TLS handshake was complete.
+        #: The time until the TLS handshake was complete.
         self.secured = secured if is_new and secured else None
-        #: The request was sent; 0 if that took no wait.
+        #: The time until the request was sent; 0 if sending did not have to wait.
         self.sent = sent
-        #: The first byte of the response arrived.
+        #: The time until the first byte of the response arrived.
         self.first_byte = first_byte
-        #: The whole response had arrived.
+        #: The time until the whole response had arrived.
         self.total = total or None
 
 

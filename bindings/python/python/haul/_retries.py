@@ -120,7 +120,7 @@ class Attempts:
         return body if self._watched is None else self._watched
 
     def _rewind(self) -> None:
-        """:raises requests.exceptions.UnrewindableBodyError: something of it was read, and it
+        """:raises requests.exceptions.UnrewindableBodyError: a part of the body was read, and it
         cannot be rewound."""
         if self._watched is not None:
             if self._watched.is_begun:
@@ -134,7 +134,7 @@ class Attempts:
 
 
 class _SingleUseBody:
-    """A body that can be read only once, and whether reading has begun."""
+    """A body that can be read only once. It records whether reading has begun."""
 
     is_begun = False
 

@@ -107,18 +107,18 @@ def retry_of(given: Retry | int | None) -> Retry | None:
 
 
 class HostHolds:
-    """The hosts that have asked to be left alone for a while."""
+    """The hosts that have asked for a pause (Retry-After)."""
 
     def __init__(self) -> None:
         self._until: dict[tuple[str, str, int], float] = {}
 
     def hold(self, url: str, seconds: float) -> None:
-        """Leaves the host of a URL alone for some time."""
+        """Begins a pause for the host of a URL, in which it gets no requests."""
         origin = split_url(url)[:3]
         self._until[origin] = max(monotonic() + seconds, self._until.get(origin, 0.0))
 
     def wait(self, url: str) -> float:
-        """Returns the seconds for which the host of a URL has to be left alone."""
+        """Returns the seconds until the pause of a URL's host ends; 0 without a pause."""
         if not self._until:
             return 0.0
         try:

@@ -34,7 +34,7 @@ class _Attempts:
         self.state = state
 
     def wait_after(self, reply: ReceivedResponse | None, failed: Exception | None) -> float | None:
-        """Returns the wait before another try; ``None`` if this result stands."""
+        """Returns the wait before another try; ``None`` if this result is final."""
         method, body = self.call[1], self.call[5]
         if reply is not None:
             wait = self.state.after_response(reply, method)
@@ -82,7 +82,7 @@ class RetryingBatch:
         return number
 
     def next(self, most: int) -> list[NumberedResult]:
-        """Waits for results, and returns at most so many. Returns none in a forked child."""
+        """Waits for results, and returns at most ``most`` of them. Returns none in a forked child."""
         while True:
             self._resume()
             ready = self._ready(most)
@@ -108,7 +108,7 @@ class RetryingBatch:
         heapq.heappush(self._waiting, (monotonic() + seconds, attempts.number, attempts))
 
     def _resume(self) -> None:
-        """Sends the requests that are due, unless their host still has to be left alone."""
+        """Sends the requests that are due, unless their host has asked for a longer pause."""
         while self._waiting and self._waiting[0][0] <= monotonic():
             attempts = heapq.heappop(self._waiting)[2]
             held = self._holds.wait(attempts.call[2])

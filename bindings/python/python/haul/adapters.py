@@ -42,7 +42,7 @@ __all__ = ["HaulAdapter"]
 
 _MAX_CACHED_OPTIONS = 64
 _NO_RETRIES = Retry(0, read=False)
-#: What `requests.Response` sets in a new response, except what each response needs its own of.
+#: The attributes of a new `requests.Response`, except the objects that must not be shared by responses.
 _NEW_RESPONSE = {name: value for name, value in vars(requests.Response()).items() if name not in ("headers", "history", "cookies")}
 
 
@@ -121,7 +121,8 @@ class _AdapterResponse(requests.Response):
     def iter_lines(
         self, chunk_size: int | None = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
     ) -> Iterator[Any]:
-        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` would split the whole
+        body."""
         lines = LineSplitter(delimiter)
         for piece in self.iter_content(chunk_size, decode_unicode):  # type: ignore[call-overload]
             yield from lines.push(piece)

@@ -135,7 +135,7 @@ def _results(
 
 
 class _Capsules:
-    """Results in the form in which the PyCapsule interface hands them over."""
+    """Results as two capsules of the Arrow PyCapsule interface."""
 
     def __init__(self, results: ArrowResults) -> None:
         self.pair = results.finish()

@@ -34,7 +34,7 @@ _DEFAULT_REDIRECTS = 20
 
 
 def _without_credentials(request: PreparedRequest) -> PreparedRequest:
-    """Is the ``auth`` of a request for which the program gives None."""
+    """Returns the request unchanged. It is the ``auth`` of a request for which the program gives None."""
     return request
 
 
@@ -218,7 +218,8 @@ class Client(_ClientSettings):
 
     @property
     def session(self) -> Session:
-        """The session below, for :func:`haul.fetch_many` and for settings that httpx does not have."""
+        """The session that sends the requests, for :func:`haul.fetch_many` and for settings that httpx
+        does not have."""
         return self._session
 
     def __enter__(self) -> Client:
@@ -306,7 +307,8 @@ class AsyncClient(_ClientSettings):
     >>> async with AsyncClient(base_url="https://api.example") as client:   # doctest: +SKIP
     ...     response = await client.get("/items")
 
-    Arguments are those of :class:`Client`, and ``max_parallel`` and ``per_host`` of a session."""
+    Arguments are those of :class:`Client`, and ``max_parallel`` and ``per_host`` of
+    :class:`haul.AsyncSession`."""
 
     def __init__(
         self,
@@ -337,7 +339,7 @@ class AsyncClient(_ClientSettings):
 
     @property
     def session(self) -> AsyncSession:
-        """The session below, for settings that httpx does not have."""
+        """The session that sends the requests, for settings that httpx does not have."""
         return self._asynchronous
 
     async def __aenter__(self) -> AsyncClient:

@@ -45,7 +45,7 @@ __all__ = ["HaulFileSystem", "register"]
 _PREFIX = "haul+"
 _PIECE = 5 << 20
 _TEXT_URL = re.compile(r"""https?://[^\s"'<>\\]+""")
-#: Whether this version of fsspec passes on that a path is no pattern.
+#: True if this version of fsspec can say that a path is not a pattern (``assume_literal``).
 _KNOWS_LITERAL = "assume_literal" in inspect.signature(AsyncFileSystem._expand_path).parameters
 _MAGIC = re.compile(r"[*\[]")
 #: The arguments of `AsyncSession.request` that every request of a file system may have.
@@ -290,8 +290,8 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
     async def _get_file(
         self, rpath: str, lpath: Any, chunk_size: int = _PIECE, callback: Any = DEFAULT_CALLBACK, **kwargs: Any
     ) -> None:
-        """Stores a file in a local one: a path, or an open file. A directory, as which a recursive ``get``
-        has made the local path, is left to its files."""
+        """Stores a file in a local one: a path, or an open file. Does nothing if a recursive ``get`` has
+        made the local path a directory."""
         if not isfilelike(lpath) and os.path.isdir(lpath) and (rpath.endswith("/") or await self._isdir(rpath)):
             return
         response = await self._stream(rpath, kwargs)

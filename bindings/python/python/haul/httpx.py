@@ -253,7 +253,8 @@ class HaulTransport(_Transport, httpx.BaseTransport):
             raise
 
     def _take_place(self, request: httpx.Request) -> Callable[[], None]:
-        """Waits until the request may have a connection. Returns the function that gives it back."""
+        """Waits until the request may have a connection. Returns the function that releases this
+        connection."""
         if self._places is None:
             return _nothing
         seconds = (request.extensions.get("timeout") or {}).get("pool")

@@ -154,7 +154,8 @@ class Result:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _raise_error(self, *_: Any, **__: Any) -> Any:
-        """Stands for each method of the response that a failed request does not have."""
+        """Raises the error. It stands for each method of the response that a failed request does not
+        have."""
         return self.unwrap()
 
     def __dir__(self) -> list[str]:

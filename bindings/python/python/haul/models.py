@@ -394,7 +394,8 @@ class Response:
     def iter_lines(
         self, chunk_size: int = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
     ) -> Iterator[Any]:
-        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` would split the whole
+        body."""
         from ._line_splitter import LineSplitter
 
         lines = LineSplitter(delimiter)

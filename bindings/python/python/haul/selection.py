@@ -100,7 +100,7 @@ class ValueQuery:
 
     def __init__(self, compiled: PageQuery, is_json: bool, names: list[str] | None) -> None:
         self.compiled = compiled
-        #: Whether values are JSON texts.
+        #: True if values are JSON texts.
         self.is_json = is_json
         self.names = names
 

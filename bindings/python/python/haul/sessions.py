@@ -131,7 +131,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
 
     @property
     def connect_options(self) -> ConnectOptions | None:
-        """Where and how the session connects; ``None`` for the defaults.
+        """The settings for the connections of the session; ``None`` for the defaults.
 
         >>> session = Session()
         >>> session.connect_options = haul.ConnectOptions(unix_socket="/run/docker.sock")

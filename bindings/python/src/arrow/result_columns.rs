@@ -17,7 +17,7 @@ use crate::batch::PendingBatchRequest;
 use crate::bytes_sink::BytesSink;
 use crate::value_extraction::PyPageQuery;
 
-/// The column with the bodies. The field is its name.
+/// The column that contains the bodies of the responses: its type, and its name.
 pub(super) enum BodyColumn {
     None,
     Binary(String),
@@ -25,7 +25,8 @@ pub(super) enum BodyColumn {
     Text(String),
 }
 
-/// The settings of the column `values`, which contains the values that a query finds in each body.
+/// The settings of the column `values`, which contains the values that a query extracts from each
+/// body.
 pub(super) struct ValuesColumn {
     pub(super) query: Py<PyPageQuery>,
     /// The names of the parts of the query, under which a row's values are grouped. `None` if the
