@@ -51,7 +51,8 @@ pub struct Easy {
     running: Mutex<Option<Arc<RunningTransfer>>>,
 }
 
-/// The options of an easy handle, and what the handle keeps from one transfer to the next.
+/// The options of an easy handle, and the state that the handle keeps from one transfer to the
+/// next.
 #[derive(Default)]
 pub struct EasyState {
     pub(crate) options: EasyOptions,
@@ -72,8 +73,9 @@ pub struct EasyState {
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
-    /// A copy of a form that an option has replaced; `None` if there is none. The copy is kept
-    /// until it can be freed.
+    /// The form copy that the current call of `curl_easy_setopt` has replaced; `None` between two
+    /// calls. The call drops the copy after it has unlocked the handle, because that runs callbacks
+    /// of the C program.
     pub(crate) replaced_form: Option<Arc<FormCopy>>,
 }
 

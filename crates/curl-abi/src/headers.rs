@@ -10,17 +10,17 @@ use crate::codes::header_codes::{
 use crate::easy::EASY;
 use crate::handle_table::{OpaqueHandle, catch_panic, lock};
 
-/// The kind of message that contained a header field. The values are libcurl's bits.
+/// The kind of message in which a header field was received. The values are libcurl's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum HeaderMessageKind {
-    /// The message is a final response (`CURLH_HEADER`).
+    /// The field was in a final response (`CURLH_HEADER`).
     Header = 1,
-    /// The message part is a trailer section (`CURLH_TRAILER`).
+    /// The field was in a trailer section (`CURLH_TRAILER`).
     Trailer = 1 << 1,
-    /// The message is a proxy's response to CONNECT (`CURLH_CONNECT`).
+    /// The field was in a proxy's response to CONNECT (`CURLH_CONNECT`).
     Connect = 1 << 2,
-    /// The message is an interim response (`CURLH_1XX`).
+    /// The field was in an interim response (`CURLH_1XX`).
     Interim = 1 << 3,
 }
 
@@ -31,7 +31,7 @@ const ALL_ORIGINS: c_uint = 0x1f;
 #[derive(Debug, Clone)]
 pub(crate) struct StoredHead {
     pub(crate) origin: HeaderMessageKind,
-    /// The index of the request to which it belongs, from 0.
+    /// The index of the request to which the head is a response, from 0.
     pub(crate) request: c_int,
     pub(crate) raw: Vec<u8>,
 }

@@ -42,7 +42,7 @@ pub struct CURLMsg {
     result: MessageData,
 }
 
-/// The union in a message. haul uses only the member for the result of the transfer.
+/// The union in a [`CURLMsg`]. haul uses only the member for the result of the transfer.
 #[repr(C)]
 union MessageData {
     whatever: *mut c_void,

@@ -37,8 +37,8 @@ pub(super) struct MultiTransfer {
     running: Arc<RunningTransfer>,
     events: Arc<TransferEventQueue>,
     url: String,
-    /// Body bytes that the C program has not accepted yet, and the offset of the first one in
-    /// them. `None` if it has accepted all bytes.
+    /// Bytes of the body, and the offset in them of the first byte that the C program has not
+    /// accepted yet. `None` if the program has accepted all bytes.
     rest: Option<(KeptBodyBytes, usize)>,
     content: Option<(ContentSource, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,

@@ -96,8 +96,8 @@ impl TransferEventQueue {
         self.notifier.notify();
     }
 
-    /// Returns true if there was work to do, and clears the flag. The caller must look for the work
-    /// after this call.
+    /// Returns true if the C program's thread has work to do for this transfer, and clears this
+    /// flag. The caller must look for the work after this call.
     pub(super) fn take_ready(&self) -> bool {
         self.is_ready.swap(false, Ordering::SeqCst)
     }

@@ -221,8 +221,7 @@ fn curl_compat(options: &EasyOptions) -> CurlCompat {
 pub(crate) struct TimeCondition {
     /// The time with which `Last-Modified` is compared, in seconds since 1970.
     time: i64,
-    /// True to accept content that was modified after `time`, false to accept content that was not
-    /// modified after it.
+    /// True to accept content that was modified after `time`; false to accept content that was not.
     newer: bool,
 }
 

@@ -5,10 +5,11 @@ use std::ffi::{c_char, c_double, c_int, c_void};
 use crate::handle_table::UserPointer;
 use crate::options::{EasyOptions, numbers as opt};
 
-/// A write callback, which receives body or header bytes: `(data, 1, length, user)`.
+/// A write callback, which receives body or header bytes. Its arguments are `(data, 1, length,
+/// user)`.
 pub(crate) type WriteFunction =
     Option<unsafe extern "C" fn(data: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
-/// A read callback, which supplies content: `(buffer, 1, room, user)`.
+/// A read callback, which supplies content. Its arguments are `(buffer, 1, room, user)`.
 pub(crate) type ReadFunction =
     Option<unsafe extern "C" fn(buffer: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
 /// A seek callback, which moves to an offset in the content.
@@ -90,8 +91,9 @@ fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) ->
 }
 
 /// Returns the pointer that the option `option`, such as `CURLOPT_WRITEDATA`, sets for a callback.
-/// The default is a standard stream, as in libcurl, even if the callback is a function of the C
-/// program (`has_function`). Such a callback receives NULL only if the program has set NULL.
+/// If the option is not set, returns the standard stream with the descriptor `number`, as libcurl
+/// does. Returns NULL only if `has_function` is true (the callback is a function of the C program)
+/// and the program has set NULL.
 fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {
         return UserPointer(options.pointer(option));
