@@ -79,8 +79,8 @@ impl TestCertificates {
         TestCertificates::for_names(&NAMES)
     }
 
-    /// Generates a CA and a server certificate for `names`, with new keys. It is for tests of
-    /// whether a client refuses a certificate for another host.
+    /// Generates a CA and a server certificate for `names`, with new keys. Tests use it to check
+    /// that a client refuses a certificate for another host.
     ///
     /// # Panics
     /// If a name is neither a DNS name nor an address, or the system has no entropy.

@@ -57,7 +57,7 @@ pub(super) enum SendStep {
 
 impl BodySender {
     /// Creates the sender of a body. If `chunks` is true, a body without an announced length gets
-    /// HTTP/1 chunked framing. It must be false for HTTP/2.
+    /// HTTP/1 chunked framing. `chunks` must be false for HTTP/2.
     pub(super) fn new(resource: &Arc<FaultyResource>, send: PlannedReplyBody, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
         BodySender {
@@ -200,8 +200,8 @@ impl BodyPace {
         BodyPace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// Returns the earliest time at which the next `len` bytes may be sent. Later calls allow for
-    /// these bytes.
+    /// Returns the earliest time at which the next `len` bytes may be sent, and counts these bytes
+    /// as sent.
     fn next_send_time(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

@@ -196,8 +196,8 @@ impl FaultyResource {
         (status, PlannedReply::Body { head, send })
     }
 
-    /// Returns `true` if the request's If-Range matches this version of the content. ETags are
-    /// compared strongly, dates exactly (RFC 9110 §13.1.5).
+    /// Returns `true` if the request's If-Range matches the version `version` of the content. ETags
+    /// are compared strongly, dates exactly (RFC 9110 §13.1.5).
     fn matches_validator(&self, request: &FaultyOriginRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,

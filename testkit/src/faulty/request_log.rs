@@ -53,7 +53,7 @@ impl FaultyRequestLog {
     }
 
     /// Returns the number of bytes that were sent again: a byte that was sent three times counts as
-    /// two. The two versions of the content are counted separately.
+    /// two. A byte of the content before a change and one after the change are different bytes.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();

@@ -28,7 +28,7 @@ pub enum HostBehaviour {
     Silent,
     /// Resets connections when it accepts them.
     ResetsConnections,
-    /// Resets each connection after its first request.
+    /// Resets each connection when its first request has arrived, without an answer.
     ResetsRequests,
     /// Has a name for which the name server answers NXDOMAIN.
     NameMissing,
@@ -91,7 +91,7 @@ pub struct FaultShares {
     /// The percentage of hosts whose names are answered late.
     pub late_name: usize,
     /// The percentage of hosts that reset connections. Half of these hosts reset a connection when
-    /// they accept it, the other half after the first request.
+    /// they accept it, the other half when its first request has arrived.
     pub reset: usize,
     /// The percentage of slow hosts.
     pub slow: usize,

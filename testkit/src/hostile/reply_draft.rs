@@ -57,8 +57,8 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses at random whether the connection ends with a stall or a reset. In most cases it does
-    /// neither, and the end of the connection stays as it was.
+    /// Chooses at random whether the connection ends with a stall or a reset. In most cases,
+    /// neither is chosen, and the end of the connection is not changed.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {

@@ -40,8 +40,8 @@ pub struct ServerCounts {
     pub peak_later: Option<usize>,
 }
 
-/// The counts of the current run. The server's thread and the thread that reads them share the
-/// counts.
+/// The counts of the current run. The server's thread changes them, and a thread of the test reads
+/// them.
 pub(super) struct PageServerCounts(Mutex<RunCounts>);
 
 /// The counts of a measurement run, and the time at which the run started.

@@ -58,7 +58,7 @@ pub enum PortBehavior {
     Silent,
     /// Resets each connection as soon as it is accepted.
     ResetAccepted,
-    /// Resets each connection after its first request.
+    /// Resets each connection when its first request has arrived, without an answer.
     ResetRequest,
     /// Does not answer SYN packets, since the accept queue of the listener is full and stays full.
     DropSyn,

@@ -54,7 +54,8 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries in which the origin sent more bytes twice than [`KillTry::bound`].
+    /// The number of tries in which the origin sent more bytes a second time than
+    /// [`KillTry::bound`] allows.
     pub(crate) over_bound: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
@@ -98,7 +99,8 @@ struct KillTry {
     done: bool,
     /// True if haul succeeded and all files have the right hashes.
     equal: bool,
-    /// The number of bytes that the origin sent more than once.
+    /// The number of bytes that the origin sent again: a byte that was sent three times counts as
+    /// two.
     twice: u64,
     /// The largest acceptable value of `twice`. It is one part for each connection of a killed
     /// process, plus [`MAX_IN_FLIGHT`] for every connection of the try.
