@@ -28,7 +28,7 @@ pub enum FlagValue<'a> {
     Switch(bool),
     /// The text that follows a flag which takes a value.
     Text(&'a [u8]),
-    /// The value of a flag is optional, and it is not given.
+    /// The flag is given without its value, which is optional.
     Absent,
 }
 

@@ -13,8 +13,9 @@ use super::socket::AgentUnavailable;
 use crate::file_and_environment_access::print_error_line;
 use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
-/// Fetches `url`, which belongs to the URL group `operation`, through the agent. Returns `None` if
-/// `--agent` is not given, or if the agent cannot be used for this request.
+/// Fetches `url` through the agent. `operation` is the URL group (the URLs between two `--next`)
+/// that contains the URL. Returns `None` if `--agent` is not given, or if the agent cannot be used
+/// for this request.
 ///
 /// # Errors
 /// `--agent` names no socket, and there is no default path because `XDG_RUNTIME_DIR` is not set.

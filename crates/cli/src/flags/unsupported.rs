@@ -44,8 +44,8 @@ const REFUSAL_REASONS: &[(&str, &str)] = &[
     ("Metalink was removed from curl, too", "metalink"),
 ];
 
-/// The refused options that are switches. Their `--no-` forms are accepted, because haul never does
-/// what they turn off.
+/// The refused options that are switches. Their `--no-` forms are accepted, because they turn off
+/// behaviour that haul does not have.
 const SWITCH_NAMES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
                         ftp-ssl-reqd list-only mail-rcpt-allowfails metalink ntlm ntlm-wb proxy-http3 \
                         proxy-ntlm sasl-ir tftp-no-options tls-earlydata";

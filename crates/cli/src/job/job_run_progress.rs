@@ -31,7 +31,8 @@ use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
 
-/// A run of a job. All threads of the run share it.
+/// A run of a job (`--job`). It records finished transfers in the job's file, and knows which URLs
+/// need not be fetched. All threads of the run share it.
 pub(crate) struct JobRun {
     path: PathBuf,
     shared: Arc<JobShared>,

@@ -23,8 +23,8 @@ use crate::form::FormPartEncoding;
 pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// A text in a stage after `--then`, or for `--csv-in`, that contains placeholders for
-    /// extracted values or columns.
+    /// A text with placeholders, which are replaced by extracted values (in a stage after `--then`)
+    /// or by the columns of a row (`--csv-in`).
     ByValue(ValueTemplate),
     /// A regular file that is read while it is sent: `--data-binary @file` with a large file, or
     /// `-T file`.

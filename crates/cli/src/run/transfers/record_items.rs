@@ -46,8 +46,8 @@ impl CsvListRequests {
 }
 
 impl UrlItems {
-    /// Opens a list whose lines or rows describe requests. The next items for the engine's fleet
-    /// are made from it.
+    /// Opens a list whose lines or rows describe requests. The next items (transfers to run) are
+    /// made from this list.
     pub(super) fn open_records(&mut self, list: ListReader, args: &RecordInputArgs) -> Result<()> {
         self.current = match args.format {
             RecordInputFormat::JsonLines => OpenUrlSource::Records(list),
@@ -61,8 +61,9 @@ impl UrlItems {
         Ok(())
     }
 
-    /// Returns the item for the next row of the open list. Returns `None` at the end of the list,
-    /// and `Some(Ok(None))` for a row that is in another shard or that `--skip-existing` skips.
+    /// Returns the item (the transfer to run) for the next row of the open list. Returns `None` at
+    /// the end of the list, and `Some(Ok(None))` for a row that is in another shard or that
+    /// `--skip-existing` skips.
     pub(super) fn next_row_item(&mut self, source: usize) -> Option<Result<Option<FleetItem>>> {
         // Taken out, since the list is used together with the names of the output files.
         let OpenUrlSource::Rows(mut list) = std::mem::replace(&mut self.current, OpenUrlSource::None) else {
@@ -104,9 +105,9 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the item for a record of a list. An invalid record becomes an item that fails, so
-    /// that the records after it are still fetched. Returns `None` if the record is in another
-    /// shard, or `--skip-existing` skips it.
+    /// Returns the item (the transfer to run) for a record of a list. An invalid record becomes an
+    /// item that fails, so that the records after it are still fetched. Returns `None` if the
+    /// record is in another shard, or `--skip-existing` skips it.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
         self.position += 1;
         let NumberedRecord { place, id, record } = numbered;
@@ -118,8 +119,9 @@ impl UrlItems {
         Ok(self.finished_item(id, made))
     }
 
-    /// Returns the item `made` for a record of a list, with the record's id. If `made` is an error,
-    /// returns an item that fails with this error. Returns `None` if `made` has no item.
+    /// Returns the item (the transfer to run) in `made`, with the id of its record. If `made` is an
+    /// error, returns an item that fails with this error. Returns `None` if `made` contains no
+    /// item.
     fn finished_item(&self, id: Option<Box<str>>, made: Result<Option<FleetItem>>) -> Option<FleetItem> {
         let context = self.requests.context.clone();
         let item = made.unwrap_or_else(|error| Some(FleetItem::failed(error)))?;
