@@ -94,9 +94,9 @@ pub(crate) struct RequiredAndOptionalPages {
 /// The pages that a client fetched in one run, and the counts of the server in that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FetchedPageCounts {
-    /// The number of healthy pages in the client's output.
+    /// The number of required pages in the client's output.
     pub(crate) fetched: usize,
-    /// The number of healthy pages that the client should have fetched.
+    /// The number of required pages: the client must fetch all of them, because their hosts work.
     pub(crate) healthy: usize,
     /// The time from the start of the run to the last page that the server sent, in microseconds.
     pub(crate) last_page_us: u64,
@@ -120,8 +120,8 @@ pub(crate) struct FetchedPageCounts {
 }
 
 impl FetchedPageCounts {
-    /// Returns a message with the number of healthy pages that are missing. `None` if no healthy
-    /// page is missing.
+    /// Returns a message with the number of required pages that were fetched, if any is missing.
+    /// `None` if no required page is missing.
     pub(crate) fn fault(&self) -> Option<String> {
         let FetchedPageCounts { fetched, healthy, .. } = self;
         (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
@@ -166,8 +166,8 @@ impl PageCheck {
     }
 }
 
-/// Counts the healthy pages in a client's output. Returns the number, or a message about a page
-/// that is damaged, unexpected or repeated.
+/// Counts the pages in a client's output that the client must fetch. Returns their number, or a
+/// message about a page that is damaged, unexpected or repeated.
 fn count_pages(mut output: impl BufRead, keys: &RequiredAndOptionalPages) -> io::Result<Result<usize, String>> {
     let mut missing = keys.clone();
     let mut line = Vec::new();

@@ -155,8 +155,8 @@ typedef enum {
 } haul_status;
 
 // A step of a request. The steps are reported in this order for each exchange (a request and its
-// reply); redirects and retries begin another. The first three are left out on a connection that
-// was already open. Later versions may add steps.
+// reply). A redirect or a retry begins another exchange. The first three steps are left out on a
+// connection that was already open. Later versions may add steps.
 typedef enum {
   // The address of the host was found.
   HAUL_STEP_RESOLVED = 1,

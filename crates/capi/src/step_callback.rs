@@ -24,8 +24,8 @@ use crate::error::{CallFailure, haul_error, haul_status};
 use crate::request::{change, haul_request};
 
 /// A step of a request. The steps are reported in this order for each exchange (a request and its
-/// reply); redirects and retries begin another. The first three are left out on a connection that
-/// was already open. Later versions may add steps.
+/// reply). A redirect or a retry begins another exchange. The first three steps are left out on a
+/// connection that was already open. Later versions may add steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_step {

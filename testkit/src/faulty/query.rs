@@ -29,8 +29,8 @@ const BREAKS: [NamedBreak; 12] = [
 ];
 
 impl FaultPlan {
-    /// Parses a query: `name=value` pairs joined by `&`. The documentation of each field of the
-    /// plan says its name. If a name is repeated, the last value counts.
+    /// Parses a query: `name=value` pairs joined by `&`. The comments of the fields of
+    /// [`FaultPlan`] contain the names. If a name is repeated, the last value counts.
     ///
     /// # Errors
     /// If a pair is malformed; the message names it.

@@ -23,8 +23,8 @@ impl EarlierFetch {
     }
 }
 
-/// Returns the results of a refresh, each with the number of URLs that have it. They are sorted by
-/// name, such as `changed`. `round` is the number of the refresh, from 1.
+/// Returns the number of URLs for each result of a refresh, such as `changed`, sorted by the name
+/// of the result. `round` is the number of the refresh, from 1.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
     let mut select = connection.prepare(
         "SELECT change, count(*) FROM url WHERE refresh_round = ?1 AND change IS NOT NULL \

@@ -37,12 +37,13 @@ impl std::fmt::Debug for Secret {
 /// no password or token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthArgs {
-    /// `-u`: user and password, which are sent only to the first origin. `None` if the option is
-    /// not given, or if `-H` sets or removes `Authorization`.
+    /// `-u`: user and password. They are sent only to the origin of a transfer's first request, not
+    /// to other origins after redirects. `None` if the option is not given, or if `-H` sets or
+    /// removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the first origin. `None`
-    /// without the option. It is sent in the first request if no other scheme is allowed, and
-    /// otherwise only after a challenge.
+    /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the origin of a transfer's
+    /// first request. `None` without the option. It is sent in the first request if no other scheme
+    /// is allowed, and otherwise only after a challenge.
     pub bearer: Option<Secret>,
     /// The schemes that may be used. The default is Basic alone: its credentials are sent in the
     /// first request. With any other set of schemes, credentials are sent only after a challenge.

@@ -28,10 +28,10 @@ pub struct RequestArgs {
     pub user_agent: Option<Vec<u8>>,
     /// `-e`: the value of `Referer` in the first request. `None` without the option.
     pub referer: Option<Vec<u8>>,
-    /// `-e ';auto'`: sets `Referer` to the URL that redirected.
+    /// `-e ';auto'`: sets the `Referer` of the request after a redirect to the URL that redirected.
     pub auto_referer: bool,
-    /// `-b TEXT`: cookies that are sent before the cookies of the jar, and only to the first
-    /// origin. `None` without the option.
+    /// `-b TEXT`: cookies that are sent before the cookies of the jar, and only to the origin of a
+    /// transfer's first request. `None` without the option.
     pub cookie: Option<Vec<u8>>,
     /// The credentials for the servers of the stage's URLs.
     pub auth: AuthArgs,

@@ -93,7 +93,7 @@ impl ArchiveFile {
         Self { name, max_size, is_private, file: Arc::new(file), unsynced: None, number, length: offset, opening: 0 }
     }
 
-    /// Writes the first record if the file is empty.
+    /// Writes the first record, which `opening` returns, if the file is empty.
     fn begin_file(mut self, opening: impl FnOnce(&Path) -> EncodedRecords) -> Result<Self> {
         if self.length == 0 {
             self.write(opening(&self.path()))?;
