@@ -179,7 +179,7 @@ impl PartGoal {
     }
 }
 
-/// A kind of result of a run.
+/// A kind of measured result of a program's run, such as its CPU time or its peak memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MetricKind {
     #[serde(rename = "wall_s")]

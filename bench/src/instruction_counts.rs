@@ -131,7 +131,8 @@ fn c_large(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/1000000", count, None)
 }
 
-/// Runs `bench instructions` with these command-line arguments.
+/// Runs `bench instructions`: compares the counts with the baseline, or writes a new baseline.
+/// `arguments` are the words of the command line after `instructions`.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let is_update = match arguments {
         [] => false,

@@ -38,7 +38,8 @@ const UPLOAD_READ: usize = 256 << 10;
 /// The largest number of payload bytes in a TLS record.
 const RECORD: usize = 16 << 10;
 
-/// Runs `bench limit` with these command-line arguments.
+/// Runs `bench limit`: one of the programs that do the minimum of work for a transfer. `arguments`
+/// are the words of the command line after `limit`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

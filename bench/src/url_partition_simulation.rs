@@ -11,7 +11,7 @@ use testkit::rng::Rng;
 
 use crate::Result;
 
-/// The settings of a simulation.
+/// The settings of a simulation: the numbers of URLs, hosts and tasks, and their rates.
 #[derive(Clone, Copy)]
 struct SimulationSettings {
     urls: f64,
@@ -25,7 +25,7 @@ struct SimulationSettings {
     least_host_rate: f64,
 }
 
-/// The cluster that `docs/scale-out.md` describes.
+/// The settings for the cluster that `docs/scale-out.md` describes.
 const GUIDE: SimulationSettings = SimulationSettings {
     urls: 1e9,
     hosts: 10_000_000,

@@ -12,11 +12,12 @@ use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 use crate::tls_files;
 
-/// The name of haul in goals.
+/// The name of the haul command in the list of compared programs, by which goals refer to it.
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// The name of the libcurl program in goals. The results file contains its version.
+/// The name of the libcurl program in the list of compared programs, by which goals refer to it.
+/// The results file contains its version.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";

@@ -99,7 +99,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Runs `bench read-packages` with these arguments.
+/// Runs `bench read-packages`: reads packages from a mirror as pkg_add does. `arguments` are the
+/// words of the command line after `read-packages`.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
     let wants: Option<Vec<WantedPackagePart>> =

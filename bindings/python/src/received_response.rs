@@ -19,7 +19,7 @@ use crate::python_str_and_http_bytes::from_latin1;
 /// The name and the value of a trailer field.
 pub(crate) type TrailerField = (String, Vec<u8>);
 
-/// Converts the fields of a trailer section.
+/// Converts the fields of a trailer section, given as slices, to owned names and values.
 pub(crate) fn trailer_fields<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> Vec<TrailerField> {
     fields.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.to_vec())).collect()
 }

@@ -20,7 +20,8 @@ impl StopFlag {
         Self::default()
     }
 
-    /// Ends current and future calls. Never waits.
+    /// Sets the flag. This ends the current and future calls to which the flag was passed. Never
+    /// waits.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::SeqCst);
     }

@@ -254,7 +254,7 @@ typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 typedef struct {
   // The first byte; NULL means that there is no value.
   const char *data;
-  // The number of bytes.
+  // The number of bytes at `data`.
   size_t len;
 } haul_slice;
 
@@ -478,9 +478,9 @@ haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_ho
 // Sets the order in which replies are returned; `order` is a haul_order.
 haul_status haul_batch_set_order(haul_batch *batch, int order);
 
-// Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress count,
-// and those of finished requests that were not returned yet. When the maximum is reached, haul
-// stops reading from the servers; one body may exceed it. Default 64 MiB.
+// Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress and of
+// finished requests that were not returned yet count. When the maximum is reached, haul stops
+// reading from the servers; one body may exceed it. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
 // Sets the maximum number of requests that are started per second: `all` in the whole batch,

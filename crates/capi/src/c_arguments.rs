@@ -24,7 +24,7 @@ use crate::error::{CallFailure, haul_status};
 pub struct haul_slice {
     /// The first byte; NULL means that there is no value.
     pub data: *const c_char,
-    /// The number of bytes.
+    /// The number of bytes at `data`.
     pub len: usize,
 }
 

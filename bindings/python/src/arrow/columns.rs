@@ -11,7 +11,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
 
-/// The values of a column.
+/// The values of a column of an Arrow table, in the buffers of the column's type.
 enum ColumnValues {
     Boolean(BooleanBufferBuilder),
     Int32(Vec<i32>),

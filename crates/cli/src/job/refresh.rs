@@ -12,7 +12,7 @@ use crate::job_types_in_every_build::EarlierFetch;
 
 impl EarlierFetch {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index
-    /// of the column `etag`, which the others follow.
+    /// of the column `etag`. The other three columns follow it in this order.
     pub(super) fn from_row(row: &Row<'_>, first: usize) -> DatabaseResult<Self> {
         Ok(Self {
             etag: row.get(first)?,

@@ -53,7 +53,8 @@ pub(super) struct StageValues {
 }
 
 impl StageValues {
-    /// Writes the values with the statement [`INSERT_VALUES`].
+    /// Writes the values to the job's file. `statement` is the prepared statement
+    /// [`INSERT_VALUES`], and `commit` is the sequence number of the commit.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64) -> DatabaseResult<()> {
         statement.execute(params![self.stage as i64, self.is_printed, self.lines, commit as i64])?;
         Ok(())

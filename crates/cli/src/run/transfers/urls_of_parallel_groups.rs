@@ -64,9 +64,9 @@ impl UrlsOfGroups {
         })
     }
 
-    /// Returns the request options of a group, and the content if the options do not contain it. A
-    /// group whose options differ from those of an earlier group only in the content shares them: a
-    /// list of POST requests has one set of options, however many groups it has.
+    /// Returns the request options of a group, and the content if the options do not contain it.
+    /// Groups whose options differ only in the content share one set of options. A list of POST
+    /// requests therefore needs only one set, however many groups it has.
     fn request_options(
         &mut self,
         group: &Arc<UrlGroup>,
