@@ -191,8 +191,8 @@ typedef enum {
   HAUL_AUTH_BEARER = 4,
 } haul_auth;
 
-//
 // The version of HTTP to use.
+//
 typedef enum {
   // HTTP/1.0. A body of unknown length cannot be sent.
   HAUL_HTTP_1_0 = 10,

@@ -30,9 +30,9 @@ use crate::client_settings::change_options;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::file;
 
-/// cbindgen:rename-all=None
-///
 /// The version of HTTP to use.
+///
+/// cbindgen:rename-all=None
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_http {
