@@ -2,9 +2,9 @@
 //! body that the program's coroutines produce. Neither needs a thread of its own.
 //!
 //! ```python
-//! upload = batch.upload(1)                       # batch.woken_tasks() returns 1 when a piece is needed
+//! upload = batch.upload(1)                       # woken_tasks() returns 1 when a piece is needed
 //! exchange = batch.open(2, options, "POST", url, None, upload)
-//! while (opened := exchange.poll()) is None:     # batch.woken_tasks() returns 2 when poll may succeed
+//! while (opened := exchange.poll()) is None:     # woken_tasks() returns 2 when poll may succeed
 //!     ...                                        # wait for the descriptor of the batch
 //! response, body = opened
 //! piece = body.poll_piece()

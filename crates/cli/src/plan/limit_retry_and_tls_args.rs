@@ -73,8 +73,8 @@ pub struct TransferArgs {
     /// `--doh-insecure`: does not verify the certificate of the `--doh-url` server.
     pub doh_insecure: bool,
     /// `--interface`: the local interface or address of connections, in the syntax of
-    /// [`LocalInterface::parse`](haul::net::local_address::LocalInterface::parse). `None` leaves the
-    /// choice to the system.
+    /// [`LocalInterface::parse`](haul::net::local_address::LocalInterface::parse). `None` leaves
+    /// the choice to the system.
     pub interface: Option<String>,
     /// The settings of TCP keepalive; `None` for `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,
