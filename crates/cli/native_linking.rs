@@ -14,7 +14,8 @@ use std::process::Command;
 const UNWINDER: &str = "libgcc_eh.a";
 /// The first version of glibc whose dynamic loader reads packed relocations (DT_RELR).
 const PACKED_SINCE: (u32, u32) = (2, 36);
-/// The linker argument that packs relocations.
+/// The linker argument that stores relative relocations in a compact form (DT_RELR), which makes
+/// the library smaller.
 pub(crate) const PACK_RELOCATIONS: &str = "-Wl,-z,pack-relative-relocs";
 
 /// Returns true if the build is for Linux with glibc, and for the kind of system that builds.

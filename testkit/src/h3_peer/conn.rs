@@ -170,7 +170,7 @@ impl H3ScriptConnection {
     /// Waits until the connection ends.
     ///
     /// # Errors
-    /// If it does not within 30 seconds.
+    /// If the connection does not end within 30 seconds.
     pub fn wait_closed(&mut self) -> io::Result<()> {
         let connection = self.connection.clone();
         self.runtime.block_on(with_timeout(async {

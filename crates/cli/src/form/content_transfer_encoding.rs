@@ -26,7 +26,7 @@ impl FormPartEncoding {
         FormPartEncoding::QuotedPrintable,
     ];
 
-    /// Returns the encoder with this name, ignoring case; `None` for any other name.
+    /// Returns the encoding with this name, ignoring case; `None` for any other name.
     pub fn from_name(name: &[u8]) -> Option<FormPartEncoding> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }

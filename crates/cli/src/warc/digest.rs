@@ -34,7 +34,7 @@ impl fmt::Display for Sha1Digest {
     }
 }
 
-/// Computes a digest from pieces that arrive one after the other.
+/// Computes the SHA-1 digest of content that arrives in pieces.
 #[derive(Clone)]
 pub struct Sha1Hasher(Context);
 

@@ -24,7 +24,7 @@ pub(crate) enum MimePartEncoding {
 }
 
 impl MimePartEncoding {
-    /// Returns the encoder with this name, or `None` if no encoder has it.
+    /// Returns the encoding with this name, or `None` if no encoding has it.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         let all = [Self::Binary, Self::EightBit, Self::SevenBit, Self::Base64, Self::QuotedPrintable];
         all.into_iter().find(|encoder| name.eq_ignore_ascii_case(encoder.name().as_bytes()))

@@ -57,7 +57,7 @@ static ROW_POSITIONS: [u16; MAX_NUMBER] = {
 /// The difference between the base numbers of consecutive option types (`CURLOPTTYPE_OBJECTPOINT`
 /// and so on).
 const TYPE_STEP: u32 = 10_000;
-/// An upper bound on the option numbers without their types.
+/// The limit of option numbers without the base number of their type: each is less than this.
 const MAX_NUMBER: usize = 512;
 
 /// Returns whether this library implements, ignores or refuses the option with this number. Returns

@@ -62,8 +62,8 @@ impl ReservedOutputNames {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since = Some(time);
     }
 
-    /// Returns the time when the job of the run began, since which created files may be
-    /// overwritten; `None` without a job.
+    /// Returns the time when the job of the run began; `None` without a job. Files that were created
+    /// since then may be overwritten.
     pub(crate) fn overwritable_since(&self) -> Option<SystemTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since
     }
