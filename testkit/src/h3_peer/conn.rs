@@ -119,7 +119,7 @@ impl H3ScriptConnection {
     /// Ends a stream of the peer.
     ///
     /// # Errors
-    /// If it has ended already.
+    /// If the stream has already ended.
     pub fn finish(&mut self, stream: u64) -> io::Result<()> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         sending.finish().map_err(io::Error::other)
@@ -128,7 +128,7 @@ impl H3ScriptConnection {
     /// Resets a stream of the peer with this error code.
     ///
     /// # Errors
-    /// If it has ended already.
+    /// If the stream has already ended.
     pub fn reset(&mut self, stream: u64, code: u64) -> io::Result<()> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         sending.reset(varint_of(code)).map_err(io::Error::other)

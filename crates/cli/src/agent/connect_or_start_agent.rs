@@ -81,8 +81,8 @@ pub fn own_program() -> io::Result<PathBuf> {
 /// report the path of a process, so this function searches `PATH` for the program's name, as a
 /// shell does.
 ///
-/// In the agent's own process, `argv[0]` is not a file name. There the name is taken from the
-/// argument with which the caller passed it.
+/// In the agent's own process, `argv[0]` is `haul-agent`, which is not the program's name. There,
+/// the name is taken from the argument after the socket and the idle time.
 #[cfg(any(target_os = "openbsd", all(target_os = "linux", not(linux_calls))))]
 pub fn own_program() -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
