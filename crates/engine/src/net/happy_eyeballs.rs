@@ -243,8 +243,8 @@ impl ConnectRace {
         });
     }
 
-    /// Makes the race bind all its sockets to the local address of `bind`, and apply its other
-    /// local settings.
+    /// Makes the race bind all its sockets to the local address in `bind`, and apply the other
+    /// settings in `bind` to them.
     #[must_use]
     pub fn from(self, bind: LocalBinding) -> Self {
         Self { bind, ..self }

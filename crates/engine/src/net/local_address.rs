@@ -130,7 +130,8 @@ impl LocalBinding {
     /// packets.
     ///
     /// # Errors
-    /// The system's error, or `AddrNotAvailable` if no local address has the family of the peer's.
+    /// The system's error, or `AddrNotAvailable` if no local address is of the same family as
+    /// `peer`.
     pub fn apply(&self, socket: &impl AsFd, peer: &SocketAddr) -> io::Result<()> {
         self.set_packet_marks(socket, peer);
         let mut address =

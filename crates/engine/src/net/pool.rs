@@ -43,8 +43,8 @@ pub struct ConnectionKey {
     /// The host and port to which the connection is made. They come from the URL, unless an option
     /// such as `--connect-to` replaces them.
     pub dial: (String, u16),
-    /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
-    /// another peer.
+    /// The zone of the connection's IPv6 address (RFC 6874); `None` without a zone. The same
+    /// address in another zone is another peer.
     pub zone: Option<String>,
     /// The protocol of the alternative service (RFC 7838) to which the connection is made, or
     /// `None` for a connection to the origin. With an alternative service, `dial` is its address,
@@ -60,8 +60,8 @@ pub struct ConnectionKey {
     pub connect: ConnectOptions,
     /// True if the connection uses HTTP/2 without negotiation (prior knowledge).
     pub prior_knowledge: bool,
-    /// Whether the connection may or must use HTTP/3, and at which endpoint. A connection over TCP
-    /// has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
+    /// The choice whether the connection may or must use HTTP/3, and the HTTP/3 endpoint. A
+    /// connection over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
     pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that are accepted in responses on the connection.
     pub deviations: H1Deviations,
@@ -123,14 +123,14 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if `host` is only the name of an HTTP/3 endpoint, and the connection may use
-    /// TCP to another host instead. The TCP connection then does not wait for the lookup of `host`.
+    /// Returns true if `host` is needed only for HTTP/3, because TCP connections go to another
+    /// host. A TCP connection then does not wait for the lookup of `host`.
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
 
-    /// Returns the HTTP/3 choice in a form that can be compared between two hosts: if the endpoint
-    /// is the key's own host and port, it is replaced with an empty endpoint.
+    /// Returns the HTTP/3 choice in a form that can be compared between two hosts: an endpoint that
+    /// is the key's own host and port is replaced with an empty endpoint.
     fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };
@@ -362,7 +362,7 @@ pub trait PoolableConnection {
 
 impl<C: PoolableConnection> ConnectionPool<C> {
     /// Removes and returns the most recently added connection with this key that is reusable.
-    /// Closes connections with this key that it finds unusable.
+    /// Closes the unusable connections with this key that were added later.
     pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
@@ -385,7 +385,7 @@ impl<C: PoolableConnection> ConnectionPool<C> {
     }
 
     /// Removes and returns a reusable connection to this host and port whose key satisfies `fits`,
-    /// if there is one. Closes such connections that it finds unusable.
+    /// if there is one. Closes unusable connections that it finds during the search.
     pub(crate) fn take_where(
         &self,
         (host, port): (&str, u16),

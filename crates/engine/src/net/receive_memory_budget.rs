@@ -101,7 +101,8 @@ impl SharedRecvMemory {
 /// program accepts them.
 #[derive(Debug)]
 pub struct ConnectionReceiveBudget {
-    /// The memory that is left where this budget was reserved.
+    /// The number of unreserved bytes of the memory from which this budget is reserved. Dropping
+    /// the budget adds its bytes to this number.
     left: Arc<Mutex<u32>>,
     window: u32,
     taken: u32,

@@ -232,8 +232,8 @@ impl Socket {
         Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
     }
 
-    /// Sets `SO_RCVLOWAT`: readers are woken only when this many bytes are available, or at the end
-    /// or an error. Bulk data thus needs fewer reads. 1 is the system's default.
+    /// Sets `SO_RCVLOWAT`: readers are woken only when this many bytes are available, at the end of
+    /// the stream, or after an error. Bulk data thus needs fewer reads. 1 is the system's default.
     ///
     /// Hazard: if fewer bytes than this are still to come, and the peer keeps the connection open,
     /// a reader waits for ever. The caller must set the value back to 1 before that happens.

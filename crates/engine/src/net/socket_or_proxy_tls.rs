@@ -165,9 +165,9 @@ impl SocketOrProxyTls {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Returns true if the socket may contain more input although the last receive did not fill its
-    /// buffer. The caller must then receive again. Otherwise it could wait for ever, because
-    /// edge-triggered events do not announce old input.
+    /// Returns true if the socket may contain more input although the last receive did not fill the
+    /// caller's buffer. The caller must then receive again. Otherwise it could wait for ever,
+    /// because edge-triggered events do not announce old input.
     pub(super) fn may_have_more(&self) -> bool {
         self.has_buffered_input() || !self.is_drained
     }

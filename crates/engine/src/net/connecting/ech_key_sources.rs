@@ -21,8 +21,8 @@ impl Connecting {
         self.ech_tls.as_ref().or(self.key.tls.as_ref())
     }
 
-    /// Finds the server's keys for Encrypted Client Hello, if the options ask for it. Returns false
-    /// while the keys are being looked up.
+    /// Finds the server's keys for Encrypted Client Hello (ECH), if the options enable ECH. Returns
+    /// false while the lookup of the keys is in progress.
     ///
     /// # Errors
     /// The time limit has passed.
@@ -47,7 +47,7 @@ impl Connecting {
     /// Decides whether to connect again after `error`, because the server rejected the keys for
     /// Encrypted Client Hello and sent current ones. If so, restarts the connection with these keys
     /// and returns true. The sent keys are used only once, and only if the server's certificate is
-    /// valid for its public name.
+    /// valid for the public name in the rejected keys.
     pub(super) fn takes_sent_keys(&mut self, error: &Error) -> bool {
         if error.kind() != ErrorKind::EchRequired {
             return false;
@@ -82,8 +82,8 @@ impl Connecting {
     }
 }
 
-/// Returns the keys for Encrypted Client Hello from HTTPS records: those of the most preferred
-/// endpoint that has this port and such keys.
+/// Returns the keys for Encrypted Client Hello of the first record, in order of preference, that
+/// has such keys and applies to `port`. Returns `None` if there is no such record.
 fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
     let mut at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
     at_port.find_map(|record| record.ech.clone())

@@ -79,7 +79,7 @@ pub(crate) struct Connecting {
     /// The cache of working and failed HTTP/3 endpoints.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
     http3: Http3Cache,
-    /// The QUIC handshakes in progress.
+    /// The QUIC handshakes in progress; `None` if there are none.
     #[cfg(feature = "http3")]
     quic: Option<Box<QuicAddressRace>>,
     /// True if only QUIC may be used for this connection, although its key permits TCP.
@@ -93,7 +93,7 @@ enum ConnectPhase {
     Resolving,
     /// The addresses of the first host on the route (a proxy or the origin) are being connected to.
     Racing { race: Box<ConnectRace>, stages: RemainingStages },
-    /// The TCP connection is open. The remaining exchanges (proxy, TLS) run one after the other.
+    /// The TCP connection is open. The remaining stages (proxies, TLS) run one after the other.
     Staging { wire: Box<ConnectStageIo>, stages: RemainingStages },
     /// Only QUIC is tried, either during its head start or because it is the only allowed protocol.
     /// TCP starts at the time `tcp_starts`, or never if `tcp_starts` is `None`.
@@ -106,7 +106,8 @@ enum ConnectPhase {
     Over,
 }
 
-/// The exchanges with proxies and TLS peers that must still be completed, the next one first.
+/// The stages (exchanges with proxies and TLS peers) that must still be completed, the next one
+/// first.
 type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: the progress of making the connection.
@@ -144,7 +145,7 @@ type HttpsRecordsFunction<'a> = dyn FnMut(&str, u16) -> Result<Option<Arc<[Https
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
     pub(crate) now: Instant,
-    /// The client's cache of TLS configurations, from which handshakes take theirs.
+    /// The client's cache of TLS configurations, which handshakes use.
     pub(crate) tls: &'a TlsContexts,
     /// The buffer for received bytes. It may be empty if [`Connecting::needs_buffer`] returns
     /// false.
@@ -186,8 +187,8 @@ pub(crate) trait ConnectObserver {
 }
 
 impl Connecting {
-    /// Makes the state machine for a connection with this key. The connection attempt fails if the
-    /// connection is not open at `deadline`.
+    /// Makes the state machine for a connection with this key. The attempt fails if the connection
+    /// is not open at `deadline`. `first_address` is the index of the address to try first.
     pub(crate) fn new(
         key: Arc<ConnectionKey>,
         options: &RequestOptions,

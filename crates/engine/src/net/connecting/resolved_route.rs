@@ -119,8 +119,8 @@ impl ResolvedRoute {
     }
 
     /// Returns the race to connect to the addresses of the first host on the route. `spread` is the
-    /// index of the address to try first. Callers vary it to distribute connections over the
-    /// addresses.
+    /// index of the address to try first; callers vary it so that connections are distributed over
+    /// the addresses.
     #[must_use]
     pub(super) fn connect_race(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
         match &self.to {

@@ -108,8 +108,8 @@ impl ResolverState {
         None
     }
 
-    /// Marks a name as being looked up. `waiting` are called when the lookup ends. If the cache
-    /// contains too many names, first drops the least recently used answers.
+    /// Marks a name as being looked up. The callbacks in `waiting` are called when the lookup ends.
+    /// If the cache contains too many names, first drops the least recently used answers.
     pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             self.names.retain(|_, entry| !matches!(entry, DnsCacheEntry::Known { until, .. } if *until <= now));

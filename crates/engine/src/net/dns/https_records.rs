@@ -19,7 +19,8 @@ use crate::time_conversions;
 /// answer. Some servers do not answer queries for record types that they do not know.
 const UNAVAILABLE_CACHE_TIME: Duration = Duration::from_secs(60);
 
-/// The result of [`Resolver::https_records`]: the records, or that they are being looked up.
+/// The result of [`Resolver::https_records`]: the records, or `Pending` while the lookup is in
+/// progress.
 #[derive(Debug)]
 pub enum HttpsLookupStatus {
     /// The result is known: the endpoints of the origin, the preferred endpoint first. There are
@@ -57,9 +58,8 @@ impl Resolver {
     }
 
     /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
-    /// for an event loop. A blocking caller receives records only if the user chose the name
-    /// servers. Otherwise, the system's resolver looks up its addresses, and the name servers are
-    /// not asked.
+    /// for an event loop. For a blocking caller, there are records only if the user chose the name
+    /// servers: otherwise the system's resolver looks up addresses, and no name server is asked.
     pub(crate) fn https_records_for(
         &self,
         waiter: LookupCaller,

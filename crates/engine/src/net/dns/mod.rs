@@ -87,7 +87,7 @@ impl AddressFamily {
     }
 }
 
-/// The result of [`Resolver::lookup`]: the answer, or that the caller must wait.
+/// The result of [`Resolver::lookup`]: the answer, or `Pending` while the lookup is in progress.
 #[derive(Debug)]
 pub enum LookupStatus {
     /// The lookup has ended with these addresses or this error.

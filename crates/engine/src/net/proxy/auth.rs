@@ -53,7 +53,7 @@ impl ProxyAuthScheme {
 const MAX_PROXIES: usize = 64;
 
 /// A cache of the authentication schemes that proxies require, by proxy and credentials. Clones
-/// share it. All caches compare equal, so that the cache does not affect the comparison of
+/// share the cache. All caches compare equal, so that the cache does not affect the comparison of
 /// connection keys.
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, CachedProxyAuth>>>);

@@ -89,7 +89,7 @@ pub struct ProxyOptions {
     /// The TLS settings for an https proxy (`--proxy-cacert`, `--proxy-insecure` and similar).
     pub tls: TlsOptions,
     /// The cache of the authentication schemes that proxies require. Clones of the options share
-    /// it.
+    /// this cache.
     pub memory: ProxyAuthCache,
 }
 

@@ -159,9 +159,9 @@ fn choose_proxy(given: &ProxyOptions, target: &Target) -> std::result::Result<Op
 
 impl ProxyHop {
     /// Returns the request-target of a request that the proxy forwards, and the fields for the
-    /// proxy. If `is_curl` is true, the host is spelled as in the URL, and Digest credentials cover
-    /// only the path and query. `negotiated` is the value of Proxy-Authorization with a Negotiate
-    /// token; `None` without Negotiate.
+    /// proxy. If `is_curl` is true, follows curl: the host is spelled as in the URL, and Digest
+    /// credentials cover only the path and query. `negotiated` is the value of Proxy-Authorization
+    /// with a Negotiate token; `None` without Negotiate.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.

@@ -26,7 +26,7 @@ use crate::net::tls::{QuicAttemptTls, SessionKey, TlsContexts, TlsOptions, TlsVe
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of receives for one attempt before the other attempts get their turn.
+/// The maximum number of receive calls for one attempt before the other attempts get their turn.
 const MAX_RECEIVES_PER_TURN: usize = 8;
 
 /// QUIC handshakes with the addresses of one host. The first handshake that is complete ends the
@@ -47,7 +47,7 @@ pub(crate) struct QuicAddressRace {
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
-/// The memory for receiving that a client's new QUIC connections use.
+/// The memory in which new QUIC connections of a client receive.
 #[derive(Clone, Copy)]
 pub(crate) struct QuicReceiveMemory<'a> {
     /// The pool of buffers into which the client's connections receive datagrams.
@@ -225,7 +225,7 @@ impl QuicAddressRace {
     /// Records that an attempt has failed, so that the next address is attempted.
     ///
     /// # Errors
-    /// The error of the attempt, if all other addresses would fail with the same error.
+    /// The error of the attempt, if every other address would fail in the same way.
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
         self.trace_text(|| {
             let why = error.io_source().map_or_else(|| error.cause(), system_error_text);

@@ -50,7 +50,8 @@ impl QuicWindows {
     }
 }
 
-/// The transfers that a new QUIC connection is expected to carry. They decide about its windows.
+/// The transfers that a new QUIC connection is expected to carry. They determine the sizes of its
+/// flow-control windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuicConnectionLoad {
     /// One transfer.

@@ -119,8 +119,8 @@ struct BasicResponse<'a> {
 /// which DER omits.
 #[derive(Sequence)]
 struct ResponseData<'a> {
-    /// The name or the key of the responder, which this module ignores: the check of the signature
-    /// identifies the responder.
+    /// The name or the key of the responder. This module ignores it, because the check of the
+    /// signature identifies the responder.
     responder: AnyRef<'a>,
     produced_at: GeneralizedTime,
     responses: Vec<SingleResponse<'a>>,

@@ -31,9 +31,9 @@ const OPENSSL_SUITE_NAMES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's keywords for groups of cipher suites, each with a text: a suite belongs to the group
-/// if its name contains that text. haul has no suites for keywords such as `RC4`, so `!RC4` has no
-/// effect.
+/// OpenSSL's keywords for groups of cipher suites. Each keyword has a text: the group consists of
+/// the suites whose names contain that text. haul has no suites for keywords such as `RC4`, so
+/// `!RC4` has no effect.
 const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -100,8 +100,8 @@ pub(super) fn signature_schemes(
 }
 
 /// Restricts the crypto provider to the cipher suites and key-exchange groups in the options. As in
-/// OpenSSL, two kinds of names are ignored if at least one other name is usable: unknown names, and
-/// suites of TLS versions that are not enabled.
+/// OpenSSL, unknown names and suites of disabled TLS versions are ignored if at least one other
+/// name is usable.
 pub(super) fn apply_cipher_lists(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);

@@ -26,8 +26,8 @@ use crate::{Error, ErrorKind, Result};
 /// alert for the peer if there is one.
 pub struct TlsConnection {
     phase: TlsPhase,
-    /// The number of bytes at the start of the input that rustls has parsed but still needs,
-    /// because a handshake message continues in the next record.
+    /// The number of bytes at the start of the input that rustls has parsed but still needs: the
+    /// beginning of a handshake message that continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
     examiner: Option<FaultFinderAndServerName>,

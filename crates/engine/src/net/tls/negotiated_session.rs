@@ -130,7 +130,8 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
 }
 
 /// Returns the server name to pass to rustls for this host. If a label of the host begins or ends
-/// with a hyphen, this name is a stand-in, which is also returned together with the real name.
+/// with a hyphen, this name is a stand-in, and the second value contains the real name and the
+/// stand-in.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {

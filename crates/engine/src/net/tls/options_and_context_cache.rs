@@ -81,9 +81,10 @@ pub struct TlsOptions {
     /// * No authority on the path has name constraints.
     pub common_name: bool,
     /// A PEM file with the certificates to trust instead of the system's certificates (`--cacert`).
+    /// Default: none.
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files with the certificates to trust instead of the system's
-    /// (`--capath`). The files are named by subject hash.
+    /// (`--capath`). The files are named by subject hash. Default: none.
     pub ca_path: Option<PathBuf>,
     /// The certificates to trust, as PEM text in memory. Together with the file and the directory,
     /// they replace the system's certificates. Default: none.
@@ -180,7 +181,7 @@ pub struct SessionKey {
     pub port: u16,
     /// The host and port to which connections are made, after options such as `--connect-to`.
     pub dial: (String, u16),
-    /// The zone of the IPv6 address to which connections are made.
+    /// The zone of the IPv6 address to which connections are made; `None` without a zone.
     pub zone: Option<String>,
     /// The address families that connections to the server may use.
     pub family: AddressFamily,

@@ -64,8 +64,7 @@ impl QuicAttemptTls {
         Ok(Arc::new(Self { context, name, odd_name, first_window, failure: Mutex::default() }))
     }
 
-    /// Returns the TLS error because of which the handshake failed; `None` if there was no TLS
-    /// error.
+    /// Returns the TLS error that made the handshake fail; `None` if there was no TLS error.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.lock().ignore_poison().clone().map(handshake_error)
     }
@@ -131,7 +130,7 @@ struct QuicTlsSession {
     connection: Connection,
     tls: Arc<QuicAttemptTls>,
     examiner: Option<FaultFinderAndServerName>,
-    /// The secrets from which the keys after the next key update are derived; `None` before the
+    /// The secrets from which the keys after the next key update are derived; `None` until the
     /// handshake provides them.
     next: Option<Secrets>,
     /// True once the handshake is complete and has been reported to quinn-proto.

@@ -96,8 +96,8 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
 }
 
 /// Parses a list of PEM certificates (RFC 7468 section 5), which may have other text between them.
-/// Returns `None` for any other input, which the caller must then pass to the full parser. The full
-/// parser takes ten times as long.
+/// Returns `None` for any other input: the caller must then use the full parser, which takes ten
+/// times as long.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(CERTIFICATE_BEGIN), memchr::memmem::Finder::new(CERTIFICATE_END));
     let mut certificates = Vec::new();
@@ -128,8 +128,8 @@ fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION_BEGIN).is_some()
 }
 
-/// A function that makes a check which trusts all certificates of the system. It returns `None` if
-/// this check would trust no other certificates than the system's bundle.
+/// A function that makes a check which trusts all certificates of the system. Returns `None` if the
+/// system has no trusted certificates besides those in the bundle file.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
 /// A certificate check with two steps. It first trusts only the certificates in the system's bundle

@@ -26,8 +26,8 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The certificates of the source `trust`, without those that the revocation lists in the file
-    /// `lists` contain.
+    /// The certificates of the source `trust`, except those in the revocation lists of the file
+    /// `lists`.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,

@@ -25,14 +25,14 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::certificate_status::{self, StatusFault};
 use super::common_name;
 
-/// A check that accepts a server certificate with a valid path to a trusted certificate, or one
-/// that is itself trusted.
+/// A check that accepts a server certificate if it has a valid path to a trusted certificate, or if
+/// it is itself trusted.
 #[derive(Debug)]
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// The names and keys of those trusted certificates that can be parsed, each with the
-    /// certificate's index in `listed`.
+    /// The names and keys of the trusted certificates that can be parsed, each with the index of
+    /// its certificate in `listed`.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,

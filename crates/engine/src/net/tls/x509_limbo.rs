@@ -64,9 +64,8 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map_err(|error| error.to_string())
 }
 
-/// Returns true if haul can run the test case. Such a case validates a server with a name, and sets
-/// no limit on the length of chains. (`scripts/bettertls.sh` runs the cases of BetterTLS with real
-/// servers.)
+/// Returns true if haul can run the test case: it validates the name of a server, and sets no limit
+/// on the length of chains. (`scripts/bettertls.sh` runs the cases of BetterTLS with real servers.)
 fn is_ours(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")

@@ -11,9 +11,9 @@ use webpki::RawPublicKeyEntity;
 use x509_cert::certificate::{Certificate, Version};
 use x509_cert::der::{Decode, Encode};
 
-/// Returns true if `certificate` is a version 1 certificate whose key has made the signature of
-/// `message`. `algorithms` lists the algorithms for each signature scheme. With TLS 1.3
-/// (`is_tls13`), only the first algorithm of the signature's scheme is allowed.
+/// Returns true if `certificate` is a version 1 certificate and its key has signed `message`.
+/// `algorithms` lists the algorithms for each signature scheme. With TLS 1.3 (`is_tls13`), only the
+/// first algorithm of the signature's scheme is allowed.
 pub(super) fn has_signed(
     certificate: &CertificateDer<'_>,
     message: &[u8],

@@ -23,7 +23,7 @@ pub(in crate::net::connecting) struct ConnectStageIo {
 }
 
 impl ConnectStageIo {
-    /// Makes the input and output of the stages from a new stream.
+    /// Wraps a newly connected stream, on which the stages will send and receive.
     pub(crate) fn new(stream: ConnectionStream) -> Self {
         Self {
             stream,

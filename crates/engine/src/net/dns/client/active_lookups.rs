@@ -68,8 +68,8 @@ impl Ord for LookupTimeout {
 }
 
 impl DnsClient<'_> {
-    /// Begins a lookup. A name in the hosts file is answered without a query: with its addresses,
-    /// or with no HTTPS records, since the user chose its addresses.
+    /// Begins a lookup. No query is sent for a name in the hosts file: a lookup of addresses
+    /// returns the addresses in that file, and a lookup of HTTPS records returns none.
     pub(super) fn begin_lookup(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
         let wants_addresses = question.subject == RequestedRecords::Addresses;
@@ -272,8 +272,8 @@ impl DnsClient<'_> {
         self.close_if_unused(socket);
     }
 
-    /// Removes a query that was sent. Closes its socket if the socket has no other query and is not
-    /// used for further ones.
+    /// Removes a query that was sent. Closes its socket if no other query waits on that socket and
+    /// no further query will be sent on it.
     pub(super) fn forget_query(&mut self, key: (usize, u64)) {
         if self.pending.remove(&key).is_none() {
             return;
@@ -300,8 +300,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Returns the key of a socket that can carry one more query to this server. Opens a socket if
-    /// no open socket can.
+    /// Returns the key of a socket that can carry one more query to this server. Opens a new socket
+    /// for each TCP query, and for a UDP query if the server's current socket accepts no more.
     fn socket_for(&mut self, address: &NameServer, server: usize, tcp: bool) -> std::io::Result<usize> {
         if tcp {
             let socket = DnsSocket::tcp(address, &self.servers)?;

@@ -187,8 +187,8 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Makes the client send all queries to one server on `channel`, instead of sending them to the
-    /// configured servers on sockets.
+    /// Makes the client send all queries on `channel`, instead of sending them on sockets to the
+    /// configured servers.
     ///
     /// # Errors
     /// The system cannot watch the channel.
