@@ -8,7 +8,7 @@
 //! ```text
 //!        ┌───────────── TransferStep::Again ◀────────────────┐
 //!  Next ─┴─▶ take from the pool, or open ──▶ ActiveExchange ─┴─▶ TransferStep::Done
-//!                                              (`advance` may return in between)
+//!                                              (`drive_until` may return in between)
 //! ```
 //!
 //! Time limits need no event loop: the connection is made before the deadline, and a receive waits
@@ -39,8 +39,8 @@ use open_connection::open_connection_for;
 /// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
 
-/// The number of remaining body bytes from which the thread waits in `poll` instead of a blocking
-/// receive.
+/// The minimum number of remaining body bytes for which the thread waits in `poll`, instead of
+/// waiting in a blocking receive.
 const MIN_BYTES_TO_POLL: u64 = 1 << 20;
 
 /// Runs a transfer to its end on the calling thread, and returns its outcome.
@@ -423,8 +423,8 @@ impl ActiveExchange {
         }
     }
 
-    /// Sends pending output. If the exchange uses blocking calls, first limits the time for them,
-    /// so that they fail at the time `until`.
+    /// Sends pending output. If the exchange uses blocking calls, first sets their timeout, so that
+    /// they fail at the time `until`.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;

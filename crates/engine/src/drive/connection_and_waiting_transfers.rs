@@ -42,9 +42,9 @@ pub(crate) struct ConnectionSlot {
     /// Transfers whose requests are not sent yet. They wait until the connection is open, or until
     /// earlier transfers on it have been answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
-    /// The earliest deadline of the waiting transfers, or an earlier time. It is stored because a
-    /// search through thousands of transfers in each round of the event loop would be expensive.
-    /// `None` if none of them has a deadline.
+    /// A time that is not later than the earliest deadline of the waiting transfers; `None` if none
+    /// of them has a deadline. The time is stored because a search through thousands of transfers
+    /// in each round of the event loop would be expensive.
     waiting_deadline: Option<Instant>,
     /// True while the connection is not read, because a sink has no room.
     pub(crate) paused: bool,
@@ -52,9 +52,9 @@ pub(crate) struct ConnectionSlot {
     /// waits for room in its sink; otherwise `None`. The sink wakes this slot when it has room.
     waits_for_room: Option<u64>,
     /// True if the peer has closed its side of the connection, but received bytes are still unread.
-    /// It is stored because the event loop reports the close only once.
+    /// The event loop reports the close only once, so the slot stores it.
     pub(crate) peer_closed: bool,
-    /// The state in which the worker counts the slot's connection attempt.
+    /// The state of the slot's connection attempt, as the worker counts attempts.
     pub(crate) attempt: ConnectAttemptState,
     /// True if the worker counts the slot among its idle connections.
     pub(crate) is_idle: bool,
@@ -196,8 +196,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true if the transfer may be queued on the slot. It then starts at once, or as soon
-    /// as the slot's current transfers allow it.
+    /// Returns true if the transfer may be queued on the slot. The transfer then starts at once, or
+    /// as soon as the slot's current transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -230,9 +230,9 @@ impl ConnectionSlot {
     }
 
     /// Queues a transfer. On a shared connection (HTTP/2 or HTTP/3), waiting transfers are ordered
-    /// by rank, their position in the output order. Otherwise the output could wait for a transfer
-    /// that is sent again and stands behind others. Returns true if the transfer is first in the
-    /// queue.
+    /// by rank, their position in the output order. Otherwise a transfer that is sent again would
+    /// stand behind later ones, and the output would wait for it. Returns true if the transfer is
+    /// first in the queue.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {

@@ -32,8 +32,8 @@ pub(crate) enum FileSendResult {
 pub(crate) struct FileSender(());
 
 impl FileSender {
-    /// Makes a sender. Returns `None` if the kernel cannot be used, so that files must be read and
-    /// copied. One reason is that this process does not ignore `SIGPIPE`.
+    /// Makes a sender. Returns `None` if the kernel cannot send files for this process, which must
+    /// then read and copy them. One reason is that the process does not ignore `SIGPIPE`.
     pub(crate) fn new() -> Option<Self> {
         sys::ignores_sigpipe().then_some(Self(()))
     }
@@ -87,8 +87,8 @@ mod sys {
     use crate::drive::zero_copy_to_sink::requires_copying;
     use crate::sink::pipe_capacity::enlarge;
 
-    /// The largest number of bytes that one system call sends. It keeps calls short, since time
-    /// limits are checked only between them.
+    /// The largest number of bytes that one system call sends. A small number keeps the calls
+    /// short: time limits are checked only between two calls.
     const MOST: u64 = 256 << 10;
 
     /// The bit of `SIGPIPE` in a signal mask.

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Rust runs on).
 const TICK_MS: u64 = 10;
 
-/// Detects idle processor cores. It stores the system's total idle time at the last check; `None`
-/// before the first check.
+/// A detector of idle processor cores. Contains the system's total idle time at the last check;
+/// `None` before the first check.
 #[derive(Debug, Default)]
 pub(super) struct IdleCoreDetector {
     idle: Option<Duration>,

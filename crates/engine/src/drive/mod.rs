@@ -11,7 +11,7 @@
 //! | [`zero_copy_to_sink`] | body bytes that the kernel moves from the socket to the sink |
 //! | `retry_waiting` | transfers that wait for their retry without a slot |
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
-//! | `idle_cores` | whether another thread would have a core to run on |
+//! | `idle_cores` | detection of idle processor cores, for further threads |
 //!
 //! The drivers do not decide what to fetch: the caller ([`worker::Scheduler`]) and the transfer
 //! decide what is fetched, in which order, and where the bodies go.

@@ -28,7 +28,7 @@ pub const MARK_WHEN_MOVED: usize = 512 << 10;
 /// ([`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)).
 pub const MARK_WHEN_COPIED: usize = 2 << 20;
 /// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body over TLS, which this process decrypts.
-/// It takes an eighth less time than with [`MARK_WHEN_MOVED`], which is half as large.
+/// A transfer takes an eighth less time than with half this size ([`MARK_WHEN_MOVED`]).
 pub const MARK_WHEN_DECRYPTED: usize = 1 << 20;
 /// The low-water mark (`SO_RCVLOWAT`), in bytes, for large bodies on many HTTP/2 streams. It may be
 /// large: each stream has its own flow-control window, so the peer can go on sending while these
@@ -45,12 +45,12 @@ pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
 /// lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The minimum number of remaining body bytes at which the low-water mark is raised, as a multiple
-/// of the raised mark.
+/// The minimum number of remaining body bytes for raising the low-water mark, as a multiple of the
+/// raised mark.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// The minimum number of remaining body bytes at which the low-water mark stays raised, as a
-/// multiple of the raised mark. With a multiple of 1, a reader might wait for ever: over TLS, some
-/// of the last bytes may already have been received, in an incomplete record.
+/// The minimum number of remaining body bytes for keeping the low-water mark raised, as a multiple
+/// of the raised mark. With a multiple of 1, a reader might wait for ever: over TLS, some of the
+/// last bytes may already have been received, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::transfer::Transfer;
 
 /// The maximum number of transfers of a run that wait for their retry without counting towards the
-/// limit on parallel transfers. Any further waiting transfer counts.
+/// limit on parallel transfers. Further waiting transfers count.
 ///
 /// A waiting transfer takes about 2 KiB, so all of them take about 8 MiB. The number does not
 /// depend on the limit on parallel transfers. For example, a run with 10 parallel transfers may

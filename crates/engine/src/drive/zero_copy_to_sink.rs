@@ -83,9 +83,9 @@ pub enum ZeroCopyWaitResult {
     Late,
 }
 
-/// Returns true if this error of `splice(2)` means that the bytes must be copied. That is the case
-/// if the file system, the kernel or a sandbox (EPERM) cannot move them. gVisor returns EFAULT if
-/// the sink's pipe is full. It has then taken no bytes from the socket.
+/// Returns true if this error of `splice(2)` means that the bytes must be copied: the file system,
+/// the kernel or a sandbox (EPERM) cannot move them. This includes EFAULT, which gVisor returns if
+/// the sink's pipe is full; it has then taken no bytes from the socket.
 #[must_use]
 pub fn requires_copying(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
@@ -300,8 +300,8 @@ mod sys {
         received_bytes(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(MAX_SPLICE) as usize, SPLICE_FLAGS)))
     }
 
-    /// Converts the result of a `splice` from the socket, or of a receive that discards bytes, to
-    /// the number of received bytes or the reason to stop.
+    /// Converts the result of a call that received bytes (a `splice` from the socket, or a receive
+    /// that discards bytes) to the number of received bytes, or to the reason to stop.
     fn received_bytes(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
@@ -314,8 +314,8 @@ mod sys {
         }
     }
 
-    /// Makes the result of a step that used a single system call, from the number of bytes that the
-    /// call moved or the reason to stop.
+    /// Makes the result of a step that used a single system call. `came` is the number of bytes
+    /// that the call moved, or the reason to stop.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
             Ok(moved) => ZeroCopyStep { moved, stop: None },

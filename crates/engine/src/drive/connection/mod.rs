@@ -5,7 +5,7 @@
 //! returns why it stopped. On a blocking socket, this includes the wait inside `recv`.
 //!
 //! ```text
-//!  start ──▶ machine ──▶ pump ──▶ ConnectionStream
+//!  start ──▶ machine ──▶ send_pending ──▶ ConnectionStream
 //!  ConnectionStream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
 //! ```
 //!
@@ -15,8 +15,9 @@
 //! | [`h2`], `h3` | side by side |
 //!
 //! The module `sending` sends content and output for all protocols, and `uploads` sends the
-//! contents of requests that share a connection. The module `replay` decides which of these are
-//! sent again. The module `read_pacing` decides how long to wait before the next read.
+//! contents of requests that share a connection. The module `replay_decision` decides whether a
+//! request on a shared connection is sent again. The module `pause_before_next_read` decides how
+//! long to wait before the next read.
 
 pub mod h1;
 pub mod h2;
@@ -209,9 +210,8 @@ impl HttpConnection {
         any!(self, connection => connection.accepts(transfer))
     }
 
-    /// Returns the last of the pipelined transfers of an HTTP/1 connection, whose response comes
-    /// before the response to a further request. Returns `None` if there is none, and on HTTP/2 and
-    /// HTTP/3.
+    /// Returns the unfinished transfer whose request was sent last on an HTTP/1 connection. Returns
+    /// `None` if there is none, and always on HTTP/2 and HTTP/3.
     #[must_use]
     pub fn last_transfer(&self) -> Option<&Transfer> {
         match self {
@@ -232,8 +232,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer closed an HTTP/1 connection before it had answered all pipelined
-    /// requests, and had not announced the close. The unanswered requests had to be sent again.
+    /// Returns true if the peer closed an HTTP/1 connection without announcing it, before it had
+    /// answered all pipelined requests. The unanswered requests had to be sent again.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         match self {
@@ -344,9 +344,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if a request is not sent completely: some of its content was not read from its
-    /// source yet, or more output is unsent than an empty send buffer accepts while the peer does
-    /// not read.
+    /// Returns true if a request is not sent completely: its content was not read to the end, or
+    /// the unsent output of the connection is larger than an empty send buffer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         any!(self, connection => connection.is_uploading())
@@ -445,9 +444,9 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time by which the bytes for the socket's low-water mark (`SO_RCVLOWAT`) should
-    /// have arrived; `None` if the mark is not raised. At that time, the caller must call
-    /// [`HttpConnection::reset_low_water_mark`].
+    /// Returns the time until which the reader may wait for the bytes that the socket's low-water
+    /// mark (`SO_RCVLOWAT`) requires; `None` if the mark is not raised. At that time, the caller
+    /// must call [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
         any!(self, connection => connection.pacing.low_water.timeout())
@@ -509,14 +508,14 @@ impl HttpConnection {
 
     /// Returns the transfer in progress; `None` if there is none. On HTTP/1, it is the transfer
     /// whose response is being received or comes next. On HTTP/2 and HTTP/3, returns `None` if
-    /// several transfers run concurrently. A split download uses it to decide whether more
-    /// connections would help.
+    /// several transfers run concurrently. A split download examines this transfer to decide
+    /// whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         any!(self, connection => connection.front_transfer())
     }
 
-    /// Returns the transfer in progress for changes, for example to pause it. The transfer is the
-    /// same as with [`front_transfer`](Self::front_transfer).
+    /// Returns a mutable reference to the transfer of [`front_transfer`](Self::front_transfer), for
+    /// example to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         any!(self, connection => connection.front_transfer_mut())
     }

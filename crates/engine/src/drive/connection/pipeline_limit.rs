@@ -2,11 +2,12 @@
 //! connection.
 //!
 //! A server may close each connection after a few requests, or accept only a few outstanding
-//! requests, without announcing it. Requests that were already sent then stay unanswered. The next
-//! connection may therefore have only as many outstanding requests as the last one answered, and
-//! later half as many as it has answered itself. The limit grows in each round as long as the
-//! server keeps up (like TCP's slow start), and at most half as many requests as were answered are
-//! sent in vain. A peer that has answered everything has no limit.
+//! requests, without announcing it. Requests that were already sent then stay unanswered.
+//! Therefore, the next connection may have only as many outstanding requests as the last connection
+//! answered. After more responses, it may have half as many outstanding requests as it has answered
+//! itself. The limit grows in each round as long as the server keeps up (like TCP's slow start),
+//! and at most half as many requests as were answered are sent in vain. A peer that has answered
+//! everything has no limit.
 //!
 //! ```
 //! use haul::drive::connection::PipelineLimit;
@@ -62,16 +63,16 @@ impl PipelineLimit {
     }
 
     /// Records that the peer closed the connection and left requests unanswered. `answered` is the
-    /// number of requests that the peer has answered or will still answer. If the peer has answered
-    /// none since the connection was last idle, this sets no limit. The connection was then closed
-    /// for idleness, or is broken.
+    /// number of requests that the peer has answered or will still answer. Sets no limit if the
+    /// peer has answered no request since the connection was last idle: the peer then closed an
+    /// idle connection, or the connection is broken.
     pub fn on_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
     /// Returns the limit for the next connection to this peer; `None` if no connection has shown a
     /// limit. `answered` is the number of requests that this connection has answered. `unanswered`
-    /// is the number of requests that it should still answer.
+    /// is the number of further requests that it is expected to answer.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

@@ -2,7 +2,7 @@
 //! and the machine's output to the stream.
 //!
 //! ```text
-//!  BodyUpload ──feed──▶ ProtocolMachine ──pump──▶ ConnectionStream
+//!  BodyUpload ──read_content_into_machine──▶ ProtocolMachine ──send_output──▶ ConnectionStream
 //! ```
 
 use std::io;
@@ -69,8 +69,8 @@ pub trait ProtocolMachine {
     fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine accepts now. Returns
-    /// `None` if it expects no more content: the content is complete, or the response arrived
-    /// before the end of the content.
+    /// `None` if the machine expects no more content: the content is complete, or the response
+    /// arrived before the end of the content.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
     /// Adds a piece of content, which must not exceed [`ProtocolMachine::content_credit`]. If the
@@ -125,8 +125,8 @@ pub(super) enum ContentReadResult {
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,
-    /// The source has no bytes now. It wakes the sender when it has bytes. If a time is given, the
-    /// source must be read again at that time.
+    /// The source has no bytes now. The source wakes the sender when it has bytes. If a time is
+    /// given, the source must also be read again at that time.
     Starved(Option<Instant>),
 }
 

@@ -25,7 +25,7 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
-/// The maximum number of receives on one connection before the other connections are served.
+/// The maximum number of receive calls on one connection before the other connections are served.
 const MAX_RECEIVES_PER_TURN: usize = 8;
 /// The time after which a transfer that found no free file descriptor tries again to get a
 /// connection.

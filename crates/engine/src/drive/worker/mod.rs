@@ -73,7 +73,8 @@ pub struct WorkerOptions {
     /// Maximum number of connections to one host, if requests are pipelined.
     pub per_host: usize,
     /// True to open a connection for each transfer as long as no connection to its host is open. If
-    /// false, the transfers wait for the first connection, which they may share (HTTP/2).
+    /// false, the transfers wait for the first connection, because they can share it if it uses
+    /// HTTP/2.
     pub connects_at_once: bool,
 }
 
@@ -159,10 +160,10 @@ struct DeferredWork {
     /// round of the event loop is sent in one write.
     unsent: Vec<usize>,
     /// The tokens of connection slots that have reached the maximum number of receives in this
-    /// round of the event loop, and may have more to receive. Also the tokens of those whose QUIC
-    /// handshake begins in the next round.
+    /// round of the event loop, and may have more to receive. Also contains the tokens of slots
+    /// whose QUIC handshake begins in the next round.
     ready_again: Vec<usize>,
-    /// True if this round of the event loop has handled messages without a look at the sockets.
+    /// True if this round of the event loop has handled messages without polling the sockets.
     has_skipped_poll: bool,
     /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,

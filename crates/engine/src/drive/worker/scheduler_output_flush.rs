@@ -21,7 +21,7 @@ pub(super) struct OutputFlushState {
     /// True if the output was full, and the event loop watches it until it is writable.
     is_watched: bool,
     /// True if the last flush could not write everything and this worker does not watch the output.
-    /// It then tries no flush before its next event.
+    /// The worker then tries no flush before its next event.
     is_blocked: bool,
     /// The time when the worker first saw that output was gathered; `None` if there is none.
     gathered_since: Option<Instant>,

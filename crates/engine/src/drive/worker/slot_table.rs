@@ -177,10 +177,9 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. It is
-    /// the time of the earliest timeout of all connection slots, or an earlier time after `now`. It
-    /// may be earlier because each received byte may postpone a slot's timeout, and the current
-    /// timeout is computed only when the slot's timer has expired.
+    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. The
+    /// time may be earlier than the earliest timeout of all slots: received bytes postpone a slot's
+    /// timeout, but its timer is only set again after it has expired.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {

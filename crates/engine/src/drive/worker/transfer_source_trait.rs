@@ -54,7 +54,7 @@ pub trait Scheduler: Send + Sync {
     }
 
     /// Removes and returns a transfer whose deadline passed while it waited for its retry; `None`
-    /// if there is none. The worker then fails it.
+    /// if there is none. The worker then ends the transfer with an error.
     fn overdue_retry(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
         None
     }
@@ -147,8 +147,8 @@ pub trait Scheduler: Send + Sync {
     fn abort(&self, error: Error);
 
     /// Records whether the host of this host slot (permit for one transfer to a host) supports
-    /// concurrent transfers on one connection (HTTP/2, HTTP/3). If it does, the limit on
-    /// connections to the host does not limit its transfers.
+    /// concurrent transfers on one connection (HTTP/2, HTTP/3). The limit on connections to the
+    /// host does not apply to transfers to such a host.
     fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
     /// Returns the current limit on connections to one host; `None` if the limit is still

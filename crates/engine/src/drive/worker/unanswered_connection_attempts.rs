@@ -40,8 +40,8 @@ const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// after 250 ms, the worker can still make 1,024 attempts a second if no host answers.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
-/// The state in which a worker counts the connection attempt of a slot: whether the server has
-/// answered, and whether in time.
+/// The state in which a worker counts the connection attempt of a slot. It shows whether the server
+/// has answered, and whether it has answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
     /// The attempt is not counted: it has not begun, it has failed, or the first response on the
@@ -178,9 +178,9 @@ impl Worker {
         }
     }
 
-    /// Lends host slots (permits for one transfer to a host) to other transfers while the transfers
-    /// that hold them cannot continue. These are transfers that wait for a late connection attempt
-    /// or for a silent host.
+    /// Lends the host slots (permits for one transfer to a host) of transfers that wait for a late
+    /// connection attempt or for a silent host. Other transfers may use these slots until the host
+    /// answers.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {

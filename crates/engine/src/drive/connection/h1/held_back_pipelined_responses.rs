@@ -63,7 +63,7 @@ pub(super) struct UnconfirmedResponses {
 
 impl UnconfirmedResponses {
     /// Returns true if a complete response must be kept until the end of the pipeline, since an
-    /// extra response may still follow. `is_pipelined` is true if its request was sent while
+    /// extra response may still follow. `is_pipelined` is true if the request was sent while
     /// another request was outstanding.
     pub(super) fn must_hold_back(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()

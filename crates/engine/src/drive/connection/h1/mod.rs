@@ -5,9 +5,9 @@
 //! |---|---|
 //! | `request_content` | reads the content of the last request and passes it to the machine |
 //! | `receive` | passes received bytes through TLS and the machine to the transfers |
-//! | `zero_copy` | lets the kernel move the rest of a body to its sink |
+//! | `zero_copy_to_sink` | lets the kernel move the rest of a body to its sink |
 //! | `close` | ends exchanges and the connection |
-//! | `pipelined_responses` | keeps responses of pipelined requests until they are verified |
+//! | `held_back_pipelined_responses` | keeps responses of pipelined requests until they are verified |
 
 mod close;
 mod held_back_pipelined_responses;
@@ -47,8 +47,8 @@ const MIN_READ: usize = 4096;
 /// into its own memory. Most heads are shorter. The bytes of the body behind the head are copied,
 /// so a larger read would cost a longer copy.
 const READ_FOR_HEAD: usize = 8 << 10;
-/// The minimum number of bytes that a sink receives by one system call, for the next head to be
-/// read with [`READ_FOR_HEAD`]. A copy of fewer bytes costs less than another system call.
+/// The minimum number of bytes in a large receive by a sink. After such a receive, the next head is
+/// read with [`READ_FOR_HEAD`]: a copy of fewer bytes costs less than another system call.
 const MIN_LARGE_RECEIVE: usize = 32 << 10;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
@@ -72,7 +72,7 @@ pub struct H1Connection {
     served: usize,
     closing: bool,
     was_reset: bool,
-    /// The error with which sending failed; `None` if it has not failed. It stays `None` if the
+    /// The error with which sending failed; `None` if sending has not failed. Also `None` if the
     /// peer had closed the connection (`BrokenPipe`), because the next receive reports the close.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
@@ -189,8 +189,8 @@ impl H1Connection {
         self.has_extra_response
     }
 
-    /// Limits the connection to a single request in all. If it has already carried a request, it
-    /// accepts no further one.
+    /// Limits the connection to a single request in all. A connection that has already carried a
+    /// request then accepts no further one.
     pub fn limit_to_one_request(&mut self) {
         self.is_one_request_only = true;
     }
@@ -202,8 +202,8 @@ impl H1Connection {
         self.pipelined.take_freed_slots()
     }
 
-    /// Returns true if the peer closed the connection before it had answered all requests, and had
-    /// not announced the close. Send such a peer only one request at a time from then on.
+    /// Returns true if the peer closed the connection without announcing it, before it had answered
+    /// all requests. The caller should then send this peer only one request at a time.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         self.breaks_pipelining
@@ -347,9 +347,8 @@ impl H1Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if a request is not sent completely: some of its content was not read from its
-    /// source yet, or more output is unsent than an empty send buffer accepts while the peer does
-    /// not read.
+    /// Returns true if a request is not sent completely: its content was not read to the end, or
+    /// the unsent output is larger than an empty send buffer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -422,9 +421,9 @@ impl H1Connection {
     }
 
     /// Returns true if the next receive should request many bytes in one system call, since few
-    /// large receives cost less than many small ones. That is the case if the body arrives fast
-    /// without TLS, and at least [`BULK_BUFFER_SIZE`] bytes remain that the sink accepts
-    /// (`credit`).
+    /// large receives cost less than many small ones. This requires that the body arrives fast and
+    /// without TLS, and that at least [`BULK_BUFFER_SIZE`] more bytes of the body may be received.
+    /// `credit` is the number of bytes that the sink accepts.
     fn is_bulk(&self, credit: u64) -> bool {
         !self.stream.is_secure()
             && self.pacing.low_water.is_raised()
@@ -467,9 +466,9 @@ impl H1Connection {
         credit.unwrap_or(ReceiveCredit::Bytes(u64::MAX))
     }
 
-    /// Handles a transfer that may receive nothing now, because its sink has no room or it has
-    /// reached its rate limit (`stopped`). Ends the response instead if its transfer needs no more
-    /// of the body.
+    /// Handles a transfer that may receive nothing now. `stopped` is the reason: its sink has no
+    /// room, or it has reached its rate limit. If the transfer needs no more of the body, ends the
+    /// response instead.
     fn on_no_credit(
         &mut self,
         stopped: ReceiveCredit,
@@ -546,12 +545,12 @@ impl H1Connection {
     }
 
     /// Returns the transfer whose response is being received or comes next; `None` if there is
-    /// none. A split download uses it to decide whether more connections would help.
+    /// none. A split download examines this transfer to decide whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the same transfer as [`H1Connection::front_transfer`], but for changes, for example
+    /// Returns a mutable reference to the transfer of [`H1Connection::front_transfer`], for example
     /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)

@@ -67,8 +67,8 @@ impl H1Connection {
 
     /// Returns true if a response without a head (HTTP/0.9) arrived after other responses on the
     /// connection, and the transfer accepts such responses. The request is then sent on a new
-    /// connection, which shows whether the server really sends them. For a transfer that behaves
-    /// like curl, returns false, and it fails.
+    /// connection, which shows whether the server really sends them. Returns false for a transfer
+    /// that behaves like curl, since curl reports an error in this case.
     fn is_headless_after_first(&self, error: H1Error) -> bool {
         let Some(transfer) = self.queue.front() else { return false };
         let is_late = matches!(error, H1Error::NotHttp { first: false });

@@ -141,8 +141,8 @@ impl UnsentRequestContent {
     }
 
     /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
-    /// with each piece. Stops after a read that does not fill its buffer. Its bytes are then sent
-    /// before the slow source is read again.
+    /// with each piece. Stops after a read that does not fill its buffer, so that the read bytes
+    /// are sent before the slow source is read again.
     pub(super) fn read_into_machine(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         if self.failed.is_some() {
             return;

@@ -23,8 +23,8 @@ pub(super) enum ZeroCopyDecision {
     Copied,
 }
 
-/// The number of remaining body bytes from which the connection checks whether the kernel can move
-/// them to the sink. For fewer bytes, the check costs more than it saves.
+/// The minimum number of remaining body bytes for which the connection checks whether the kernel
+/// can move them to the sink. For fewer bytes, the check costs more than it saves.
 const MIN_BYTES_TO_MOVE: u64 = 64 << 10;
 
 impl H1Connection {

@@ -76,9 +76,9 @@ impl H2Connection {
         }
     }
 
-    /// Removes a stream. Its received bytes that still count against the connection's flow-control
-    /// window no longer do so, so that the peer can send more. Returns `None` if there is no such
-    /// stream.
+    /// Removes and returns a stream; `None` if there is no such stream. Gives the stream's
+    /// unreleased bytes back to the connection's flow-control window, so that the peer can send
+    /// more.
     pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<H2ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());

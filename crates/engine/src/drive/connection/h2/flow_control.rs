@@ -11,7 +11,7 @@ use crate::drive::rcvlowat;
 use crate::time_conversions;
 use crate::transfer::ReceiveCredit;
 
-/// The number of remaining body bytes from which a stream counts as bulky. Bulky streams raise the
+/// The number of remaining body bytes above which a stream is bulky. Bulky streams raise the
 /// low-water mark of the socket (`SO_RCVLOWAT`).
 const MIN_BULKY_STREAM: u64 = 1 << 20;
 const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER_STREAM;
@@ -72,8 +72,8 @@ impl H2Connection {
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
     /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. The mark stays below the number
-    /// of bytes that the peer may send without a window update, which is at least half a window of
-    /// each bulky stream.
+    /// of bytes that the peer may send without a window update: at least half a window for each
+    /// bulky stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

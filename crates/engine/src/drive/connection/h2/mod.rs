@@ -55,8 +55,8 @@ pub struct H2Connection {
     /// The highest rank (position in the output order) of all transfers that were ever started on
     /// this connection. [`H2Connection::is_stuck_before`] compares ranks with it.
     highest_rank: u64,
-    /// The budget that limits the received bytes that wait for sinks. The windows of the streams
-    /// follow it.
+    /// The budget that limits the number of received bytes that no sink has accepted. The windows
+    /// of the streams are derived from it.
     recv_budget: ConnectionReceiveBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
@@ -197,7 +197,7 @@ impl H2Connection {
 
     /// Returns the number of requests that the next connection to this peer is expected to answer
     /// before it closes; `None` if no limit is known. See [`PipelineLimit::for_next_connection`].
-    /// The number is at most that of the concurrent streams that the peer accepts.
+    /// The result is at most the number of concurrent streams that the peer accepts.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
@@ -307,9 +307,8 @@ impl H2Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if any request is not sent completely: some of its content was not read from
-    /// its source yet, or more output is unsent than an empty send buffer accepts while the peer
-    /// does not read.
+    /// Returns true if a request is not sent completely: its content was not read to the end, or
+    /// the unsent output of the connection is larger than an empty send buffer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -503,8 +502,8 @@ impl H2Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress for changes, for example to pause it, if there is exactly
-    /// one; otherwise `None`.
+    /// Returns a mutable reference to the transfer of [`H2Connection::front_transfer`], for example
+    /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

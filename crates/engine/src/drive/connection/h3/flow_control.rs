@@ -50,7 +50,7 @@ impl FullSinkStreams {
         self.ids.retain(|&other| other != id);
     }
 
-    /// Sets the connection's flow-control window to that of its budget plus the windows of the
+    /// Sets the connection's flow-control window to the sum of its budget and the windows of the
     /// stalled streams. Other streams can then receive although the stalled bytes are unread.
     pub(super) fn update_window(&mut self, active: &StreamMap<H3ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();

@@ -13,7 +13,7 @@
 //! | `receive` | reads streams and passes their bytes through the machine to the transfers |
 //! | `send` | writes the machine's output to streams |
 //! | `flow_control` | stops streams whose sinks are full, and sizes the window of the connection |
-//! | `bulk_pause` | lets datagrams gather in the socket while a body comes fast |
+//! | `receive_batching_pause` | lets datagrams gather in the socket while a body arrives fast |
 //! | `close` | ends streams and the connection |
 
 mod close;
@@ -51,7 +51,7 @@ use receive::{PendingDelivery, QpackBlockedInput};
 use receive_batching_pause::ReceiveBatchingPause;
 use send::ClientUniStreams;
 
-/// The maximum number of receives for the check of an idle connection before it is used again.
+/// The maximum number of receive calls when an idle connection is checked before its reuse.
 const MAX_IDLE_RECEIVES: usize = 16;
 /// The time without a datagram from the server after which a PING is sent, while a request is
 /// unanswered. A server closes a silent connection after 10 s to 30 s.
@@ -317,7 +317,7 @@ impl H3Connection {
         }
     }
 
-    /// Returns true if some request content was not read and sent completely.
+    /// Returns true if the content of a request is not read and sent completely.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty()
@@ -386,8 +386,8 @@ impl H3Connection {
     }
 
     /// Returns true if the acknowledgements of the last receive should be sent later, together with
-    /// new requests. That is the case in an event loop, if transfers have finished: other transfers
-    /// may start, and the event loop sends at the end of its round.
+    /// new requests. This requires an event loop, which sends at the end of its round, and finished
+    /// transfers, after which other transfers may start.
     fn defers_output(&self, waker: ConnectionWaker<'_>, finished: &FinishedTransfers) -> bool {
         !waker.may_block() && !finished.is_empty() && !self.closing && !self.is_uploading()
     }
@@ -533,8 +533,8 @@ impl H3Connection {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress for changes, for example to pause it, if there is exactly
-    /// one; otherwise `None`.
+    /// Returns a mutable reference to the transfer of [`H3Connection::front_transfer`], for example
+    /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

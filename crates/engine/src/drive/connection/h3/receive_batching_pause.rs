@@ -50,8 +50,8 @@ impl ReceiveBatchingPause {
     }
 
     /// Returns the time to sleep before the next receive, if the body is large and arrives fast.
-    /// `remaining` is the number of its bytes still to come. Returns `None` if the caller must wait
-    /// for the next datagram instead of sleeping.
+    /// Returns `None` if the caller must wait for the next datagram instead. `remaining` is the
+    /// number of body bytes still to come.
     pub(super) fn next(&mut self, remaining: u64) -> Option<Duration> {
         let is_bulk = remaining >= MEASURED_BYTES && !self.pause.is_zero();
         (is_bulk && std::mem::take(&mut self.has_received)).then_some(self.pause)
