@@ -38,16 +38,16 @@ use crate::ignore_poison::IgnorePoison;
 use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of waiting transfers up to which the queue is usually filled from the input.
+/// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers up to which the queue is filled in one situation: the limit on
-/// concurrent transfers allows another one, but for [`READ_FURTHER_AFTER`] no waiting transfer
-/// could start. The hosts of all waiting transfers are then busy, paused or dead, but the input may
+/// The number of waiting transfers to which the queue is filled if the limit on concurrent
+/// transfers has allowed another one for [`READ_FURTHER_AFTER`], but no waiting transfer could
+/// start. The hosts of all waiting transfers are then busy, paused or dead, but the input may
 /// contain a transfer to another host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
-/// The number of waiting transfers from which on a stage accepts no more values of the previous
-/// stage. It accepts values again when half of these transfers have started. (A stage makes
+/// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
+/// values of the previous stage, until half of these transfers have started. (A stage makes
 /// requests from the values that the previous stage extracts.)
 const MAX_STAGE_BACKLOG: usize = 4096;
 /// The maximum total size, in bytes, of the URLs, header fields and request content in the queue.
@@ -65,16 +65,17 @@ pub(super) struct Dispatcher {
     memory: Option<Arc<dyn StageValueStore>>,
 }
 
-/// The state of a dispatcher, under its lock.
+/// The state of a dispatcher, which its lock protects.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<Box<UnreportedJob>>,
     source: Option<Box<dyn ItemSource>>,
     /// For each stage, the values that the stage passes to the next stage only when it ends, such
-    /// as sorted ones. `None` before the stage ends, and after all of them have been taken.
+    /// as sorted values. `None` before the stage ends, and after all its values have been taken.
     final_values: Vec<Option<StageEndValues>>,
     /// The transfers that earlier runs of the program did not finish: for each stage, its index and
-    /// its transfers. The last stage comes last in the list, and its transfers are added first.
+    /// its transfers. The transfers of the last stage are added to the queue first, and come last
+    /// in this list.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
@@ -89,8 +90,8 @@ pub(super) struct DispatchState {
     /// The origin of the first input URL that the user wrote; `None` if there was none yet. URLs
     /// from a list that somebody else wrote do not count.
     first_origin: Option<Origin>,
-    /// The origin of the previous input URL; `None` before the first. It makes parsing faster,
-    /// since the next URL probably has the same origin.
+    /// The origin of the previous input URL; `None` before the first URL. It speeds up the parsing
+    /// of the next URL, which probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
     /// For each stage, the number of transfers that wait to be tried again and have released their
@@ -99,13 +100,13 @@ pub(super) struct DispatchState {
     /// The maximum total of `retrying`. It limits the memory for transfers that wait to be tried
     /// again.
     max_retrying: usize,
-    /// The number of waiting transfers from which on a stage accepts no more values.
+    /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
     /// The time since which the total limit on concurrent transfers has allowed another transfer,
-    /// while the limits for each host allowed none of the waiting transfers. `None` if that is not
-    /// the case.
+    /// but the limits for each host have allowed none of the waiting transfers. `None` if this is
+    /// not the present situation.
     held_since: Option<Instant>,
-    /// The number of bytes of memory that the requests of the waiting new jobs take.
+    /// The number of bytes of memory that the requests of the queued new jobs take.
     kept: usize,
     /// The URLs that repeated stages ([`FleetStage::depth`]) have already queued; `None` without
     /// repeated stages.
@@ -275,8 +276,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Adds a transfer to the first stage, made from an item of the input. An item that cannot be
-    /// requested becomes an invalid job, which is only reported.
+    /// Adds a transfer for an item of the input to the first stage. If the item cannot be
+    /// requested, adds an invalid job instead, which is only reported.
     fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
         let slot = view.windows[0].reserve_slot();
         let mut item = item.unwrap_or_else(FleetItem::failed);
@@ -373,10 +374,10 @@ impl Dispatcher {
         Ok(Some(state.start_job(waiting)))
     }
 
-    /// Puts a job back into the queue. It is tried again from the time `until` on. `key` is its key
-    /// among the jobs in progress, and `slot` its host slot (the permit for one transfer to its
-    /// host). The caller must then release the host slot. Returns false, and does nothing, if too
-    /// many jobs wait already. The job then keeps its host slot.
+    /// Puts a job back into the queue, to be tried again from the time `until` on. `key` is its key
+    /// among the jobs in progress. `slot` is its host slot (the permit for one transfer to its
+    /// host), which the caller must then release. Returns false, and does nothing, if too many jobs
+    /// wait already. The job then keeps its host slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -410,9 +411,10 @@ impl Dispatcher {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start transfers: which ones, and the one transfer, if any, that
-    /// may start beyond the limits on concurrent transfers. Returns `None` if the queue is empty,
-    /// or if the [`progress_rule`](super::progress_rule) lets no transfer start.
+    /// Returns the permission to start transfers. It states which transfers may start within the
+    /// limits on concurrent transfers, and which transfer, if any, may start beyond these limits.
+    /// Returns `None` if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets
+    /// no transfer start.
     fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -434,8 +436,8 @@ impl Dispatcher {
     }
 
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then.
-    /// Otherwise, the workers would wake up repeatedly without need.
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
+    /// the workers do not wake up in vain.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = time_conversions::to_monotonic_time(now);
@@ -473,7 +475,7 @@ impl Dispatcher {
 }
 
 impl DispatchState {
-    /// Records the URL of a transfer of a repeated stage, so that a repetition does not fetch it
+    /// Records the URL of a transfer of a repeated stage, so that no repetition fetches the URL
     /// again.
     fn remember_url(&self, stage: &FleetStage, target: &Target) {
         if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
@@ -508,8 +510,8 @@ impl DispatchState {
         }
     }
 
-    /// Records that none of the waiting transfers may start. Returns the time from which the
-    /// dispatcher may read further items of the input, since a later one may be able to start.
+    /// Records that none of the waiting transfers may start. Returns the time at which the
+    /// dispatcher may read further items of the input, since a later item may be able to start.
     /// Returns `None` if it must not read further.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {

@@ -47,8 +47,8 @@ pub struct FleetItem {
     /// greater than the numbers of earlier items. With it, the items of a list keep their numbers
     /// even if some items are left out. Default: one more than the number of the previous item.
     pub number: Option<u64>,
-    /// An error because of which this item cannot be requested. The item is then reported as a
-    /// failed transfer. Default: none.
+    /// The error that prevents the request of this item. The item is then reported as a failed
+    /// transfer. Default: none.
     pub error: Option<Error>,
     /// The destinations of the second and later pages, if the first stage fetches paginated
     /// listings ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of

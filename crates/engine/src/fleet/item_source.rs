@@ -42,8 +42,8 @@ impl ItemSource for ImmediateItemSource {
 const MAX_ITEMS_AHEAD: usize = 512;
 
 /// The maximum total size in bytes of the items that are read ahead. When it is reached, the
-/// reading thread waits for the fleet. It is needed because one line of a list can contain a whole
-/// request body.
+/// reading thread waits for the fleet. A limit on the number of items is not enough, because one
+/// line of a list can contain a whole request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
 /// A source whose iterator may block. A separate thread reads the iterator ahead.
@@ -52,7 +52,7 @@ pub(super) struct ReadAheadItemSource {
     ahead: Arc<ReadAheadByteLimiter>,
 }
 
-/// The number of bytes of the items that the reading thread has read and the fleet has not taken
+/// A limit on the bytes of the items that the reading thread has read and the fleet has not taken
 /// yet.
 #[derive(Default)]
 struct ReadAheadByteLimiter {
@@ -82,8 +82,8 @@ fn kept_bytes(item: &Result<FleetItem>) -> usize {
     item.as_ref().map_or(0, FleetItem::kept_bytes)
 }
 
-/// The callback that wakes the fleet when the source has an item. It is `None` until the fleet sets
-/// it.
+/// The callback that wakes the fleet when the source has an item; `None` until the fleet sets the
+/// callback.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadItemSource {

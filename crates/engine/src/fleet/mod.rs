@@ -125,9 +125,9 @@ pub struct FleetOptions {
     /// connection do not count. Default: chosen between 6 and 50 by measurement
     /// ([`haul_policy::concurrency`]); 6 if requests are pipelined.
     ///
-    /// The host is the host of the given URL, even if the transfer is redirected. Therefore, a host
-    /// to which many other hosts redirect may get up to `parallel` connections. One more transfer
-    /// may run if the fleet could not continue without it.
+    /// The host is that of the given URL, even if the transfer is redirected. Therefore, a host to
+    /// which many other hosts redirect may get up to `parallel` connections. One more transfer may
+    /// run if the fleet could not continue without it.
     pub per_host: Option<usize>,
     /// True to open a new connection for each transfer while no connection to its host is open yet.
     /// By default, the transfers wait for the first connection, since they may be able to share it
@@ -150,8 +150,8 @@ pub struct FleetOptions {
     /// The maximum rate at which transfers start, shared by all stages. A retry counts, a redirect
     /// does not. Default: no limit.
     pub start_rate: Option<StartRate>,
-    /// The maximum rate at which transfers to each host start. The host is the host of the given
-    /// URL. Default: no limit.
+    /// The maximum rate at which transfers to each host start. The host is that of the given URL.
+    /// Default: no limit.
     pub host_start_rate: Option<HostStartRate>,
     /// The limit on bytes per second for all transfers together. The bytes of a transfer whose
     /// request has its own total limit do not count. Default: no limit.
@@ -249,8 +249,8 @@ pub struct FleetSummary {
     pub succeeded: u64,
     /// The number of transfers that failed.
     pub failed: u64,
-    /// The exit code for the whole fleet: that of the failed transfer that comes first in the order
-    /// of the input; 0 if no transfer failed.
+    /// The exit code for the whole fleet: that of the first failed transfer in the order of the
+    /// input; 0 if no transfer failed.
     pub exit_code: u8,
     /// The number of failures for each exit code, as pairs (code, number), in the order of the
     /// codes.

@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Worker threads call the methods while they hold a lock of the fleet. Therefore, a method must
 /// not wait for the fleet.
 pub trait OutputObserver: Send + Sync {
-    /// Reports that all output of a transfer has been passed on: its body, its values and the text
-    /// of its report. `stage` and `number` are those of its [`FleetJob`](super::FleetJob). `end` is
-    /// the number of bytes that the fleet has passed to its output so far. Some of them may still
-    /// be in the output's buffer.
+    /// Reports that all output of a transfer has been passed to the output: its body, the values
+    /// extracted from its body, and the text of its report. `stage` is the index of the transfer's
+    /// stage, and `number` the transfer's number within that stage. `end` is the number of bytes
+    /// that the fleet has passed to its output so far. Some of them may still be in the output's
+    /// buffer.
     fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64);
 
     /// Reports that the first `end` bytes of the fleet's output have been written to the output's

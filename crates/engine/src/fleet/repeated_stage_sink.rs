@@ -21,8 +21,8 @@ use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// A sink for one repetition of a stage ([`FleetStage::depth`](super::FleetStage::depth)). It
-/// outputs each new URL, and keeps it for the next repetition.
+/// A sink for one repetition of a stage ([`FleetStage::depth`](super::FleetStage::depth)). The sink
+/// outputs each new URL, and keeps the URL for the next repetition.
 pub(super) struct LevelSink {
     known: KnownUrls,
     /// The new URLs, each preceded by its sequence number. `None` once the stage has ended.
@@ -30,7 +30,7 @@ pub(super) struct LevelSink {
     count: u64,
     output: Arc<OrderedWindow>,
     /// True if the URLs are output in sorted order. `output` is then the output window of the last
-    /// stage, which sorts them.
+    /// stage, which sorts the URLs.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,

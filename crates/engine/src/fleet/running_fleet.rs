@@ -45,8 +45,8 @@ use crate::{Error, ErrorKind, Result};
 /// saves allocating their buffers anew.
 const MAX_SPARE_SEARCHES: usize = 64;
 
-/// A run of a fleet: many transfers on several worker threads. As their [`Scheduler`], it gives the
-/// workers their transfers.
+/// A run of a fleet: many transfers on several worker threads. It is the [`Scheduler`] of these
+/// workers, which gives them transfers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
     /// For each stage, its options without credentials. They are used for URLs that come from
@@ -69,8 +69,8 @@ pub(super) struct FleetRun {
     search_memory: u64,
     /// The number of extracted values that were skipped because they are not URLs to fetch.
     skipped_values: Arc<AtomicU64>,
-    /// The cache of the open device files to which transfers write, such as `/dev/null`. With it,
-    /// each is opened only once.
+    /// The cache of the open device files to which transfers write, such as `/dev/null`. Each
+    /// device is opened only once.
     devices: Arc<OpenDeviceCache>,
     /// The transfers that wait to be tried again and have released their host slot (the permit for
     /// one transfer to a host).

@@ -159,15 +159,15 @@ impl StageSink for FleetOutputSink {
 /// values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The URLs that all repetitions of a stage have passed on. It is used instead of `distinct`
-    /// for a repeated stage, and is `None` for other stages.
+    /// The URLs that all repetitions of a stage have passed on. A repeated stage uses this set
+    /// instead of `distinct`. `None` for other stages.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,
-    /// The store in which the values are recorded, the index of the stage, and a flag. The flag is
-    /// true if the values are output, and false if the next stage uses them. `None` if no values
-    /// are recorded.
+    /// The store that records the values, the index of the stage, and a flag. The flag is true if
+    /// the values are output, and false if the next stage makes requests from them. `None` if no
+    /// values are recorded.
     memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
 }
 

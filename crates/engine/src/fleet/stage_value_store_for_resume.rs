@@ -30,12 +30,12 @@ pub trait StageValueStore: Send + Sync {
     /// ends.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
-    /// Records a value that the last stage has output. The stage must not output it again. `stage`
-    /// is its index.
+    /// Records a value that the last stage has output, so that no later run outputs it again.
+    /// `stage` is the index of the last stage.
     fn on_printed(&self, stage: usize, value: &[u8]);
 
-    /// Calls `value` with each value of a certain kind that earlier runs of the program recorded
-    /// for a stage. The values come in the order in which they were recorded.
+    /// Calls `value` with each value of this kind that earlier runs of the program recorded for a
+    /// stage. The values come in the order in which they were recorded.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -46,13 +46,13 @@ pub trait StageValueStore: Send + Sync {
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Returns the transfers of a stage that earlier runs of the program queued and did not finish.
-    /// `stage` is its index (at least 1). If the program wants to request all pages again, returns
-    /// the finished transfers, too.
+    /// Returns the transfers that earlier runs of the program queued for a stage and did not
+    /// finish. `stage` is the index of the stage (at least 1). If the program wants to request all
+    /// pages again, returns the finished transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
-    /// Returns the number that the first new transfer of a stage gets. `stage` is its index (at
-    /// least 1).
+    /// Returns the number of the first new transfer of a stage. `stage` is the index of the stage
+    /// (at least 1).
     fn next_number(&self, stage: usize) -> u64;
 }
 

@@ -31,9 +31,9 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start per `interval`, on average. If a start comes less than 100 ms too
-    /// late, the next interval still begins at the time at which the start was allowed, so that the
-    /// average rate is kept.
+    /// Makes a limit of one start per `interval`, on average. A start that comes less than 100 ms
+    /// too late does not delay later starts: the next interval begins at the time at which the late
+    /// start was allowed.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }
@@ -137,8 +137,8 @@ impl StartLimits {
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
     }
 
-    /// Records a start of a transfer to `host`. Makes the queue delay the jobs of this host until
-    /// its next start is allowed.
+    /// Records a start of a transfer to `host`. Makes the queue delay the other jobs of this host
+    /// until the host's start rate allows another start.
     pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let Some(all) = &self.all {
             all.record_start(now);

@@ -17,8 +17,8 @@ pub(in crate::fleet) enum QueuedJob {
     Retry(usize),
 }
 
-/// A job of a fleet (a transfer with the data for its report), from the time when it is queued
-/// until it is reported. It stays in one box: otherwise, some hundred bytes would be copied when it
+/// A job of a fleet (a transfer with the data for its report) that is not reported yet. The job is
+/// boxed from the time when it is queued: otherwise, some hundred bytes would be copied when it
 /// moves from the queue to the jobs in progress, and again when it is finished.
 pub(in crate::fleet) struct UnreportedJob {
     pub(in crate::fleet) job: FleetJob,

@@ -16,8 +16,8 @@ pub(super) struct DeliveryReporter {
 
 impl OrderedWindow {
     /// Makes the window report two events to `observer`: all content of a transfer has been passed
-    /// to the sink, and more output bytes have been written. `output` contains the numbers of these
-    /// bytes. `stage` is the index of the window's stage.
+    /// to the sink, and more output bytes have been written. `output` provides the numbers of
+    /// passed and written bytes. `stage` is the index of the window's stage.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,

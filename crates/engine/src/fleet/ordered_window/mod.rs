@@ -95,7 +95,7 @@ pub(super) struct OrderedWindow {
     state: Mutex<OrderedWindowState>,
 }
 
-/// The state of an [`OrderedWindow`], under its lock.
+/// The state of an [`OrderedWindow`], which its lock protects.
 struct OrderedWindowState {
     sink: Box<dyn StageSink>,
     room: OutputReadiness,
@@ -106,14 +106,14 @@ struct OrderedWindowState {
     unordered: FxHashMap<u64, OrderedBodySlot>,
     /// The numbers of the slots in `unordered` whose bodies are complete but not yet passed on.
     ready: VecDeque<u64>,
-    /// The number of the slot whose body goes directly to the sink, while all others wait. Used
-    /// only with [`DeliveryOrder::Whole`]. `None` if there is no such slot.
+    /// The number of the slot whose body goes directly to the sink, while all other slots wait.
+    /// Used only with [`DeliveryOrder::Whole`]. `None` if there is no such slot.
     claimed: Option<u64>,
     held: usize,
     finished: u64,
-    /// The wakers of the transfers that wait for room, with the tokens of their connections. The key
-    /// is the slot: a transfer on a shared connection asks for credit at each receive, and each time
-    /// replaces its waker.
+    /// The wakers of the transfers that wait for room, with the tokens of their connections, by
+    /// slot number. A transfer on a shared connection asks for credit at each receive, and replaces
+    /// its waker each time.
     waiting: BTreeMap<u64, (Arc<dyn TransferWaker>, usize)>,
     /// True if the sink has received content since the last flush.
     dirty: bool,
@@ -253,7 +253,7 @@ impl OrderedWindow {
 
     /// Returns the number of body bytes that the window accepts now for a slot. If the number is 0,
     /// the window later calls `waker` with `token`, and the caller then calls this function again.
-    /// Without a waker, the call never gives the slot exclusive use of the sink.
+    /// The slot can get exclusive use of the sink only if there is a waker.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -509,8 +509,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the waiting transfers for which there is room now. `moved` is true if a slot was just
-    /// removed from the window.
+    /// Wakes the waiting transfers that have room now. `moved` is true if a slot was just removed
+    /// from the window.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;

@@ -31,9 +31,8 @@ pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
-    /// The number of bytes that the stored values take from the window's memory budget. It equals
-    /// their size in memory, so that storing values in a file does not allow more bytes to be
-    /// received.
+    /// The number of bytes that the stored values take from the window's memory budget: their size
+    /// in memory. Values in a file thus leave no room for further received bytes.
     cost: usize,
 }
 

@@ -6,8 +6,9 @@ use crate::fleet::sinks_of_stages::StageEndValues;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// The sink to which an [`OrderedWindow`](super::OrderedWindow) passes content. It never refuses content. If it returns
-/// [`OutputReadiness::Full`], the window must pass no more content for now.
+/// The sink to which an [`OrderedWindow`](super::OrderedWindow) passes content. A call always
+/// accepts its content. If the call returns [`OutputReadiness::Full`], the window must pass no more
+/// content for now.
 pub(in crate::fleet) trait StageSink: Send {
     /// Receives bytes of a body, and outputs or collects them. Returns whether the sink has room
     /// for more.

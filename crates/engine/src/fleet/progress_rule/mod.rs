@@ -95,8 +95,8 @@ pub(super) struct StartPermission {
 
 impl QueueHead {
     /// Returns the permission to start a transfer. Returns `None` if no transfer may start: the
-    /// window is full, the first transfer in the queue is no retry, and other transfers wait for
-    /// none of the queued transfers.
+    /// window is full, the first transfer in the queue is no retry, and no other transfers wait for
+    /// a queued transfer.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.awaited.or(stuck);
@@ -131,9 +131,10 @@ impl OrderedWindowMemory {
         }
     }
 
-    /// Returns true if a transfer that waits to receive more bytes must be woken. A transfer whose
-    /// bytes are kept in memory is woken only when a quarter of the budget is free, so that not
-    /// every free byte wakes all such transfers.
+    /// Returns true if a transfer that waits to receive more bytes must be woken. `is_streaming` is
+    /// true if its bytes go directly to the sink. A transfer whose bytes are kept in memory is
+    /// woken only when a quarter of the budget is free: otherwise, every free byte would wake all
+    /// such transfers.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
         if is_streaming { self.room == OutputReadiness::Free || self.may_run_ahead && has_quarter } else { has_quarter }

@@ -59,8 +59,8 @@ impl FleetRun {
     }
 
     /// Counts a finished job, and outputs `text`, the report of the job, after the job's body. Then
-    /// finishes the job's slot in the output window, unless the next page of the same listing uses
-    /// that slot.
+    /// finishes the job's slot in the output window, unless the next page of the listing uses that
+    /// slot.
     pub(super) fn finish_job(
         &self,
         job: &FleetJob,

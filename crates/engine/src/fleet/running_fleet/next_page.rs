@@ -9,7 +9,7 @@ use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::pagination::{PageContentObserver, PageFindings, PageStep};
 use crate::transfer::TransferOutcome;
 
-/// Whether another page of a listing follows a finished transfer.
+/// The page of a listing that follows a finished transfer, if there is one.
 pub(super) enum ListingContinuation {
     /// No page follows: the transfer belongs to no listing, or was its last page.
     Last,
