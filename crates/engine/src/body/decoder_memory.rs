@@ -70,7 +70,7 @@ impl DecoderMemory {
 }
 
 /// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping the share releases
-/// it.
+/// this memory.
 #[derive(Debug)]
 pub(crate) struct DecoderMemoryShare {
     memory: Arc<DecoderMemory>,
@@ -96,9 +96,9 @@ impl DecoderMemoryShare {
         self.is_admitted
     }
 
-    /// Returns true if the decoder may use `window` bytes, the size of its whole window. If it does
-    /// not fit into the memory limit, returns false. `waker` is then woken with `token`, the token
-    /// of the body's connection, when another decoder has released memory.
+    /// Returns true if the decoder may use `window` bytes, the size of its whole window. Returns
+    /// false if the window does not fit into the memory limit. In this case, `waker` is woken with
+    /// `token`, the token of the body's connection, when another decoder has released memory.
     pub(super) fn try_admit(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;

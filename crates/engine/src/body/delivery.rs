@@ -90,8 +90,8 @@ impl BodyDelivery {
         self
     }
 
-    /// Removes and returns the page observer, after the end of the transfer. Returns `None` if
-    /// there is none.
+    /// Removes and returns the page observer. Call this after the end of the transfer. Returns
+    /// `None` if there is no page observer.
     pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageContentObserver>> {
         let mut page = self.page.take()?;
         if let Some(search) = &self.search {
@@ -101,9 +101,9 @@ impl BodyDelivery {
     }
 
     /// Makes the decoder and the search of this body use the memory limit that `memory` sets for
-    /// many bodies. They keep their share of the memory until the body ends. Do not use this for a
-    /// body that cannot end before other bodies: it would wait for memory that those bodies never
-    /// release.
+    /// many bodies. Decoder and search keep their share of the memory until the body ends. Do not
+    /// use this for a body that cannot end before other bodies: it would wait for memory that those
+    /// bodies never release.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -189,8 +189,8 @@ impl BodyDelivery {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(BufferLease::borrowed(bytes)) }
     }
 
-    /// Returns true if the sink gets the bytes of the body as they were received. That is the case
-    /// if the body is neither decoded nor searched nor read by a page observer.
+    /// Returns true if the sink gets the bytes of the body as they were received, because no
+    /// decoder, search or page observer uses them.
     #[must_use]
     pub fn is_delivered_as_received(&self) -> bool {
         self.is_unchanged() && self.page.is_none()
@@ -209,7 +209,7 @@ impl BodyDelivery {
     }
 
     /// Returns the part of this target's content that the sink already has, for example from an
-    /// interrupted download. Returns `None` if the sink has none.
+    /// interrupted download. Returns `None` if the sink has no part of it.
     pub fn existing_partial_content(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
@@ -253,10 +253,10 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns true if the search and the page observer may keep more bytes of the body. They may
-    /// not if they already keep more than [`MAX_UNCOUNTED_SEARCH`] bytes and the [`DecoderMemory`]
-    /// has no room. `waker` is then woken with `token` (the token of the connection) when memory is
-    /// released.
+    /// Returns true if the search and the page observer may keep more bytes of the body. Returns
+    /// false if they already keep more than [`MAX_UNCOUNTED_SEARCH`] bytes and the
+    /// [`DecoderMemory`] has no room. In this case, `waker` is woken with `token` (the token of the
+    /// connection) when memory is released.
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
@@ -495,11 +495,12 @@ impl BodySearch {
     }
 }
 
-/// The number of collected matches at which they are delivered to the sink. Without this limit, the
-/// matches in one large piece of a body could exceed the sink's memory limit.
+/// The number of collected matches at which the matches are delivered to the sink. Without this
+/// limit, the matches in one large piece of a body could exceed the sink's memory limit.
 const MAX_MATCHES_PER_BATCH: usize = 1024;
 
-/// The total size of the collected matches, in bytes, at which they are delivered to the sink.
+/// The total size of the collected matches, in bytes, at which the matches are delivered to the
+/// sink.
 const MAX_BATCH_BYTES: usize = 64 << 10;
 
 fn add_match(expression: usize, found: &[u8], records: &mut ExtractedValues, sink: &mut dyn Sink) -> Result<()> {

@@ -30,9 +30,8 @@ pub struct DecodeLimits {
     /// limit.
     pub max_ratio: u64,
     /// The number of decoded bytes of one body up to which [`max_ratio`](Self::max_ratio) does not
-    /// apply. Default 8 MiB, so that small, very regular documents (an empty grid, a sparse table)
-    /// are accepted. A body whose ratio is too high is refused as soon as it has produced more than
-    /// this number of bytes.
+    /// apply. A body whose ratio is too high is refused as soon as it exceeds this number. Default
+    /// 8 MiB, so that small, very regular documents (an empty grid, a sparse table) are accepted.
     pub free_output: u64,
     /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
     /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The
@@ -89,7 +88,8 @@ impl ExpansionGuard {
     }
 
     /// Adds `bytes` to the total size of the windows of the body's decoders. Returns an error if
-    /// the total exceeds [`MAX_WINDOW_MEMORY`] and the largest zstd window that is accepted.
+    /// the total exceeds both [`MAX_WINDOW_MEMORY`] and the size of the largest zstd window that is
+    /// accepted.
     pub(super) fn count_window(&mut self, bytes: u64) -> Result<()> {
         self.windows += bytes;
         let most = MAX_WINDOW_MEMORY.max(1 << self.limits.max_window_log.min(31));

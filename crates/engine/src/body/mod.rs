@@ -52,9 +52,10 @@ pub fn accept_encoding() -> &'static str {
 }
 
 /// Returns true if the content of this response can be decoded: all its codings are supported, and
-/// the content is complete. A part of coded content (206) can be decoded only if its range is the
-/// whole content, since any other part may begin and end anywhere. Names without a meaning beside a
-/// supported coding, such as `aws-chunked, gzip`, are ignored; [`meaningful_codings`] removes them.
+/// the content is complete. A 206 response (Partial Content) counts as complete only if its range
+/// is the whole content, since a part of coded content cannot be decoded. Ignores names without a
+/// meaning beside a supported coding, as in `aws-chunked, gzip`; [`meaningful_codings`] removes
+/// them.
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let names = || head.get_all("content-encoding").flat_map(coding_names);

@@ -24,8 +24,8 @@ pub type Field = (String, Vec<u8>);
 
 type MakeTrailers = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 
-/// The trailer fields of a request. A function makes them after each sending of the content, so a
-/// retry has new trailers.
+/// The trailer fields of a request. A function makes them each time that the content has been sent,
+/// so a retry has new trailers.
 ///
 /// In HTTP/1.1, content with trailers is sent in chunks, even if its length is known (RFC 9112
 /// section 7.1.2). Servers may ignore trailers, and most do. `Content-Length` and

@@ -65,7 +65,8 @@ impl Utf8ConvertingReader {
     }
 
     /// Makes UTF-8 the default: the body is read as UTF-8 if neither a byte order mark nor the
-    /// field `Content-Type` declares a charset. Used for JSON, whatever its media type.
+    /// field `Content-Type` declares a charset. This is used for JSON, even if its media type is
+    /// not a JSON type.
     #[cfg(any(test, feature = "select"))]
     #[must_use]
     pub(crate) fn with_utf8_default(mut self) -> Self {
@@ -276,9 +277,10 @@ pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'
     named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))
 }
 
-/// Returns the encoding of a body that begins with `start`. Its byte order mark takes precedence
-/// over `declared`, and both over a declaration in its first [`PRESCAN_BYTES`] bytes, if the format
-/// allows a declaration there. Returns `None` if none of these names an encoding.
+/// Returns the encoding of a body that begins with `start`. A byte order mark takes precedence over
+/// `declared`. `declared` takes precedence over a declaration in the first [`PRESCAN_BYTES`] bytes,
+/// which counts only if the rule `declares` allows it. Returns `None` if none of these names an
+/// encoding.
 pub(super) fn choose_encoding(
     start: &[u8],
     declared: Option<&'static Encoding>,

@@ -24,8 +24,8 @@ const MAX_POLLS_PER_TURN: usize = 32;
 const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
 /// The writing end of a [`ContentQueue`]. The program's task that awaits the response uses it to
-/// poll the stream of request content. The feeder puts the stream's bytes into the queue. Dropping
-/// it ends the content.
+/// poll the stream of request content, and puts the stream's bytes into the queue. Dropping the
+/// feeder ends the content.
 pub(crate) struct StreamFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,

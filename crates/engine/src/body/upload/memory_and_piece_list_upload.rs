@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange};
 
-/// The time from which a read of content counts as slow. If a slow read does not fill the buffer,
-/// its bytes are sent at once, before the next read.
+/// The minimum duration of a slow read of content. If a slow read does not fill the buffer, its
+/// bytes are sent at once, before the next read.
 const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.

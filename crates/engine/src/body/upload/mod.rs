@@ -24,11 +24,11 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `memory_and_pieces` | sends memory, files and pieces |
+//! | `memory_and_piece_list_upload` | sends memory, files and pieces |
 //! | `one_shot` | sends readers and streams; may read a reader in a separate thread |
-//! | `feeder` | lets the task that awaits the response poll a stream |
+//! | `async_body_stream_poller` | lets the task that awaits the response poll a stream |
 //! | `rate_limited` | limits the rate of an upload |
-//! | `sized_stream` | checks the length of a stream |
+//! | `length_checked_stream` | checks the length of a stream |
 
 mod async_body_stream_poller;
 mod length_checked_stream;

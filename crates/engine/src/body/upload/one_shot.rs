@@ -3,7 +3,7 @@
 //! A thread that sends one request at a time waits for the content: in the read itself, or, if the
 //! source has a descriptor, in `poll` together with the server's socket. An event loop serves other
 //! transfers and must not wait. A stream wakes the event loop, or is polled by the task that awaits
-//! the response (`feeder`). A reader is read a little ahead by a separate thread.
+//! the response (`async_body_stream_poller`). A reader is read a little ahead by a separate thread.
 //!
 //! ```text
 //!  reader ──thread──▶ queue of PIECES_AHEAD ──▶ read by the loop, woken for each piece
@@ -36,8 +36,8 @@ const MAX_READ: usize = 64 << 10;
 /// the piece being sent are not counted.
 const PIECES_AHEAD: usize = 2;
 
-/// A source of content that can be read once: a reader, a file or a stream. Clones of a
-/// [`RequestBody`](super::RequestBody) share the source.
+/// A source of content that can be read once: a reader, a file or a stream. All clones of a
+/// [`RequestBody`](super::RequestBody) share one source.
 #[derive(Clone)]
 pub struct OneShotSource(Arc<OneShotShared>);
 
@@ -105,8 +105,8 @@ impl OneShotSource {
         Some(StreamFeeder::new(self.clone(), new))
     }
 
-    /// Forgets the queue of a task that no longer polls the stream and has taken no bytes from it.
-    /// Another request can then send the stream.
+    /// Drops the queue of a task that has stopped polling the stream before it took any bytes from
+    /// it. Another request can then send the stream.
     pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }

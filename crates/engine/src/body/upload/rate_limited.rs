@@ -18,7 +18,7 @@ use super::BodyUpload;
 use crate::time_conversions;
 use crate::transfer::TotalRateLimit;
 
-/// The maximum duration in which a waiting read sleeps without checking its deadline.
+/// The longest sleep of a waiting read before the read checks its deadline again.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// An upload that reads its content no faster than a rate limit allows.
@@ -73,7 +73,8 @@ impl RateLimitedUpload {
     }
 
     /// Returns the number of bytes, at most `want`, that the upload's own limit and the total limit
-    /// allow now. If they allow none, returns the time at which they may allow some, as an error.
+    /// allow now. If the limits allow no bytes now, returns as an error the time at which they may
+    /// allow some.
     fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let own = match &mut self.bucket {
             Some(bucket) => match bucket.available(now) {
