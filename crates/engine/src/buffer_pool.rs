@@ -70,8 +70,8 @@ const MAX_FREE: usize = 64;
 pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
 /// The maximum number of unused buffers that a pool of bulk buffers keeps: one for each thread of
-/// most machines. If the pool is empty, a new buffer is allocated. That costs more than a copy of
-/// its bytes.
+/// most machines. If the pool is empty, a new buffer must be allocated, which costs more than a
+/// copy of its bytes.
 const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
@@ -157,8 +157,8 @@ enum WholeOrPartBuffer<'a> {
     Part(&'a [u8]),
 }
 
-/// The divisor that decides whether a sink takes a whole buffer. A sink takes it if the bytes to
-/// keep fill at least the buffer's size divided by this number, i.e. a quarter. Fewer bytes are
+/// The divisor that decides whether a sink takes a whole buffer. A sink takes the buffer if the
+/// bytes to keep fill at least a quarter of it (its size divided by this number). Fewer bytes are
 /// copied, because they would waste most of the buffer.
 const MIN_KEPT_DIVISOR: usize = 4;
 
@@ -185,9 +185,9 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Returns true if [`into_kept_bytes`](Self::into_kept_bytes) gives the read buffer itself, without a
-    /// copy. That is the case if the bytes fill at least a quarter of the buffer, and it contains
-    /// nothing else.
+    /// Returns true if [`into_kept_bytes`](Self::into_kept_bytes) gives the read buffer itself,
+    /// without a copy. This requires that the bytes fill at least a quarter of the buffer, and that
+    /// the buffer contains nothing else of use.
     #[must_use]
     pub fn gives_buffer(&self) -> bool {
         matches!(&self.held, WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR)
