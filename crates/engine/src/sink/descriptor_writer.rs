@@ -75,7 +75,7 @@ enum WriteMethod {
     Nowhere,
 }
 
-/// A writer to a file descriptor. It never waits, if the system supports writing to the descriptor
+/// A writer to a file descriptor. It never waits if the system can write to this kind of descriptor
 /// without waiting.
 #[derive(Debug)]
 pub struct DescriptorWriter {
@@ -122,8 +122,8 @@ impl DescriptorWriter {
     }
 
     /// Makes the writer accept only text if the output is a terminal, since binary content can make
-    /// a terminal unusable. If the first 2,000 bytes contain a NUL, writing fails before any of
-    /// them is output. By default, all content is accepted.
+    /// a terminal unusable. If the first 2,000 bytes contain a NUL, writing fails before any byte
+    /// is output. By default, all content is accepted.
     #[must_use]
     pub fn refusing_binary_on_terminal(mut self) -> Self {
         // A pipe or a socket is no terminal, which saves the system call.

@@ -35,12 +35,12 @@ pub struct ExtractedValues {
     pub place: Option<ValueInputPosition>,
 }
 
-/// The position of a list of extracted values in input order. It consists of two parts: the number
-/// of the transfer in each stage of the [fleet](crate::fleet) that led to the values, and the
-/// number of the first value in its body.
+/// The position of a list of extracted values in input order. It consists of two parts: for each
+/// stage of the [fleet](crate::fleet), the number of the transfer that led to the values; and the
+/// number of values that precede the list in the same body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueInputPosition {
-    /// The number, in each stage of the fleet, of the transfer that led to the values. The body of
+    /// For each stage of the fleet, the number of the transfer that led to the values. The body of
     /// the last of these transfers contains the values.
     pub order: Arc<[u64]>,
     /// The number of values that were found in the same body before the first value of the list.
@@ -156,8 +156,8 @@ impl ExtractedValues {
         shown
     }
 
-    /// Writes the values to a file, beginning at the offset `at`. Returns the offset after them.
-    /// Does not write [`ExtractedValues::place`].
+    /// Writes the values to a file, beginning at the offset `at`. Returns the offset after the
+    /// values. Does not write [`ExtractedValues::place`].
     ///
     /// # Errors
     /// The file cannot be written.

@@ -53,8 +53,9 @@ pub trait TransferWaker: Send + Sync {
     fn wake(&self, token: usize);
 }
 
-/// Adds a waker with the token of its transfer to a list of those that wait for room, unless both
-/// are in the list. A transfer on a shared connection asks for room at each receive.
+/// Adds a waker, with the token of its transfer, to the list of wakers that wait for room, unless
+/// this pair is already in the list. (A transfer on a shared connection asks for room at each
+/// receive.)
 pub(crate) fn add_waiting_transfer(
     waiting: &mut Vec<(Arc<dyn TransferWaker>, usize)>,
     waker: &Arc<dyn TransferWaker>,
@@ -65,8 +66,7 @@ pub(crate) fn add_waiting_transfer(
     }
 }
 
-/// A counter of those bytes of a body that are written to the file directly, without the body's
-/// sink.
+/// A counter of the body bytes that are written directly to the file, without the body's sink.
 pub trait DirectWriteCounter: Send + Sync {
     /// Adds `bytes` to the number of bytes that were written directly.
     fn count(&self, bytes: u64);
@@ -113,8 +113,8 @@ pub struct ExistingPartialContent {
     /// The first range of bytes that the sink does not have. Its end is [`u64::MAX`] if the length
     /// of the content is unknown.
     pub gap: Range<u64>,
-    /// The length in bytes and the validator of the whole content. `None` if only the caller claims
-    /// that the existing part is the beginning of the content.
+    /// The length in bytes and the validator of the whole content. `None` if they are
+    /// unknown: then only the caller knows that the existing part is the beginning of the content.
     pub known: Option<(u64, Validator)>,
 }
 
@@ -148,7 +148,7 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns true if this body is the next one in the output, so that the output cannot continue
-    /// without it. If not, the sink wakes `_waker` with `_token` when this body becomes the next
+    /// without it. Otherwise, the sink wakes `_waker` with `_token` when this body becomes the next
     /// one. By default, returns false.
     fn is_first(&mut self, _waker: Option<&Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
@@ -216,8 +216,9 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns the part of this target's content that the sink already has. The driver calls this
-    /// once, before the request is sent. It later passes the offset at which the response begins to
-    /// [`Sink::begin`]; the offset is 0 if the content has changed. By default, returns `None`.
+    /// once, before the request is sent. The driver later passes the offset at which the response
+    /// begins to [`Sink::begin`]; the offset is 0 if the content has changed. By default, returns
+    /// `None`.
     fn partial(&mut self, _target: &Target) -> Option<ExistingPartialContent> {
         None
     }

@@ -40,9 +40,8 @@ use super::ExistingPartialContent;
 use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes received, over all connections together, after which the checkpoint of a
-/// partial file is written again. At most that many bytes must be received again if the process is
-/// killed.
+/// The number of bytes, over all connections together, after which the checkpoint of a partial file
+/// is written again. If the process is killed, at most this many bytes must be received again.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
 /// The number of bytes received after which the checkpoint of a partial file is written again, if
 /// the file is synced before each checkpoint. It is larger than `CHECKPOINT_INTERVAL`, since a sync
@@ -225,8 +224,8 @@ impl PartialFile {
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Returns an error if the path of this file now refers to another file, whose content would be
-    /// wrong. `named` is the metadata of the file to which the path now refers.
+    /// Returns an error if the path of this file now refers to another file, since the content of
+    /// that file would be wrong. `named` is the metadata of the file to which the path now refers.
     fn check_same_file(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {

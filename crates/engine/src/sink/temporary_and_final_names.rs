@@ -17,13 +17,13 @@ use crate::Result;
 /// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClobberMode {
-    /// Decides by the origin of the file name. If the user chose the name, replaces an existing
-    /// file. If the response suggested the name, keeps the existing file and fails.
+    /// Replaces an existing file if the user chose the file name. If the response suggested the
+    /// name, keeps the existing file and fails.
     #[default]
     Own,
-    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested if that
-    /// file was created or changed after this time. An earlier run of the same program, which this
-    /// run continues, has then written it.
+    /// Like [`Own`](Self::Own), but if the response suggested the name, also replaces a file that
+    /// was created or changed after this time. An earlier run of the same program, which this run
+    /// continues, has then written that file.
     OwnSince(SystemTime),
     /// Replaces an existing file, even if the response suggested its name.
     Replace,
@@ -163,8 +163,8 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns true if an error means that the system or the file system has no rename that fails if
-/// the new name exists. (A sandbox that does not know the call returns `PERM`.)
+/// Returns true if an error means that the system or the file system cannot rename a file without
+/// replacing an existing one. (A sandbox that does not know the call returns `PERM`.)
 fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
 }
@@ -191,7 +191,7 @@ fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     unlinkat(CWD, from, AtFlags::empty())
 }
 
-/// Files without a name (`O_TMPFILE`): their creation, and giving them a name.
+/// Creates files without a name (`O_TMPFILE`), and gives them a name later.
 #[cfg(linux_calls)]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};

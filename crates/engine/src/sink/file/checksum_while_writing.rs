@@ -30,8 +30,8 @@ impl WrittenFileChecksum {
         (self.hasher, self.found) = (None, None);
     }
 
-    /// Returns true while the computation is running, so that it must be passed all bytes that are
-    /// written.
+    /// Returns true while the computation is running. The caller must then pass it all written
+    /// bytes.
     pub(super) fn is_running(&self) -> bool {
         self.hasher.is_some()
     }

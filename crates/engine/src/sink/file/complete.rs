@@ -66,8 +66,8 @@ impl FileSink {
     }
 
     /// Truncates the file after the last byte of the body. This is necessary if the body is written
-    /// from an offset on ([`AppendPosition::At`]): if it is shorter than the old content, the end
-    /// of the old content would remain.
+    /// from an offset on ([`AppendPosition::At`]): the old content may be longer than the new
+    /// content, and its end would remain.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
@@ -90,8 +90,8 @@ impl FileSink {
     }
 
     /// Returns an error if the written content does not have the expected checksum. The content
-    /// then remains in a partial file, so that the user can inspect it, unless the option
-    /// `remove_on_error` is set.
+    /// then remains in a partial file, so that the user can inspect it. With the option
+    /// `remove_on_error`, it is removed.
     pub(super) fn check_checksum(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

@@ -90,11 +90,11 @@ pub(in crate::sink) fn check_length_fits(file: &File, length: u64) -> io::Result
 }
 
 /// Allocates disk blocks for `length` bytes of a file from the offset `at` on. The file's size does
-/// not grow, so an unfinished file is no longer than its content.
+/// not grow, so an unfinished file is no longer than its content. Does nothing if the file system
+/// does not support allocation in advance.
 ///
 /// # Errors
-/// No space is left. If the file system does not support allocation in advance, no error is
-/// returned.
+/// No space is left.
 #[cfg(linux_calls)]
 pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};

@@ -39,8 +39,8 @@ impl FileOwnership {
     }
 
     /// Gives this owner, group and permissions to `file`, as far as this process is allowed to.
-    /// Does nothing if the replaced file belongs to another user in a directory such as /tmp.
-    /// Otherwise, that user would become the owner of a file that root downloads.
+    /// Does nothing if the replaced file belongs to another user in a directory such as /tmp:
+    /// otherwise, that user would become the owner of a file that root downloads.
     pub(super) fn apply_to(self, file: &File) {
         if self.is_foreign {
             return;
@@ -101,10 +101,10 @@ impl FileSink {
         metadata
     }
 
-    /// Checks that this process may write to the file that is about to be replaced, by opening it
-    /// for writing without a change. In a directory such as /tmp, the kernel may refuse this open
-    /// for a file of another user, although it would allow a rename over that file. Does nothing if
-    /// the file belongs to this user.
+    /// Checks that this process may write to the file that is about to be replaced: opens the file
+    /// for writing, but does not change it. In a directory such as /tmp, the kernel may refuse this
+    /// open for a file of another user, although it would allow a rename over that file. Does
+    /// nothing if the file belongs to this user.
     ///
     /// # Errors
     /// The error of the open.
@@ -197,7 +197,7 @@ impl FileSink {
     }
 
     /// Copies the complete content of the body into the target, because no file can be renamed to
-    /// it. `why` is the error of the attempt to rename.
+    /// the target. `why` is the error of the attempt to rename.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written or must not be replaced, or an error of the
@@ -230,8 +230,8 @@ impl FileSink {
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
     }
 
-    /// Opens the file at `path` itself, under a name that a server may have chosen. Refuses links,
-    /// FIFOs and devices.
+    /// Opens the file at `path` if it is a regular file; a server may have chosen this path.
+    /// Refuses links, FIFOs and devices.
     ///
     /// # Errors
     /// Errors of the file system.

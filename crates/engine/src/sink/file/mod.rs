@@ -80,7 +80,7 @@ pub struct FileSink {
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
-    /// True if this transfer has opened the file in place, and the file is not complete yet.
+    /// True if this transfer has opened the file in place, and the body is not complete yet.
     is_begun: bool,
     /// True if the response has an error status, and its body is written to the file nevertheless.
     is_failure: bool,
@@ -187,7 +187,8 @@ impl FileSink {
         }
     }
 
-    /// Removes what this transfer has written, or an earlier run of the program has left.
+    /// Removes the content that this transfer has written or an earlier run of the program has
+    /// left.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
