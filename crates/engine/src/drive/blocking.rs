@@ -71,8 +71,8 @@ pub(crate) struct BlockingTransfer {
 
 enum BlockingState {
     /// No exchange (request and response) is in progress. The fields describe the next exchange:
-    /// its transfer, the source of its connection, and the time at which it begins. The time is
-    /// `None` if it begins at once.
+    /// its transfer, the source of its connection, and the time at which it begins (`None`: at
+    /// once).
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress on a connection.
     Live(ActiveExchange),

@@ -42,9 +42,9 @@ pub(crate) struct ConnectionSlot {
     /// Transfers whose requests are not sent yet. They wait until the connection is open, or until
     /// earlier transfers on it have been answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
-    /// A time that is not later than the earliest deadline of the waiting transfers; `None` if none
-    /// of them has a deadline. The time is stored because a search through thousands of transfers
-    /// in each round of the event loop would be expensive.
+    /// The earliest deadline of the waiting transfers, or an earlier time; `None` if none of them
+    /// has a deadline. Storing it avoids a search through thousands of transfers in each round of
+    /// the event loop.
     waiting_deadline: Option<Instant>,
     /// True while the connection is not read, because a sink has no room.
     pub(crate) paused: bool,
@@ -245,7 +245,7 @@ impl ConnectionSlot {
 
     /// Removes and returns the waiting transfers that need another connection. If this is a shared
     /// connection (HTTP/2 or HTTP/3) that accepts no more requests, these are all waiting
-    /// transfers. Otherwise, it is the first one if it would [wait here for
+    /// transfers. Otherwise, this is at most the first waiting transfer, if it would [wait here for
     /// ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {

@@ -184,9 +184,9 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a new transfer, a number. The transfer with the lowest number starts
-    /// first. Transfers of later stages have lower numbers than those of earlier stages. `slot` is
-    /// the transfer's place in the output order of its stage.
+    /// Returns the priority of a new transfer as a number. The transfer with the lowest number
+    /// starts first. Transfers of later stages have lower numbers than those of earlier stages.
+    /// `slot` is the transfer's place in the output order of its stage.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         self.retry_priority(stage, slot) | NEW_TRANSFER_BIT
     }

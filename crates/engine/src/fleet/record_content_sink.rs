@@ -124,8 +124,9 @@ impl RecordContentSink {
     }
 
     /// Makes a sink for a transfer of a fleet. Its memory counts towards the budget of the output
-    /// window. `slot` is the number of the transfer's slot in the window. `file` is the file for
-    /// the page from which values are extracted.
+    /// window. `slot` is the number of the transfer's slot in the window. `file` is the file to
+    /// which the page is written while values are extracted from it; `None` if the page is not
+    /// stored.
     pub(super) fn in_window(
         options: RecordOptions,
         window: &Arc<OrderedWindow>,

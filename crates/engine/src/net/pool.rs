@@ -312,8 +312,8 @@ impl<C> ConnectionPool<C> {
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
-    /// Adds an idle connection. Returns a connection that the caller must close, if the pool would
-    /// exceed a limit or its oldest connection was idle for too long.
+    /// Adds an idle connection. Returns a connection that the caller must close if the pool would
+    /// exceed a limit, or if its oldest connection was idle for too long; otherwise `None`.
     pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);

@@ -216,9 +216,8 @@ pub trait Sink: Any + Send {
     }
 
     /// Returns the part of this target's content that the sink already has. The driver calls this
-    /// once, before the request is sent. The driver later passes the offset at which the response
-    /// begins to [`Sink::begin`]; the offset is 0 if the content has changed. By default, returns
-    /// `None`.
+    /// once, before the request is sent. Later, it calls [`Sink::begin`] with the offset at which
+    /// the response begins; the offset is 0 if the content has changed. By default, returns `None`.
     fn partial(&mut self, _target: &Target) -> Option<ExistingPartialContent> {
         None
     }

@@ -141,8 +141,8 @@ pub trait BodyUpload: Send {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the next bytes if they are in memory, so that they can be sent without a copy.
-    /// Returns an empty slice at the end, and if the bytes must be read. The sender reports the
-    /// number of bytes that it has sent to [`consume`](Self::consume).
+    /// Returns an empty slice at the end of the content, and if the next bytes must be read. The
+    /// sender then calls [`consume`](Self::consume) with the number of bytes that it has sent.
     fn ready(&self) -> &[u8] {
         &[]
     }
@@ -153,9 +153,9 @@ pub trait BodyUpload: Send {
     }
 
     /// Returns the file that contains the next bytes, positioned at the first of them, so that the
-    /// kernel can send them without a copy. The sender reports the bytes that it has sent to
-    /// [`consume_file`](Self::consume_file). Returns `None` if the next bytes do not come from a
-    /// file.
+    /// kernel can send them without a copy. The sender then calls
+    /// [`consume_file`](Self::consume_file) with the number of bytes that it has sent. Returns
+    /// `None` if the next bytes do not come from a file.
     ///
     /// # Errors
     /// The file cannot be opened.

@@ -45,9 +45,9 @@ pub(super) enum SendResult {
 /// requests and their content.
 pub trait ProtocolMachine {
     /// Returns true if a request with large content waits by default for the server's `100
-    /// Continue` (`Expect`, RFC 9110 section 10.1.1). That is the case for HTTP/1: if the server
-    /// refuses content there, the connection must be closed. An HTTP/2 stream can be reset at any
-    /// time.
+    /// Continue` (`Expect`, RFC 9110 section 10.1.1). This is true for HTTP/1, where the connection
+    /// must be closed if the server refuses the content. HTTP/2 and HTTP/3 can reset the stream at
+    /// any time.
     fn may_expect_continue(&self) -> bool;
 
     /// Returns true if the protocol has the chunked transfer coding. HTTP/2 has no transfer codings

@@ -16,9 +16,9 @@ use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionS
 use crate::net::pool::ConnectionKey;
 
 impl Worker {
-    /// Moves the transfers of a connection slot to an open connection to another host that may
-    /// carry them. The slot's host name has just been resolved. Returns false if there is no such
-    /// connection. The slot then opens its own connection.
+    /// Moves the transfers of a connection slot, whose host name has just been resolved, to an open
+    /// connection to another host, if such a connection may carry them. Returns false if there is
+    /// none. The slot then opens its own connection.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };

@@ -56,9 +56,9 @@ use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked, time_conversions};
 
-/// The time for which a local failure is cached: this process (no descriptors, no memory) or the
-/// network caused it, not the name. The time is shorter than the pause before a request is retried,
-/// so that the retry looks up the name again.
+/// The time for which a local failure is cached. A local failure is caused by this process (no
+/// descriptors, no memory) or by the network, not by the name. The time is shorter than the pause
+/// before a request is retried, so that the retry looks up the name again.
 const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
 const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));

@@ -230,8 +230,9 @@ impl Context for RealNameHashContext {
 /// ends with a hyphen, which rustls rejects. For other connections, only the check `inner` applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check for all other faults. For a host with such hyphens, it must check the name last: a
-    /// name mismatch then means that the certificate has no other fault.
+    /// The check for all other faults. For a host name with a hyphen at the beginning or end of a
+    /// label, this check must examine the name last: a name mismatch then means that the
+    /// certificate has no other fault.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

@@ -10,9 +10,9 @@ use super::super::null_device_detection::is_null_device;
 use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
 
-/// A cache of the character device that was opened last. Thousands of bodies that are written to
-/// `/dev/null` thus open it once. FIFOs are not cached, because a reader of a FIFO sees the end of
-/// a body only when the FIFO is closed.
+/// A cache of the character device that was opened last, so that thousands of bodies that are
+/// written to `/dev/null` open it only once. FIFOs are not cached, because a reader of a FIFO sees
+/// the end of a body only when the FIFO is closed.
 #[derive(Debug, Default)]
 pub struct OpenDeviceCache {
     last: Mutex<Option<(PathBuf, DeviceFile)>>,

@@ -44,9 +44,9 @@ const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// outstanding requests. A full pipeline takes no further request.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
-/// The complete responses of pipelined requests that are kept until the end of the pipeline. Only
-/// then is it known whether the server sent an extra response, which would shift all later ones.
-/// The first response of a pipeline is not kept.
+/// The complete responses of pipelined requests that are kept until the end of the pipeline. At
+/// that time, it is known whether the server sent an extra response, which would shift all later
+/// responses. The first response of a pipeline is not kept.
 #[derive(Default)]
 pub(super) struct UnconfirmedResponses {
     /// The transfers with the kept responses, each with the time when its response was complete.
@@ -168,9 +168,9 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Ends the wait of the kept responses. Accepts them, and adds their transfers to `finished`.
-    /// If extra bytes arrived or the framing was broken, discards the responses instead, and each
-    /// request is sent again without pipelining.
+    /// Accepts the kept responses at the end of the pipeline, and adds their transfers to
+    /// `finished`. If extra bytes arrived or the framing was broken, discards the responses
+    /// instead, and each request is sent again without pipelining.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

@@ -354,8 +354,8 @@ impl H1Connection {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
     }
 
-    /// Returns true if there is something to send: bytes wait for room in the socket, or content
-    /// can be read from its source.
+    /// Returns true if there is something to send: bytes that wait for room in the socket, or
+    /// content that can be read from its source.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.waits_to_send() || self.content.is_accepted_now(&self.conn)

@@ -398,9 +398,9 @@ impl H2Connection {
         self.finish_step(progress, now, finished)
     }
 
-    /// Handles responses that became complete by sending the rest of their requests, and uploads
-    /// whose source failed. Returns `Closed` if the connection accepts no more requests and has no
-    /// streams, and `progress` otherwise.
+    /// Handles the results of sending: responses that are finished because the rest of their
+    /// request has been sent, and uploads whose source failed. Returns `Closed` if the connection
+    /// accepts no more requests and has no streams, and `progress` otherwise.
     fn finish_step(
         &mut self,
         progress: ReceiveStatus,

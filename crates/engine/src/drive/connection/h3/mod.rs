@@ -420,9 +420,9 @@ impl H3Connection {
         self.finish_step(status, now, finished)
     }
 
-    /// Handles responses that became complete by sending the rest of their requests, and uploads
-    /// whose source failed. Returns `Closed` if the connection accepts no more requests and has no
-    /// streams, and `status` otherwise.
+    /// Handles the results of sending: responses that are finished because the rest of their
+    /// request has been sent, and uploads whose source failed. Returns `Closed` if the connection
+    /// accepts no more requests and has no streams, and `status` otherwise.
     fn finish_step(&mut self, status: ReceiveStatus, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Err(error) = self.handle_pending_events(now, finished) {
             return self.abort(error, now, finished);
