@@ -8,7 +8,8 @@ use memchr::memmem;
 /// charset.
 pub(super) const PRESCAN_BYTES: usize = 1024;
 
-/// The part of a body that may declare its charset. It depends on the media type.
+/// The rule that decides whether a body may declare its charset, and where. It depends on the media
+/// type of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CharsetDeclarationRule {
     /// HTML: a `<meta>` tag anywhere in the first bytes may declare the charset.

@@ -83,7 +83,7 @@ pub(crate) enum ConnectionState {
 /// The progress of opening a connection, returned by [`ConnectionSlot::continue_opening`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionSlotProgress {
-    /// Nothing can be done before the next event or timeout.
+    /// The slot must wait for the next event or timeout.
     Waits,
     /// The addresses are known, and no connection attempt has begun. The caller may use another
     /// open connection to the same address instead. Otherwise it calls `continue_opening` again.

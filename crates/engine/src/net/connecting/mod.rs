@@ -112,8 +112,8 @@ type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: the progress of making the connection.
 pub(crate) enum ConnectProgress {
-    /// Nothing can be done now. The caller must call `step` again after an event of a socket, after
-    /// a notification of the resolver, or at [`Connecting::next_timeout`].
+    /// The connection attempt must wait. The caller must call `step` again after an event of a
+    /// socket, after a notification of the resolver, or at [`Connecting::next_timeout`].
     Waits,
     /// The addresses are known and no connection was attempted yet. The caller must call `step`
     /// again to continue.

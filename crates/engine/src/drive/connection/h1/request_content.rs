@@ -212,8 +212,8 @@ fn has_pipe(upload: &mut dyn BodyUpload) -> bool {
     upload.length().is_none() && matches!(upload.pipe(), Ok(Some(pipe)) if is_pipe(pipe))
 }
 
-/// The request ID for the HTTP/1 machine. It sends the content of one request at a time, so one ID
-/// suffices.
+/// The request ID for the HTTP/1 machine. The machine sends the content of one request at a time,
+/// so one ID suffices.
 const CONTENT_REQUEST_ID: RequestId = RequestId(0);
 
 impl ProtocolMachine for H1Machine {
