@@ -50,7 +50,7 @@
 //! Not part of this rule, and needed besides: a transfer that keeps its slot while it waits to be
 //! tried again waits for its timer only; one that keeps memory of the decoders keeps its slot
 //! (`Transfer::may_give_up_slot`); no transfer waits behind a later one on its connection
-//! (`connection_slot`); a transfer of the streaming slot is always admitted to the decoders' memory
+//! (`ConnectionSlot`); a transfer of the streaming slot is always admitted to the decoders' memory
 //! (`body::decoder_memory`).
 //!
 //! The tests run the dispatcher and the windows against random transfers, budgets and caps, and

@@ -15,8 +15,8 @@
 //! | lookup | source of the answer | code |
 //! |---|---|---|
 //! | without waiting ([`Resolver::lookup`]) | name servers, all from one thread | `client` |
-//! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system` |
-//! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
+//! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system_resolver` |
+//! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system_resolver` |
 //! | of HTTPS records ([`Resolver::https_records`]) | name servers, with the addresses | `https_records` |
 //! | any, with name servers that the caller chose ([`ChosenDnsServers`]) | these servers | `client` |
 //!

@@ -13,7 +13,7 @@
 //! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is PKCS#8 (RFC 5958), encrypted by
 //! PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what current openssl writes. With the
 //! feature `old-keys`, the certificate's file may also be PKCS#12, and a key in PEM may be
-//! encrypted in the older way (RFC 1421); `old_key_formats` reads them.
+//! encrypted in the older way (RFC 1421); `pkcs12_and_encrypted_pem` reads them.
 //!
 //! Left out: engines.
 
