@@ -51,9 +51,8 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers for the searches of one extractor, and two counters for the current body. One counts
-/// the bytes that were examined around hits without finding a match. The other counts the bytes
-/// that searches have passed.
+/// The buffers for the searches of one extractor, and two counters for the current body: the bytes
+/// that were examined around hits without finding a match, and the bytes that searches have passed.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -62,7 +61,7 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes around hits of a body that may be examined without finding a match, in
+    /// The number of bytes that may be examined around hits of a body without finding a match, in
     /// addition to the number of bytes that searches have passed.
     const FREE_BYTES: usize = 64 << 10;
 
@@ -129,9 +128,9 @@ impl MatchFinder {
     }
 
     /// Returns the first position at `from` or later that can be part of a match; `None` if there
-    /// is no such position. The result also holds for a search in any range of `text` that begins
-    /// at `from`, because a hit depends only on bytes of its match. If the search method uses no
-    /// hits, returns `from`.
+    /// is none. The result also holds for a search in any range of `text` that begins at `from`,
+    /// because a hit depends only on the bytes of its match. If the search method uses no hits,
+    /// returns `from`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

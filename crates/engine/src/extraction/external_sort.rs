@@ -141,8 +141,8 @@ struct ArenaEntry {
 }
 
 /// An entry of a [`SortArena`]'s hash table: the index of a value in `entries`, and the value's
-/// hash. The hash is stored for two reasons: the table can grow without hashing the values again,
-/// and most different values can be told apart without reading them.
+/// hash. With the stored hash, the table can grow without hashing the values again, and most
+/// different values can be distinguished without reading them.
 struct ValueHashEntry {
     index: u32,
     hash: u32,

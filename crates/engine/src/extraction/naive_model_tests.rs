@@ -292,7 +292,8 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
 }
 
 /// Passes the values through a [`Distinct`] with a budget of `memory` bytes. Returns two lists: the
-/// values that it reported as new immediately, and the deferred values that its `finish` returned.
+/// values that the filter reported as new immediately, and the deferred values that its `finish`
+/// returned.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! Finders for bytes that are usually near. A call of `memchr` selects the code for the processor
-//! at run time and costs more than the search in the first bytes. The finders here use the vectors
-//! that each processor of the architecture has, and are compiled into their callers.
+//! Finders for bytes that usually occur in the next few bytes. There, they are faster than
+//! `memchr`, which selects its code for the processor at run time and must be called. The finders
+//! use the vector instructions that each processor of the architecture has, and are inlined.
 
 use memchr::memchr;
 
@@ -12,13 +12,14 @@ use memchr::arch::x86_64::sse2::memchr::{One, Three};
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use portable::{One, Three};
 
-/// The number of bytes that are searched without a call.
+/// The number of bytes that a finder examines inline, before it calls a function.
 const NEAR: usize = 32;
 
-/// A finder for the first one of three byte values.
+/// A finder for the first occurrence of any of three byte values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstOfThreeBytesFinder {
-    /// `None` if the processor lacks the vectors of its architecture.
+    /// The finder for the first [`NEAR`] bytes. `None` if the processor lacks the vector
+    /// instructions of its architecture.
     near: Option<Three>,
     bytes: [u8; 3],
 }
@@ -28,7 +29,7 @@ impl FirstOfThreeBytesFinder {
         Self { near: Three::new(bytes[0], bytes[1], bytes[2]), bytes }
     }
 
-    /// Returns the index of the first one of the three byte values in `text`.
+    /// Returns the index of the first byte in `text` that is one of the three values.
     #[inline(always)]
     pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
         if let Some(near) = &self.near
@@ -40,7 +41,8 @@ impl FirstOfThreeBytesFinder {
         self.find_later(text)
     }
 
-    /// Returns the same. The byte is probably not in the first part of the text.
+    /// Continues [`find`](Self::find) after the first [`NEAR`] bytes of `text`, which contain none
+    /// of the three values. The result is an index into the whole `text`.
     #[inline(never)]
     fn find_later(&self, text: &[u8]) -> Option<usize> {
         let mut at = NEAR;

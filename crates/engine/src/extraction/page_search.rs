@@ -53,7 +53,8 @@ pub struct PageQuery {
     keeps_empty: bool,
 }
 
-/// The part of a page that a query extracts.
+/// The place where a query finds its values: the text of the page, its HTML elements, or its JSON
+/// documents.
 #[derive(Clone)]
 enum ValueSource {
     /// Matches of regular expressions in the page.

@@ -40,7 +40,8 @@ pub(super) struct ByteSetTriple {
     /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
     /// byte after it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
-    /// For each set in `exact`, a range of byte values that includes the set. It is faster to test.
+    /// For each set in `exact`, a range of byte values that includes the set. The range is tested
+    /// first, because this test is faster.
     cover: [ByteValueRange; 3],
     /// The index of the piece in the expression's [`PatternShape`] that matches the hit.
     pub(super) piece: usize,
@@ -152,18 +153,20 @@ impl ByteSetTriple {
     }
 }
 
-/// A test of HTML or XML markup for a hit of a [`ByteSetTriple`] in its text. The text is what
-/// remains after tags are removed, white space is normalized and character references are decoded.
-/// The test may report a hit where there is none, but it misses none.
+/// A test that finds text in HTML or XML markup in which a [`ByteSetTriple`] may have a hit. The
+/// text is the markup without tags, with normalized white space and decoded character references.
+/// The test may report a hit that does not exist, but it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
-    /// The finder for the end of a text, a possible hit, or a character reference.
+    /// The finder for the next byte at which the test must decide: the end of a text, a possible
+    /// hit, or a character reference.
     stops: FirstOfThreeBytesFinder,
-    /// The sides of a hit, [`IS_BEFORE`] and [`IS_AFTER`], on which each byte may be.
+    /// For each byte value, the sides of a hit on which the byte may be: [`IS_BEFORE`],
+    /// [`IS_AFTER`], both or neither.
     neighbours: Box<[u8; 256]>,
-    /// The bytes that a match has before the hit: at least this number, all of this set. The set
-    /// has [`BREAKS`], too.
+    /// The bytes before a hit in every match: a set of byte values (including [`BREAKS`]), and the
+    /// minimum number of bytes. `None` if they are not known.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
@@ -171,13 +174,13 @@ pub(super) struct HitAcrossMarkupTest {
 impl ByteSetTriple {
     /// Returns the test of markup for hits of this triple. Returns `None` in these cases:
     /// - a hit can have several byte values;
-    /// - it is white space;
-    /// - it is a byte with a meaning in markup.
+    /// - the hit is white space;
+    /// - the hit is a byte with a meaning in markup.
     ///
-    /// Each other byte of a text also stands in its markup, unless a character reference stands for
+    /// Any other byte of a text also stands in the markup, unless a character reference represents
     /// it. The neighbour of a hit in the text is also its neighbour in the markup, with these
-    /// exceptions: it is white space, a tag ends before the hit, a tag begins after it, or there is a
-    /// null byte, which is no part of the text.
+    /// exceptions: the neighbour is white space, a tag ends before the hit, a tag begins after it,
+    /// or there is a null byte, which is no part of the text.
     ///
     /// `run_before` are the bytes that precede the hit in every match, if they are known: a set of
     /// byte values, and the minimum number of bytes.
@@ -201,10 +204,10 @@ impl ByteSetTriple {
     }
 }
 
-/// The byte may be before a hit.
+/// The bit for a byte value that may precede a hit.
 #[cfg(feature = "select")]
 const IS_BEFORE: u8 = 1;
-/// The byte may be after a hit.
+/// The bit for a byte value that may follow a hit.
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
 
@@ -212,13 +215,13 @@ const IS_AFTER: u8 = 2;
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
-/// The bytes that interrupt a text: the ends of a tag, and the null byte, which is no part of the
-/// text. The text's next byte is then not the next byte of the page.
+/// The bytes in markup that interrupt a text: the two ends of a tag, and the null byte, which is
+/// not part of the text. The next byte of the text is then not the next byte of the markup.
 #[cfg(feature = "select")]
 const BREAKS: [u8; 3] = *b"<>\0";
 
-/// Returns the bytes that may be in markup at a place where the text has a byte of `set`. These are
-/// `set` itself, [`BREAKS`], and all white space if `set` contains the space.
+/// Returns the byte values that markup may have where the text has a byte of `set`: the values in
+/// `set`, [`BREAKS`], and all white space if `set` contains the space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
@@ -231,9 +234,9 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
 
 #[cfg(feature = "select")]
 impl HitAcrossMarkupTest {
-    /// Returns the index of the first `<` at `from` or later. Returns `None` if a hit may be in the
-    /// text before it, or if there is none. The text's neighbours may be in other texts. The byte
-    /// before `from` ends a tag.
+    /// Returns the index of the first `<` at `from` or later. Returns `None` if the text before it
+    /// may contain a hit, or if there is no `<`. A hit may include the bytes before and after the
+    /// text. The byte before `from` must be the end of a tag.
     #[inline(always)]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
@@ -257,7 +260,8 @@ impl HitAcrossMarkupTest {
         bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns false if too few bytes of the run are before a hit, at the end of `bytes`.
+    /// Returns false if the bytes at the end of `bytes`, directly before a hit, cannot be the run
+    /// that precedes the hit in every match.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };
@@ -298,8 +302,8 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: Neig
     None
 }
 
-/// A range of byte values that includes a set of bytes: the first value, and the number of values
-/// minus one. It is faster to test than the set. The set then removes false hits.
+/// A range of byte values that includes a [`ByteSet`]: the first value, and the number of values
+/// minus one. Testing the range is faster than testing the set, which then excludes false hits.
 #[derive(Debug, Clone, Copy)]
 struct ByteValueRange(u8, u8);
 

@@ -139,8 +139,8 @@ struct MergeHead {
 }
 
 impl Ord for MergeHead {
-    /// Compares in reverse order. A `BinaryHeap` pops its greatest element, but the merge needs the
-    /// smallest value.
+    /// Compares two values in reverse order, because a `BinaryHeap` pops its greatest element, but
+    /// the merge needs the smallest value.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
     }

@@ -72,8 +72,9 @@ impl ExtractRegexes {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Passes on empty values of non-empty matches, too, so that the position of a value shows
-    /// which of several expressions has found it. By default, empty values are left out.
+    /// Passes on empty values of non-empty matches, too. If several expressions match once in each
+    /// item of a page, the position of a value in the sequence then shows which expression has
+    /// found it. By default, empty values are left out.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }

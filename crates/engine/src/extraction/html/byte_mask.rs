@@ -1,16 +1,17 @@
-//! The places of some bytes in a block of text, as bits, and the bytes of a word: a few
-//! instructions for many bytes.
+//! Operations on many bytes at once: a bit mask of the positions of certain bytes in a block of
+//! text, and comparisons of the first bytes of a 64-bit word.
 
-/// The number with 1 in each byte.
+/// The 64-bit number in which each byte is 1.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 /// A word in which the highest bit of each byte is set.
 pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
-/// The first one to eight bytes of a word. The default value begins no word.
+/// The first one to eight bytes of a word, to compare with other words. The default value equals
+/// the beginning of no word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WordPrefix {
     bytes: u64,
-    /// The bits of a word that belong to the prefix.
+    /// The mask of the bits of a word that belong to the prefix.
     mask: u64,
 }
 
@@ -27,7 +28,7 @@ impl WordPrefix {
         Self { bytes: word & mask, mask }
     }
 
-    /// Returns true if `word` begins with these bytes.
+    /// Returns true if `word` begins with the bytes of this prefix.
     pub(super) fn begins(self, word: u64) -> bool {
         word & self.mask == self.bytes
     }
@@ -54,8 +55,8 @@ pub(super) fn block_at<'b>(bytes: &'b [u8], from: usize, padded: &'b mut [u8; BL
     }
 }
 
-/// Returns a bit mask of the bytes in a block for which `is_it` is true. Bit 0 stands for the first
-/// byte. The compiler turns the loop into vector instructions if `is_it` has no branches.
+/// Returns a bit mask of the bytes in a block for which `is_it` returns true. Bit 0 stands for the
+/// first byte. The compiler turns the loop into vector instructions if `is_it` has no branches.
 pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u64 {
     let mut flags = [0; BLOCK_SIZE];
     for (flag, byte) in flags.iter_mut().zip(block) {

@@ -1,11 +1,11 @@
 //! The fast path through common markup: text and tags in the body of an HTML page whose attributes
 //! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
-//! the tokenizer and the tree builder. All other markup is left to them.
+//! the tokenizer and the tree builder. The tokenizer reads all other markup.
 //!
-//! While no text is collected, a tag only changes the stack of open elements. That is also so in
-//! the text of a selected element whose values are filtered, as long as the filter cannot match in
-//! it. If it can, or if anything unusual comes before the element's end, its text is read again and
-//! collected.
+//! While no text is collected, a tag only changes the stack of open elements. This also holds in
+//! the text of a selected element whose values are filtered, as long as the filter cannot match
+//! there. If the filter may match, or if uncommon markup comes before the element's end, the
+//! element's text is read again and collected.
 
 use super::byte_mask::ONES;
 use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagRules};
@@ -18,8 +18,8 @@ use crate::Result;
 use crate::extraction::near_bytes::find_near;
 
 impl TreeBuilder<'_, '_> {
-    /// Reads common markup at the beginning of `bytes`, where text and tags may begin. Returns the
-    /// number of bytes read; the rest is left to the tokenizer.
+    /// Reads common markup at the beginning of `bytes`, outside of tags. Returns the number of
+    /// bytes read; the tokenizer reads the remaining bytes.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
@@ -44,15 +44,15 @@ impl TreeBuilder<'_, '_> {
         self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if no text is collected at present, and if it depends only on the start tag
-    /// whether an element is selected.
+    /// Returns true if no text is collected at present, and if start tags alone decide which
+    /// elements are selected.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips common markup from the index `at` on that only opens and closes elements. Returns the
-    /// index after it. There, a tag begins that must be read in another way, or the text of a
-    /// selected element begins that must be collected.
+    /// Skips common markup from the index `at` on, as far as it only opens and closes elements.
+    /// Returns the index after it: the start of a tag that the fast path cannot read, or of a
+    /// selected element's text that must be collected.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
@@ -72,7 +72,7 @@ impl TreeBuilder<'_, '_> {
         skipped.start
     }
 
-    /// Adds text up to the next tag to the collected text, if text is collected.
+    /// Adds `text`, which contains no tag, to the collected text, if text is collected at present.
     fn usual_text(&mut self, text: &[u8]) -> Result<()> {
         if !text.is_empty() && self.tree.collects_text() {
             let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
@@ -133,8 +133,8 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Opens an element in the body that closes and opens no other element. `is_selected` is true
-    /// if its text is collected.
+    /// Opens an element in the body whose start tag closes no other element and opens no missing
+    /// one. `is_selected` is true if the element's text is collected.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
@@ -148,8 +148,8 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the length of the end tag of the innermost element at the beginning of `head`. Returns
-/// `None` if there is another tag, or if the element's end tag has special rules.
+/// Returns the length of the end tag at the beginning of `head`, if it closes the innermost
+/// element. Returns `None` for any other tag, or if the element's end tag has special rules.
 #[inline(never)]
 pub(super) fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
     let current = open.current();
@@ -157,8 +157,8 @@ pub(super) fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> O
     end_of_end_tag(head, current.name).filter(|_| is_usual)
 }
 
-/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` if there
-/// is another tag, or if the name has more than seven bytes.
+/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` for any
+/// other tag, or if the name has more than seven bytes.
 fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
     let packed = name.short()?;
     let unused = packed.leading_zeros() & !7;

@@ -88,8 +88,8 @@ pub(super) struct HtmlSearch {
 
 impl HtmlSearch {
     /// Makes a search that keeps at most `memory` bytes of a page. It passes on empty values if
-    /// `keeps_empty` is true. It may leave out a value if the text of its element fails the test
-    /// `hits`.
+    /// `keeps_empty` is true. If `hits` is given, the search may leave out a value whose text fails
+    /// this test.
     pub(super) fn new(
         queries: Arc<HtmlQueries>,
         memory: usize,
@@ -101,7 +101,7 @@ impl HtmlSearch {
     }
 
     /// Begins a page. `base` is the URL of the page, against which the URLs in it are resolved.
-    /// `is_xml` is `None` if only the bytes of the page can tell.
+    /// `is_xml` is `None` if the type is not declared and must be read from the bytes of the page.
     pub(super) fn begin(&mut self, base: Option<PageBase>, is_xml: Option<bool>) {
         self.reset();
         self.tree.begin(base, is_xml == Some(true));

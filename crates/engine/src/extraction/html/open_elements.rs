@@ -23,9 +23,9 @@ pub(super) enum Namespace {
 pub(super) const IS_HTML: u16 = 1;
 /// The element is a table.
 const IS_TABLE: u16 = 1 << 1;
-/// The element is known to be a group of rows directly inside a table.
+/// The element is known to be a row group (such as `<tbody>`) directly inside a table.
 const IS_GROUP_IN_TABLE: u16 = 1 << 2;
-/// The element is known to be a row directly inside a group of rows inside a table.
+/// The element is known to be a row directly inside a row group of a table.
 const IS_ROW_IN_TABLE: u16 = 1 << 3;
 /// The element is `<ol>` or `<ul>`.
 const IS_LIST: u16 = 1 << 4;
@@ -35,29 +35,29 @@ const IS_NO_HEADING: u16 = 1 << 5;
 pub(super) const ALLOWS_HTML: u16 = 1 << 6;
 /// The text of the element is selected.
 pub(super) const IS_SELECTED: u16 = 1 << 7;
-/// Text inside the element keeps its blanks.
+/// White space inside the element is kept.
 pub(super) const KEEPS_BLANKS: u16 = 1 << 8;
-/// No element has this flag.
+/// A flag that no element has, as the condition of a start tag that always needs the tree builder.
 const IS_NEVER_SET: u16 = 1 << 15;
 
-/// An open element. It is small and has no owned memory, because most elements are opened and
-/// closed without any other use.
+/// An open element. The type is small and owns no memory, because most elements are only opened and
+/// closed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
-    /// The name and the `>` after it, as they are probably in the end tag.
+    /// The name and the `>` after it, as in the element's usual end tag.
     pub(super) end_tag: WordPrefix,
     pub(super) properties: u32,
-    /// The facts about this element that its name does not tell, or that start tags inside ask for,
-    /// as a bit set: [`IS_HTML`] and so on.
+    /// The facts about this element that do not follow from its name, or that the rules of inner
+    /// start tags test, as a bit set of [`IS_HTML`] and the following constants.
     flags: u16,
     pub(super) namespace: Namespace,
-    /// The [`TagName::bucket`] of the name.
+    /// The [`TagName::bucket`] of the name, an index into [`OpenElements::counts`].
     bucket: u8,
 }
 
-/// The condition under which a start tag in the body closes and opens no other element, so that the
-/// fast path can read it. The condition depends on the element's name.
+/// The condition under which a start tag in the body closes no other element and opens no missing
+/// one, so that the fast path can read the tag. The condition depends on the name of the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StartTagRules {
     /// There is no condition.
@@ -103,13 +103,13 @@ impl StartTagRules {
     }
 }
 
-/// The conditions that a start tag usually meets if it closes and opens no other element. If it
-/// does not meet them, its [`StartTagRules`] decide.
+/// A quick test for the condition of a start tag's [`StartTagRules`], which most tags of that name
+/// pass. If a tag fails it, the [`StartTagRules`] decide.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UsualPlace {
-    /// The flags that the innermost element must have.
+    /// The flags that the innermost element must have to pass the test.
     flags: u16,
-    /// The bucket of names of which no element may be open.
+    /// The bucket whose count must be 0: no element with a name in this bucket may be open.
     empty_bucket: u8,
 }
 
@@ -130,7 +130,7 @@ impl UsualPlace {
 }
 
 impl OpenElement {
-    /// Makes an element with these properties. `flags` are set in addition to those that follow
+    /// Makes an element with these properties. `flags` are set in addition to the flags that follow
     /// from the name.
     pub(super) fn new(name: TagName, namespace: Namespace, properties: u32, flags: u16) -> Self {
         let named = match (namespace, name) {
@@ -145,8 +145,7 @@ impl OpenElement {
         Self { name, namespace, properties, flags, bucket: name.bucket(), end_tag: WordPrefix::default() }
     }
 
-    /// Returns the element that a start tag with these rules opens where it closes and opens no
-    /// other element.
+    /// Returns `element` with the flags that it gets where the condition of `rules` is met.
     pub(super) fn in_place_of(rules: StartTagRules, element: Self) -> Self {
         let place = if rules == StartTagRules::Row { IS_ROW_IN_TABLE } else { 0 };
         Self { flags: element.flags | place, ..element }
@@ -160,7 +159,7 @@ impl OpenElement {
         self.properties & property != 0
     }
 
-    /// Returns true if the rules of HTML treat both elements alike.
+    /// Returns true if the rules of HTML make no difference between the two elements.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
             && (self.flags, self.namespace, self.properties) == (other.flags, other.namespace, other.properties)
@@ -171,7 +170,7 @@ impl OpenElement {
         self.flags & flag != 0
     }
 
-    /// Returns the flags that the element gets inside an element with the flags `parent`.
+    /// Returns the additional flags that the element gets inside a parent with the flags `parent`.
     fn flags_inside(&self, parent: u16) -> u16 {
         let place = match (self.namespace, self.name) {
             (Namespace::Html, names::TBODY | names::THEAD | names::TFOOT) if parent & IS_TABLE != 0 => {
@@ -205,7 +204,7 @@ pub(super) struct OpenElements {
     counts: [u16; 256],
 }
 
-/// The bucket of no name.
+/// The bucket number that belongs to no name.
 const UNUSED_BUCKET: u8 = 0;
 
 impl OpenElements {
@@ -245,9 +244,9 @@ impl OpenElements {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }
 
-    /// Returns true if the innermost element is one of HTML, and a start tag whose usual place is
-    /// `place` closes and opens no other element. If the function returns false, that may still be
-    /// so.
+    /// Returns true if the innermost element passes the quick test `place` of a start tag, so that
+    /// the tag closes no other element and opens no missing one. If the result is false, that may
+    /// still be the case.
     #[inline(always)]
     pub(super) fn is_usual_place(&self, place: UsualPlace) -> bool {
         self.current().flags & place.flags == place.flags
@@ -255,8 +254,8 @@ impl OpenElements {
             && self.depth() < MAX_DEPTH
     }
 
-    /// Returns true if the start tag of an HTML element in the body closes and opens no other
-    /// element. `rules` are those of the element's name.
+    /// Returns true if the start tag of an HTML element in the body closes no other element and
+    /// opens no missing one. `rules` is the condition for the element's name.
     pub(super) fn takes_without_rules(&self, name: TagName, rules: StartTagRules) -> bool {
         let has_none = match rules {
             StartTagRules::None => true,
@@ -279,7 +278,7 @@ impl OpenElements {
         self.push_raw(&OpenElement { flags, ..element });
     }
 
-    /// Adds an element that [`OpenElement::in_place_of`] has made.
+    /// Adds an element from [`OpenElement::in_place_of`], which already has its flags.
     #[inline(always)]
     pub(super) fn push_in_place(&mut self, element: &OpenElement) {
         if self.current().is(KEEPS_BLANKS) {
@@ -288,7 +287,8 @@ impl OpenElements {
         self.push_raw(element);
     }
 
-    /// Adds an element that was open before, inside the same elements.
+    /// Adds an element that was open before with the same elements around it, so that its flags are
+    /// still right.
     pub(super) fn push_exact(&mut self, element: &OpenElement) {
         self.push_raw(element);
     }
@@ -330,7 +330,7 @@ impl OpenElements {
         element
     }
 
-    /// Returns false if certainly no element with this name is open.
+    /// Returns true if an element with this name may be open, and false if none is open.
     pub(super) fn may_be_open(&self, name: TagName) -> bool {
         self.counts[usize::from(name.bucket())] > 0
     }
@@ -477,8 +477,8 @@ impl OpenElements {
         self.depth() > 0 && self.current().is_html(name)
     }
 
-    /// Returns true if the innermost open element is certainly the right parent for a row or cell
-    /// of a table with the name `name`. If the result is false, it may still be the right parent.
+    /// Returns true if the innermost open element is certainly the right parent for a table row or
+    /// cell with the name `name`. If the result is false, it may still be the right parent.
     pub(super) fn is_place_of(&self, name: TagName) -> bool {
         let is_group = |group: &OpenElement| {
             group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)

@@ -144,7 +144,8 @@ impl PageParserState {
         self.repeated + more * self.open_texts.saturating_sub(1)
     }
 
-    /// Sets the number of texts that are being collected, when a selected element opens or closes.
+    /// Sets the number of texts that are being collected. Called when a selected element opens or
+    /// closes.
     fn change_open_texts(&mut self, open_texts: usize) {
         (self.repeated, self.counted) = (self.repeated(), self.text.position());
         self.open_texts = open_texts;
@@ -271,14 +272,14 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, the test for text without matches of the filter (`None` if there is
-    /// none), and the recently read names.
+    /// Returns the open elements, the test that finds text in which the filter may match (`None`
+    /// without such a test), and the recently read names.
     pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentNames) {
         (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }
 
     /// Begins to collect the text of an element, if nothing else is collected or waits and the
-    /// element has content. Returns false otherwise. `rules` are those of the element's name.
+    /// element has content. Otherwise returns false. `rules` are the rules for the element's name.
     pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;

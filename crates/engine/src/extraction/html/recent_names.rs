@@ -1,5 +1,5 @@
-//! The names of tags and attributes that were last read. Most tags of a page are like an earlier
-//! one, so that a few comparisons of words read them.
+//! A cache of recently read tags and attribute names. Most tags of a page equal an earlier tag, and
+//! are then recognized by comparing a few words.
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
@@ -9,14 +9,14 @@ use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
 use crate::extraction::near_bytes::find_near;
 
-/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
-/// name that it accepts fits, with the byte after it.
+/// The number of bytes from the `<` of a tag on that the fast path examines to find the name. The
+/// longest name that it accepts fits, with the byte after it.
 pub(super) const HEAD_SIZE: usize = 16;
 
 /// The number of entries for each kind of name in [`RecentNames`].
 const RECENT: usize = 64;
 
-/// The names of start tags and attributes that were last read, so that most names need one
+/// The recently read start tags, attribute names and ends of tags, so that most of them need one
 /// comparison.
 #[derive(Default)]
 pub(super) struct RecentNames {
@@ -26,31 +26,32 @@ pub(super) struct RecentNames {
     pub(super) repeated: RepeatedMarkup,
 }
 
-/// The start tags that were last read, in pairs: the first one of a pair has no attributes, the
-/// second one has.
+/// The recently read start tags. Of each pair of entries, the first is for a tag without
+/// attributes, the second for one with attributes.
 pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
 
-/// The names of attributes that were last read, with `="` after them.
+/// The recently read names of attributes, each with the `="` after it.
 pub(super) struct RecentAttributes([WordPrefix; RECENT]);
 
-/// The ends of start tags that were last read, from a first attribute `class` or `colspan` on.
-/// Both attributes often have the same values as in earlier tags; others rarely have.
+/// The recently read ends of start tags whose first attribute begins with `c`, such as `class` or
+/// `colspan`. The values of these attributes often repeat from tag to tag; those of other
+/// attributes rarely do.
 pub(super) struct RepeatedAttributes([KnownTagEnd; RECENT]);
 
 /// The maximum length of a [`KnownTagEnd`].
 const TAG_END_SIZE: usize = 32;
 
-/// The attributes and the `>` of a start tag. The default value is the end of no tag.
+/// The end of a start tag: its attributes and the `>`. The default value equals the end of no tag.
 #[derive(Clone, Copy, Default)]
 struct KnownTagEnd {
     words: [u64; TAG_END_SIZE / 8],
-    /// The bits of the words that belong to the tag.
+    /// The mask of the bits in `words` that belong to the end of the tag.
     masks: [u64; TAG_END_SIZE / 8],
-    /// The length, or 0 if the end is not known.
+    /// The length in bytes; 0 if the entry is empty.
     length: usize,
 }
 
-/// The name of a start tag, and what is known of all tags with this name.
+/// A recently read start tag: its name, and the facts that hold for all tags with this name.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct KnownTag {
@@ -60,7 +61,7 @@ pub(super) struct KnownTag {
     pub(super) element: OpenElement,
     pub(super) place: UsualPlace,
     rules: StartTagRules,
-    /// The length of the tag, or if it has attributes, of its `<` and name.
+    /// The length in bytes of the whole tag if it has no attributes, otherwise of its `<` and name.
     pub(super) length: u8,
     pub(super) has_attributes: bool,
     pub(super) is_void: bool,
@@ -92,7 +93,8 @@ fn recent_index(start: u64) -> usize {
 }
 
 impl RecentTags {
-    /// Returns the start tag with this head, if its name has one to seven letters and digits.
+    /// Returns the entry for the start tag that begins with `head`. Returns `None` if the name is
+    /// not of one to seven letters and digits.
     #[inline(always)]
     pub(super) fn tag(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
         let word = word_at(head, 1);
@@ -117,8 +119,8 @@ impl RecentTags {
 }
 
 impl RecentAttributes {
-    /// Returns the length of an attribute's name and `="`, if `word` begins with a name of one to
-    /// six letters and digits, and with these.
+    /// Returns the length of an attribute's name and the `="` after it, if `word` begins with them
+    /// and the name has one to six letters or digits. Otherwise returns `None`.
     #[inline(always)]
     fn length(&mut self, word: u64) -> Option<usize> {
         let entry = &mut self.0[recent_index(word & 0x00ff_ffff)];
@@ -136,8 +138,8 @@ impl RecentAttributes {
 }
 
 impl RepeatedAttributes {
-    /// Returns the length of a start tag at the beginning of `tag`, as [`skip_attributes`] does.
-    /// `from` is the length of its `<` and name.
+    /// Returns the length of the start tag at the beginning of `tag`; `None` in the cases of
+    /// [`skip_attributes`]. `from` is the length of the tag's `<` and name.
     #[inline(always)]
     pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
         let text = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>());
@@ -158,7 +160,7 @@ impl RepeatedAttributes {
 }
 
 impl KnownTagEnd {
-    /// Makes the known end of a tag, of at most [`TAG_END_SIZE`] bytes.
+    /// Makes the entry for the end of a tag, which has at most [`TAG_END_SIZE`] bytes.
     fn new(text: &[u8]) -> Self {
         let (mut words, mut masks) = ([[0; 8]; TAG_END_SIZE / 8], [[0; 8]; TAG_END_SIZE / 8]);
         words.as_flattened_mut()[..text.len()].copy_from_slice(text);
@@ -205,8 +207,9 @@ impl KnownTag {
         })
     }
 
-    /// Returns true if the tag opens an element, unless the element is void, and false if it closes
-    /// an innermost `<a>` and opens another one like it. Returns `None` if it does more than that.
+    /// Returns the effect of this tag if the quick test `place` fails: true if it only opens its
+    /// element (or is void), false if it closes an innermost `<a>` and opens an equal one. Returns
+    /// `None` if it may do more.
     #[inline(never)]
     pub(super) fn opens_in_unusual_place(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
@@ -218,11 +221,11 @@ impl KnownTag {
     }
 }
 
-/// Returns the length of a tag whose name ends at the index `at`. Returns `None` as
-/// [`skip_common_attributes`] does.
+/// Returns the length of a tag whose name ends at the index `at`. Returns `None` in the cases of
+/// [`skip_common_attributes`].
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
-/// Their names are compared with those of earlier attributes.
+/// The names of such attributes are looked up in `recent`.
 #[inline(never)]
 pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributes) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
@@ -233,8 +236,8 @@ pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAt
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which
-/// ends the usual name of an element or an attribute.
+/// Returns the number of bytes in `word` before the first byte that cannot be part of a common
+/// name: a byte up to `/`, or one from `<` to `?`. Returns 8 if there is none.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -243,8 +246,8 @@ fn length_of_name(word: u64) -> usize {
     (up_to_slash | brackets).trailing_zeros() as usize / 8
 }
 
-/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to
-/// seven letters and digits.
+/// Returns the name of a tag that begins at the index `start`, and its length. Returns `None` if
+/// the name is not of one to seven letters and digits.
 pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
@@ -263,8 +266,8 @@ pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagNam
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
 }
 
-/// Returns true if the end tag of an element in the body with these properties has no special rules
-/// when the element is the innermost one.
+/// Returns true if the end tag of an element with these properties, which is the innermost one in
+/// the body, has no special rules.
 pub(super) fn has_usual_end_tag(bits: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
     bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES

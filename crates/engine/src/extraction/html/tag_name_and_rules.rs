@@ -26,14 +26,14 @@ impl TagName {
         Self(hash | 1 << 63)
     }
 
-    /// Makes the number of a name that consists of letters and digits. `packed` contains its last
-    /// eight bytes in lower case, and `name` all of its bytes in any case.
+    /// Makes the number of a name that consists of letters and digits. `packed` contains the last
+    /// eight bytes of the name in lower case, and `name` all bytes in any case.
     pub(super) fn of_lower_case(packed: u64, name: &[u8]) -> Self {
         if name.len() <= 8 { Self(packed) } else { Self::new(name) }
     }
 
-    /// Makes the name of one to eight lower-case letters and digits, of which `packed` has the last
-    /// one in its lowest byte.
+    /// Makes the number of a name of one to eight lower-case letters and digits. `packed` contains
+    /// its bytes, the last one in the lowest byte.
     pub(super) const fn of_short(packed: u64) -> Self {
         Self(packed)
     }

@@ -162,9 +162,9 @@ impl TagParser {
     /// and attributes such as `name="value"`. Most tags have this form, and this method needs no
     /// states for it.
     ///
-    /// `start` is the index of the tag's name. `rules` returns the rules for a name. If they need
-    /// no attributes, the attributes are left out. Returns the index after the tag's `>`. Returns
-    /// `None` if the tag has another form or is not complete.
+    /// `start` is the index of the tag's name. `rules` returns the rules for a name. If these rules
+    /// need no attributes, the attributes are left out. Returns the index after the tag's `>`.
+    /// Returns `None` if the tag has another form or is not complete.
     pub(super) fn parse_common_tag(
         &mut self,
         bytes: &[u8],

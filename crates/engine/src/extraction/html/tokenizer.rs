@@ -23,9 +23,9 @@ pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
     fn rules(&self, name: TagName) -> TagNameRules;
 
-    /// Reads common markup at the beginning of `bytes` by another way than tokens, where text and
-    /// tags may begin. Returns the number of bytes read; 0 by default. If any were read, the rest
-    /// begins with a `<` or directly follows a tag.
+    /// Reads common markup at the beginning of `bytes` without making tokens. Called where text and
+    /// tags may begin. Returns the number of bytes read; 0 by default. If it is not 0, the
+    /// remaining bytes begin with a `<`, or directly follow a tag.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }

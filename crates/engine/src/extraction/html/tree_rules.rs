@@ -69,9 +69,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Handles the start tags of `<html>`, `<head>` and `<body>`, and returns false for them. For
-    /// any other tag, opens those of these elements that must be around it but are missing, and
-    /// returns true.
+    /// Opens the missing ones of `<html>`, `<head>` and `<body>` that must be around the element of
+    /// this tag, and returns true. Returns false if there is nothing left to do for the tag,
+    /// because it is one of these or `<frameset>`.
     fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {

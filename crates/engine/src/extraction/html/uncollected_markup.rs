@@ -1,5 +1,5 @@
-//! The fast path through markup whose text is not collected. There, a tag only changes the stack of
-//! open elements.
+//! The fast path through markup whose text is not collected. In such markup, a tag only changes the
+//! stack of open elements.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use super::tag_parser::is_space;
 use crate::extraction::near_bytes::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
-/// The number of tags that are read before the automaton of repeated markup is used. For fewer
-/// tags, its use would cost more than it saves.
+/// The number of tags that are read before the automaton of repeated markup ([`RepeatedMarkup`]) is
+/// used. For fewer tags, its use would cost more than it saves.
 const TAGS_BEFORE_AUTOMATON: usize = 3;
 
-/// The maximum length of a white space that belongs to the run of the tags around it.
+/// The maximum length of white space between two tags that a run of repeated markup may contain.
 const LONGEST_SPACE: usize = 16;
 
-/// The maximum length of an attribute's value that belongs to the run of its tag.
+/// The maximum length of an attribute's value that a run of repeated markup may contain.
 const LONGEST_CONSTANT_VALUE: usize = 24;
 
-/// Attributes that often have the same values as in other tags.
+/// The attributes whose values are often the same in many tags.
 const CONSTANT_ATTRIBUTES: [&[u8]; 12] = [
     b"align", b"class", b"colspan", b"height", b"rel", b"role", b"rowspan", b"scope", b"style", b"type", b"valign",
     b"width",
@@ -48,7 +48,7 @@ pub(super) struct UncollectedMarkup<'a> {
     pub(super) skipped: SkippedTextElement,
 }
 
-/// A tag that was read.
+/// The result of reading a tag.
 struct ReadTag {
     /// The index after the tag.
     end: usize,
@@ -65,8 +65,8 @@ enum StackChange {
 }
 
 impl UncollectedMarkup<'_> {
-    /// Skips common markup from the index `at` on. Returns the index after it. There, a tag begins
-    /// that must be read in another way, or a text ends that must be collected.
+    /// Skips common markup from the index `at` on. Returns the index after it: the start of a tag
+    /// that this fast path cannot read, or a position in text that may have to be collected.
     pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut tags = 0;
         while let Some(rest) = bytes.get(at..)
@@ -92,8 +92,8 @@ impl UncollectedMarkup<'_> {
         at
     }
 
-    /// Reads the tag at the beginning of `rest`, at the index `at`. `head` are its first bytes.
-    /// Returns `None` if it must be read in another way.
+    /// Reads the tag at the beginning of `rest`, which is at the index `at` of the page's bytes.
+    /// `head` is the first bytes of `rest`. Returns `None` if this fast path cannot read the tag.
     #[inline(always)]
     fn read_tag(&mut self, rest: &[u8], at: usize, head: &[u8; HEAD_SIZE]) -> Option<ReadTag> {
         let Self { open, hits, recent, queries, skipped } = self;
@@ -130,9 +130,9 @@ impl UncollectedMarkup<'_> {
         Some(ReadTag { end, change, attributes_start })
     }
 
-    /// Skips known markup from the tag at the index `at` on. Then adds the next unknown run, if one
-    /// begins there. Returns the index after it; `None` if the tag at `at` must be read in another
-    /// way.
+    /// Skips known repeated markup from the tag at the index `at` on. If an unknown run follows,
+    /// reads that run and adds it to the repeated markup. Returns the index after the skipped
+    /// markup; `None` if this fast path cannot read the tag at `at`.
     fn skip_repeated(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);
@@ -159,8 +159,8 @@ impl UncollectedMarkup<'_> {
     }
 
     /// Reads the tags from the index `at` on, up to the next text, and adds them to the repeated
-    /// markup. `place` is the place there. Returns the index after the last tag; `None` if no tag
-    /// can be read.
+    /// markup. `place` is the place (the state of the automaton) before the first tag. Returns the
+    /// index after the last tag; `None` if no tag can be read.
     #[inline(never)]
     fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
         let mut recording = Recording { bytes, from: place, start: at, run: MarkupRun::default() };
@@ -186,8 +186,9 @@ impl UncollectedMarkup<'_> {
         }
     }
 
-    /// Adds the runs that end before or in a tag, which begins at the index `start`. `place` is the
-    /// place before the tag. Returns the place after it; `None` if a place or a run cannot be added.
+    /// Adds the runs that end before or in `tag`, which begins at the index `start`. `place` is the
+    /// place (the state of the automaton) before the tag. Returns the place after the tag; `None`
+    /// if a place or a run cannot be added.
     fn learn_tag(&mut self, recording: &mut Recording<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
         let repeated = &mut self.recent.repeated;
         let name = start + 1..start + tag.attributes_start.max(1);
@@ -222,10 +223,10 @@ impl UncollectedMarkup<'_> {
     }
 }
 
-/// A run that is being recorded.
+/// A run of repeated markup that is being recorded.
 struct Recording<'b> {
     bytes: &'b [u8],
-    /// The place before the run.
+    /// The place (the state of the automaton) before the run.
     from: u16,
     /// The index at which the run begins.
     start: usize,
@@ -233,8 +234,9 @@ struct Recording<'b> {
 }
 
 impl Recording<'_> {
-    /// Adds the run to the repeated markup, and begins the next one. `end` is the index after the
-    /// run, and `place` the place there. Returns `None` if the run cannot be added.
+    /// Adds the run to the repeated markup, and begins the next run. `end` is the index after the
+    /// run, and `place` is the place (the state of the automaton) there. Returns `None` if the run
+    /// cannot be added.
     fn add(&mut self, repeated: &mut RepeatedMarkup, end: usize, place: u16) -> Option<()> {
         let mut run = std::mem::take(&mut self.run);
         run.place = place;
@@ -245,9 +247,10 @@ impl Recording<'_> {
     }
 }
 
-/// Returns the range of the first attribute value that often changes from tag to tag. `tag` ends
-/// with a start tag, and the index `at` is after its name or an attribute. Returns `None` if there
-/// is no such value, or if an attribute has another form than `name="value"`.
+/// Returns the range of the first attribute value in a start tag that often differs from tag to
+/// tag. The tag ends at the end of `tag`, and `at` is the index after its name or after one of its
+/// attributes. Returns `None` if there is no such value, or if an attribute before it has another
+/// form than `name="value"`.
 fn changing_value(tag: &[u8], mut at: usize) -> Option<Range<usize>> {
     loop {
         let spaces = tag[at..].iter().take_while(|byte| is_space(**byte)).count();

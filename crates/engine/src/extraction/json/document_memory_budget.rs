@@ -103,8 +103,8 @@ impl ValueBudget {
         self.release(2 * copied);
     }
 
-    /// Makes room in a full list for at least one more element, and takes the memory for it from
-    /// the budget.
+    /// Makes room in a full list for at least one more element, and takes the memory for the larger
+    /// list from the budget.
     pub(super) fn push_reserved<T>(&mut self, list: &mut Vec<T>) -> Result<(), OutOfBudget> {
         let memory = |elements: usize| allocated_size(elements * size_of::<T>());
         let before = list.capacity();

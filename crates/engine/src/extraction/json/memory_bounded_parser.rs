@@ -25,7 +25,8 @@ pub(super) struct BoundedDocument {
     pub(super) shape: DocumentValueCountAndDepth,
 }
 
-/// The number of values in a document, its nesting depth, and whether names are repeated in it.
+/// The number of values in a document, its nesting depth, and whether an object in it has two
+/// members with the same name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DocumentValueCountAndDepth {
     /// The number of values in the document, including the document itself.
