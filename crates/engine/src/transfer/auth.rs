@@ -160,13 +160,14 @@ impl Transfer {
     }
 
     /// Returns the target with its path and query spelled as the request signature requires.
-    /// Returns `None` if that spelling is the caller's, or if the request is not signed.
+    /// Returns `None` if the caller's spelling is already the required one, or if the request is
+    /// not signed.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing_parameters(callers)?.0.signed_target(&self.current.target)
     }
 
     /// Returns the signature of the next request; `None` if the request is not signed. `given` are
-    /// the caller's fields in the request. The signature covers those of them that proxies do not
+    /// the caller's fields in the request. The signature covers only the fields that proxies do not
     /// change.
     pub(super) fn signature(
         &self,

@@ -54,8 +54,8 @@ pub(super) enum RangeVerdict {
     Ordinary,
     /// The response contains exactly the requested bytes. The delivery continues with them.
     Continues,
-    /// The response contains the same representation from its beginning. The number is that of the
-    /// bytes to skip, because they were delivered before.
+    /// The response contains the same representation from its beginning. Its first bytes, of this
+    /// number, were delivered before and must be skipped.
     Repeats(u64),
     /// The sink already has all bytes of the requested range.
     Complete,

@@ -1,5 +1,5 @@
-//! The end of a request as evidence of its host's load. The limit on concurrent requests to a host
-//! uses it ([`haul_policy::concurrency`]).
+//! Derives the load of a host from the results of its requests. The limit on concurrent requests to
+//! a host is adjusted by this load ([`haul_policy::concurrency`]).
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -13,24 +13,24 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `state` | groups of the transfer's fields that are reset together |
-//! | `target_state` | the target of the next exchange, and the redirects that led to it |
-//! | `send`, `request_fields` | the request of the next exchange, and its fields |
-//! | `request_content` | the content of the request, and sending it again |
-//! | `content_coding` | compressed content: requesting and decoding it |
-//! | `auth` | credentials, and responses to challenges |
+//! | `resettable_state` | groups of the transfer's fields that are reset together |
+//! | `next_target_and_secrets` | the target of the next exchange, and the redirects that led to it |
+//! | `send_request`, `request_fields` | the request of the next exchange, and its fields |
+//! | `content_framing_and_expect` | the content of the request, and sending it again |
+//! | `content_coding_choice` | compressed content: requesting and decoding it |
+//! | `auth`, `negotiate` | credentials, and responses to challenges |
 //! | `response` | the decision whether the body of a response is delivered |
-//! | `store_state` | state that a response leaves for later requests |
+//! | `store_response_cookies_and_redirect` | state that a response leaves for later requests |
 //! | `connect_milestones` | milestones of the connection, recorded as facts |
-//! | `alt_service` | the route of the connection: an alternative service, a proxy |
+//! | `proxy_or_alt_svc_route` | the route of the connection: an alternative service, a proxy |
 //! | `delivery` | the body on its way to the sink |
 //! | `delivery_range` | the delivered bytes, and the continuation of a broken body |
-//! | `retry` | the end of an exchange: done, redirected, retried |
-//! | `retract_response` | discarding a response that may belong to another request |
+//! | `end_of_exchange` | the end of an exchange: done, redirected, retried |
+//! | `misattributed_response` | discarding a response that may belong to another request |
 //! | `trace` | events for observers |
 //! | `wire_record` | the record of the exchange for an archive |
-//! | `speed_limits` | upper and lower limits on the speed |
-//! | `split_part`, `end_offset` | one stream of a split download, and its end |
+//! | `rate_speed_and_stall_limits` | upper and lower limits on the speed |
+//! | `split_part`, `split_download_first_part_end` | one stream of a split download, and its end |
 //!
 //! Not part of this module: the choice of the connection ([`crate::net::pool`]), and waiting for
 //! time limits, which the drivers do.

@@ -50,8 +50,8 @@ impl TotalRateLimit {
         self.0.rate
     }
 
-    /// Returns the time before which no transfer should start. Small bodies arrive together with
-    /// their heads, and can exceed the limit, which new transfers must then make up for. Returns
+    /// Returns the time before which no transfer should start. Until then, new transfers make up
+    /// for small bodies that arrived together with their heads and exceeded the limit. Returns
     /// `None` if a transfer may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
@@ -167,7 +167,7 @@ impl MinSpeed {
     }
 }
 
-/// The answer to the question of how many body bytes a driver may receive now.
+/// The number of body bytes that a driver may receive now, or the reason why it must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
     /// At most this number of bytes may be received. The number is at least one.

@@ -42,7 +42,8 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// True if there are no such fields, as in most requests. No search is then needed.
+    /// True if the caller has set no field that may be sent to the target. Most requests have no
+    /// such field, and then need no search.
     is_empty: bool,
 }
 

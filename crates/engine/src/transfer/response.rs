@@ -231,8 +231,8 @@ impl Transfer {
     }
 
     /// Returns true if the response is accepted as the rest of existing content, as in curl,
-    /// although it does not match the range request. Its Content-Range begins at the requested
-    /// offset. There is one defect: the field has no end, or the status is 200.
+    /// although it does not match the range request: its Content-Range begins at the requested
+    /// offset, but has no end, or the status is 200.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
