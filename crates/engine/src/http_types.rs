@@ -42,8 +42,8 @@ impl ResponseInfo {
     ///
     /// # Errors
     /// [`ErrorKind::Protocol`] if the types of that crate cannot represent the status or a field.
-    /// They are stricter than haul is with servers (for example, about control characters in a
-    /// value).
+    /// Those types are stricter than haul is with servers (for example, about control characters in
+    /// a value).
     pub fn to_http(&self) -> Result<http::Response<()>> {
         to_http_response(self.head(), ()).map_err(|error| conversion_error(error, self.url()))
     }

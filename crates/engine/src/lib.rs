@@ -65,8 +65,8 @@
 //! | [`dns_over_https`] | lookups by an HTTPS server |
 //! | [`buffer_pool`] | read buffers that a sink can take over |
 //!
-//! `drive` (the two drivers), `clock` and `fork` are public only for tests and benchmarks. They are
-//! hidden from this page and may change without notice.
+//! `drive` (the two drivers), `time_conversions` and `fork` are public only for tests and
+//! benchmarks. They are hidden from this page and may change without notice.
 //!
 //! haul uses two crates that contain neither sockets nor clocks: `haul_proto`, the protocol state
 //! machines, and `haul_policy`, the rules (redirects, retries, secrets, queues).

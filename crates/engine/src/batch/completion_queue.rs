@@ -127,26 +127,30 @@ impl CompletionQueue {
         state.outstanding < ahead.saturating_add(more)
     }
 
-    /// Marks the descriptor as readable. Returns true if it is not, so that the caller must make it
-    /// readable by [`end_announcement`](Self::end_announcement).
+    /// Records that the descriptor is readable. Returns true if the caller must make it readable by
+    /// [`end_announcement`](Self::end_announcement): the descriptor exists, and was not recorded as
+    /// readable.
     ///
-    /// The caller does so after it has released the lock. Otherwise the woken thread, which takes
-    /// the lock first, often waits for it, and on one processor each such wait costs two switches.
+    /// The caller first releases the lock of `state`. Otherwise the woken thread, which needs the
+    /// lock at once, often waits for it, and on one processor each such wait costs two task
+    /// switches.
     fn begin_announcement(&self, state: &mut CompletionState) -> bool {
         self.notifier.get().is_some() && !std::mem::replace(&mut state.is_announced, true)
     }
 
-    /// Makes the descriptor readable, if `announces` is set.
+    /// Makes the descriptor readable if `announces` is true. `announces` is the result of
+    /// [`begin_announcement`](Self::begin_announcement).
     fn end_announcement(&self, announces: bool) {
         if let Some(notifier) = self.notifier.get().filter(|_| announces) {
             notifier.make_readable();
         }
     }
 
-    /// Makes the descriptor not readable, if there is nothing left to take.
+    /// Makes the descriptor unreadable if there is nothing left to take.
     ///
-    /// If another thread is about to make it readable, it stays marked. The program then wakes once
-    /// for nothing, and its next call comes here again.
+    /// If another thread is about to make the descriptor readable, it stays recorded as readable.
+    /// The program then wakes once without a result, and its next call makes the descriptor
+    /// unreadable.
     fn clear_announcement(&self, state: &mut CompletionState) {
         if state.is_announced && state.ready.is_empty() && state.woken.is_empty() {
             state.is_announced = !self.notifier.get().is_some_and(ResultsDescriptor::clear);

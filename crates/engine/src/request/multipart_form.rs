@@ -68,9 +68,10 @@ impl MultipartForm {
         self.push_source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with a content type and header fields. If its content is a
-    /// [`FormPartContent::Source`], this is an index, counted from 0, into the sources of the
-    /// earlier parts that [`bytes`](Self::bytes) and similar methods have added.
+    /// Adds a part with a content type and header fields. The index in a
+    /// [`FormPartContent::Source`] selects one of the contents that [`bytes`](Self::bytes),
+    /// [`file`](Self::file), [`reader`](Self::reader) and
+    /// [`push_piece_part`](Self::push_piece_part) have added; it counts from 0.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self

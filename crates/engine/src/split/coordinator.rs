@@ -307,8 +307,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Handles the end of the first transfer. It also ends at the offset where the range of a part
-    /// begins.
+    /// Handles the end of the first transfer: it has failed, has received the rest of the body, or
+    /// has reached the offset where the range of another part begins.
     fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
         self.update_first_stream(state);
         state.window.release_claim(state.first.id);

@@ -58,7 +58,7 @@ pub(super) struct FirstStream {
     pub(super) connection: FirstConnectionUse,
 }
 
-/// The use of the connection on which the download began.
+/// The role that the connection on which the download began has after the split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
     /// The connection is used for parts like any other connection, once it is idle. It uses
@@ -75,8 +75,8 @@ pub(super) enum FirstConnectionUse {
 }
 
 impl FirstConnectionUse {
-    /// Returns the number of connections in addition to those of the parts: 1 if this connection is
-    /// not among them, otherwise 0.
+    /// Returns 1 if this connection is open in addition to the connections of the parts, otherwise
+    /// 0.
     pub(super) fn extra_connections(self) -> usize {
         usize::from(matches!(self, Self::Separate { .. }))
     }

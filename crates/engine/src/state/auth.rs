@@ -162,7 +162,8 @@ impl AuthOptions {
 
     /// Returns the credentials for the authentication of a request to `target`. They come from the
     /// options, the netrc file and `user`, the user in the URL. `secrets` says whether the target
-    /// may receive the caller's secrets.
+    /// may receive the caller's secrets. `downgraded` is true if a redirect has led from https to
+    /// http.
     pub(crate) fn credentials_for(
         &self,
         user: Option<&Credentials>,
@@ -303,9 +304,9 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns true if a request whose credentials were answered by the challenge `new` should be
-    /// repeated. This is the case if only the nonce was stale, and the credentials were not
-    /// rejected.
+    /// Returns true if a request that was rejected with the challenge `new` should be sent again
+    /// with the same credentials. That is the case if the server rejected only the stale nonce, not
+    /// the credentials.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();

@@ -8,7 +8,7 @@
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
 //! | `locked_file` | saving to a file that other processes write, too |
-//! | `shared_store` | the file and the lock of HSTS and Alt-Svc |
+//! | `file_backed_store` | the file and the lock of HSTS and Alt-Svc |
 //!
 //! The rules are in `httphaul-policy`. This module adds locks, the clock and files. The clones of a
 //! store share its contents.

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-/// The rules by which an executor starts requests. The executor reports to it which requests are in
-/// progress.
+/// The part of a batch that decides which waiting requests its executor may start. The executor
+/// reports its requests in progress to it.
 pub(crate) trait AdmissionControl: Send + Sync {
     /// Returns the rule by which requests may start now.
     fn rule(&self) -> AdmissionRule;
@@ -50,7 +50,7 @@ pub(crate) enum WaitCountedInTimeout {
     Pauses,
 }
 
-/// The rule by which waiting requests may start; see [`AdmissionControl::rule`].
+/// The rule by which waiting requests may start, returned by [`AdmissionControl::rule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.

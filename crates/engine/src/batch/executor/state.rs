@@ -26,7 +26,7 @@ pub(super) struct RequestExecutorState {
     /// timeout can expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
-    /// The requests in progress that wait to be tried again. They do not count towards the limits
+    /// The requests in progress that wait for a retry, by id. They do not count towards the limits
     /// on concurrent requests.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
     /// The transfers of the requests in `retrying`, with the deadlines at which they fail if they
