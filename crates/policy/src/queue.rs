@@ -83,12 +83,14 @@ pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
     /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The next time at which the caps of hosts rise on which jobs wait while no job ends.
+    /// The next time at which the queue raises the caps of hosts on which jobs wait although no job
+    /// ends; `None` if no such time is set.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostTableEntry<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The index in `hosts` of the host of the last push; the next is likely to be the same.
+    /// The index in `hosts` of the host to which the last job was added. The next job probably has
+    /// the same host.
     last: u32,
     /// All waiting jobs, each with the index of its host.
     waiting: WaitingJobs<u32>,
@@ -99,15 +101,15 @@ pub struct JobQueue<T, K = Origin> {
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
     /// Hosts without jobs that the queue remembers because of their pause or their cap, sorted by
-    /// the time until which it does so.
+    /// the time at which the queue forgets them.
     resting: BTreeSet<(MonotonicTime, u32)>,
     /// Delayed jobs, each with the time until which it waits, and the index of its host.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of jobs that may run beyond the total cap. For each of them, a running job only
-    /// waits for a host that does not answer.
+    /// The number of lent slots, by which the number of running jobs may exceed the total cap. For
+    /// each lent slot, a running job only waits for a host that does not answer.
     lent: usize,
     pushes: u64,
 }
@@ -143,7 +145,8 @@ struct QueuedHost<T, K> {
     listed: HostSetMembership,
 }
 
-/// The set of [`JobQueue`] that contains a host, with the key under which it contains the host.
+/// The set in a [`JobQueue`] that contains a host (`ready`, `paused`, `resting` or none), with the
+/// key of the host in that set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostSetMembership {
     Nowhere,

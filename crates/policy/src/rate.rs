@@ -180,9 +180,9 @@ impl SharedBucket {
     }
 }
 
-/// The longest delay of a start for which later starts make up. A wake-up is late by a fraction of
-/// a millisecond, on a busy machine by more. If starts never made up for that, each late start
-/// would lower the rate.
+/// The longest delay of a start that does not delay later starts. A thread that waits wakes up late
+/// by a fraction of a millisecond, and by more on a busy machine. If later starts were delayed,
+/// too, the rate would be lower than the user's.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
 /// The longest interval between two starts: 136 years. With this limit, every clock can represent

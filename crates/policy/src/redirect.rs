@@ -139,8 +139,8 @@ impl RedirectError {
 /// response is not a redirect to follow.
 ///
 /// `status` and `location` are from the response to a `method` request to `from`. `hops_so_far` is
-/// the number of redirects followed before this one. `first` is the origin of the URL from which
-/// the first of them started.
+/// the number of redirects followed before this one. `first` is the origin of the user's URL, from
+/// which the first redirect led.
 ///
 /// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
 /// missing, as in curl.

@@ -132,7 +132,7 @@ pub enum GlobErrorKind {
     RangeSpecification,
     /// A range is descending or lacks its `]`, or its step is zero or longer than the range.
     Range,
-    /// The value after the last of a range would exceed the largest number.
+    /// The sum of the last value of a range and its step would exceed the largest number.
     RangeEnd,
     /// The URL has more pieces (globs, and texts between them) than curl allows.
     TooMany,

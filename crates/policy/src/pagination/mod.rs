@@ -220,7 +220,8 @@ pub struct ListingHistory {
     requested: Target,
     /// The number of the current page in the listing, counted from 1.
     page: u64,
-    /// The page number or offset in the query of the current page; used only if it is counted up.
+    /// The number or offset in the query of the current page, for [`NextPageSource::Count`], and
+    /// for [`NextPageSource::Value`] if the value in the page is `true`.
     count: u64,
     /// The digests of the URLs of all pages so far. Two URLs with the same digest would end a
     /// listing too early. With 64 bits and 1,000 pages, the probability is 1 to 2^45.

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The number of empty entries that [`WaitingJobs`] always tolerates. Removed jobs leave these
-/// entries in its `line`. One more is tolerated for each job in `line`; beyond that, all are
-/// removed.
+/// The number of empty entries, left by removed jobs, that the `line` of a [`WaitingJobs`] may have
+/// in addition to one for each of its jobs. If there are more, all of them are removed.
 const MIN_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and

@@ -60,9 +60,9 @@ pub struct H3Machine {
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
     pub(crate) hint: FieldSectionSizeHint,
-    /// A buffer that is reused to convert field names to lower case. `section` is reused to encode
-    /// field sections.
+    /// A buffer that is reused to convert field names to lower case.
     pub(crate) name: Vec<u8>,
+    /// A buffer that is reused to encode field sections.
     pub(crate) section: Vec<u8>,
 }
 

@@ -8,7 +8,8 @@ use crate::huffman::{self, MalformedHuffman};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The number of strings that are kept. Each one has a fixed place that its coded bytes determine.
+/// The number of strings that are kept. The coded bytes of a string determine the index at which it
+/// is kept.
 const STRINGS: usize = 16;
 /// The length of the longest coded string that is kept.
 const LONGEST_CODED: usize = 40;
@@ -22,7 +23,8 @@ pub(super) struct RecentStrings {
     kept: Option<Box<[KeptString; STRINGS]>>,
 }
 
-/// A coded string and its text. An unused place has the empty string, whose text is empty.
+/// A kept string: its coded bytes and its text. An unused entry contains the empty string, whose
+/// text is empty.
 #[derive(Copy, Clone, Debug)]
 struct KeptString {
     coded: [u8; LONGEST_CODED],
@@ -55,8 +57,8 @@ impl RecentStrings {
     }
 }
 
-/// Returns the place of a coded string. Strings that a server chooses for the same place are only
-/// decoded each time.
+/// Returns the index at which a coded string is kept. If a server chooses its strings so that they
+/// have the same index, each of them is decoded every time, which does no other harm.
 fn place(coded: &[u8]) -> usize {
     let (words, rest) = coded.as_chunks::<8>();
     let mut last = [0; 8];
