@@ -151,9 +151,9 @@ pub enum ErrorKind {
     Setup,
     /// A signal or the program's own callback ended the transfer. Exit 130.
     Interrupted,
-    /// Code on a worker thread panicked, and its requests are lost. It may be the program's code (a
-    /// reader or stream of content, a sink, a trace) or the engine's. The request may have been
-    /// sent. Exit 255.
+    /// Code of the program (a reader or stream of content, a sink, a trace) or of the engine
+    /// panicked on a worker thread, whose requests are lost. These requests may have been sent.
+    /// Exit 255.
     Panicked,
 }
 
@@ -208,8 +208,8 @@ impl ErrorKind {
         }
     }
 
-    /// Returns the name of the kind in snake case, such as `partial_body`. It is stable, so that
-    /// programs can compare it.
+    /// Returns the name of the kind in snake case, such as `partial_body`. The name never changes,
+    /// so that programs can compare it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

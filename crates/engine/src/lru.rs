@@ -7,8 +7,8 @@ use std::hash::Hash;
 
 use slab::Slab;
 
-/// The value that stands for "no index". As a link it marks the end of the list. It also marks an
-/// index that is not in the list.
+/// The value that stands for "no index": in the links at the ends of the list, and for both ends of
+/// an empty list.
 const NO_INDEX: usize = usize::MAX;
 
 /// A list of small indices, such as those of a [`Slab`], in the order of their last use. Every

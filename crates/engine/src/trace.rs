@@ -126,7 +126,7 @@ pub enum Milestone {
 
 /// An observer of transfers. Any worker thread may call it.
 pub trait TransferObserver: Send + Sync + fmt::Debug {
-    /// Receives an event of a transfer. haul calls it.
+    /// Receives an event of a transfer. haul calls this method for each event.
     fn event(&self, event: &TraceEvent<'_>);
 
     /// Returns true if the observer needs [`TraceEvent::Sent`] and [`TraceEvent::Received`]. If so,

@@ -269,13 +269,13 @@ struct LinkResolver {
 }
 
 impl PageSearch {
-    /// Makes a search for a new page.
+    /// Makes a search for the values of this query. It keeps at most 16 MiB of a page.
     #[must_use]
     pub fn new(query: PageQuery) -> Self {
         Self::with_memory_limit(query, None)
     }
 
-    /// Makes a search for a new page that keeps at most `memory` bytes of it. Default: 16 MiB.
+    /// Makes a search for the values of this query. It keeps at most `memory` bytes of a page.
     #[must_use]
     pub fn with_memory(query: PageQuery, memory: u64) -> Self {
         Self::with_memory_limit(query, Some(memory))

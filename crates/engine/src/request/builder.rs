@@ -105,8 +105,8 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: RequestOverrides,
-    /// The media type of the content; `None` if no method has set one. It becomes the
-    /// `Content-Type` unless the program adds that field itself.
+    /// The media type of the content; `None` if no method of the builder has set it. The media type
+    /// becomes the `Content-Type`, unless the program adds that field itself.
     content_type: Option<String>,
     error: Option<Error>,
 }
@@ -167,8 +167,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a header field to the request. All fields added with the same name are sent, and
-    /// replace the fields with that name that the client's options or the engine would send.
+    /// Adds a header field to the request. Several fields with the same name are all sent. They
+    /// replace the fields with this name that the client's options or the engine would send.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {

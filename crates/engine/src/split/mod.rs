@@ -81,7 +81,7 @@ impl SplitRateMonitor {
 
 /// The result of a split download: the transfer is over, or continues on one connection.
 pub(crate) enum SplitOutcome {
-    /// The transfer is over.
+    /// The transfer is over, with this result.
     Done(Result<()>),
     /// The first transfer must receive the rest of the body alone, without further parts.
     ContinueAlone,

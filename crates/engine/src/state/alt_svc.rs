@@ -83,8 +83,7 @@ impl AltSvcCache {
     }
 }
 
-/// Returns the ALPN protocol of an HTTP version. It is the protocol of the origin whose response
-/// contains an Alt-Svc field.
+/// Returns the ALPN protocol for the HTTP version of a response that contains an Alt-Svc field.
 pub(crate) fn source_protocol(version: ProtocolVersion) -> AlpnProtocol {
     match version {
         ProtocolVersion::Http2 => AlpnProtocol::H2,

@@ -65,8 +65,8 @@ fn file_error(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Err
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
-/// Writes `text` to a device or a FIFO. It is opened with `O_CREAT`, because only then does the
-/// kernel refuse FIFOs of other users in directories such as /tmp.
+/// Writes `text` to a device or a FIFO. The file is opened with `O_CREAT`, because only then does
+/// the kernel refuse FIFOs of other users in directories such as /tmp.
 fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?.write_all(text)
 }

@@ -234,8 +234,8 @@ impl Transfer {
     }
 
     /// Makes the next request omit its content, so that the content is sent only after the server's
-    /// challenge. Applies to content that can be sent only once and, in curl's mode, to all
-    /// content.
+    /// challenge. Applies to content that can be sent only once. If
+    /// `curl_compat.withholds_content_before_challenge` is set, applies to all content.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.has_one_shot_content()
             || self.options.curl_compat.withholds_content_before_challenge && self.has_content();

@@ -186,9 +186,10 @@ impl Transfer {
         Some(after)
     }
 
-    /// Discards the heads of a response without a body that the sink already has, and returns them.
-    /// In curl's mode, the next attempt writes them again before its own heads. Returns no bytes in
-    /// any other mode, or if the sink cannot discard the heads.
+    /// Discards the heads of a response without a body that the sink already has. If
+    /// `curl_compat.retries_whole` is set, returns these heads: the next attempt writes them again
+    /// before its own heads. Returns no bytes in any other case, or if the sink cannot discard the
+    /// heads.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }

@@ -83,8 +83,8 @@ impl Transfer {
     }
 
     /// Handles the failure to make a token. Returns `error` if Negotiate is the only allowed scheme
-    /// (`is_only`). There is one exception: in curl's mode with a Kerberos library, the request is
-    /// sent without a token.
+    /// (`is_only`). There is one exception: with `curl_compat.accepts_unreliable_responses`, and if
+    /// a Kerberos library is available, the request is sent without a token.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {

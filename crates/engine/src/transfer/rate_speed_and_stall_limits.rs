@@ -284,8 +284,9 @@ impl RateSpeedAndStallLimits {
     }
 
     /// Returns the number of bytes that may be received together with a response head: at least
-    /// one, and at most `credit`. The transfer's own maximum rate does not delay these bytes. The
-    /// rate limit of all transfers does, because it would otherwise have no effect on small bodies.
+    /// one, and at most `credit`, the number of bytes that the sink accepts. The transfer's own
+    /// maximum rate does not delay these bytes. The rate limit that the transfer shares with others
+    /// does, since otherwise that limit would have no effect on small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
         let time = || time_conversions::to_monotonic_time(now);
         if let Some(total) = &self.total {

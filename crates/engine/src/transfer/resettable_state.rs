@@ -94,8 +94,8 @@ impl RangeRequestSettings {
 pub(crate) struct AttemptCountsAndDeadline {
     /// The number of earlier attempts that count in the retry rules.
     pub(super) number: u32,
-    /// The number of times that the transfer started from the beginning, because it could not fetch
-    /// the bytes that were missing after the existing ones.
+    /// The number of times that the transfer started again from the beginning, because it could not
+    /// continue after the bytes that it already had.
     pub(super) restarts: u32,
     /// The number of times that a request was sent again because the server had not processed it.
     /// The server refused the request, or closed the connection.

@@ -27,7 +27,8 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// The maximum size in bytes of a request head that curl sends; applied in curl's mode.
+/// The maximum size in bytes of a request head that curl sends. It applies only if
+/// `curl_compat.head_limits` is set.
 const MAX_CURL_HEAD: u64 = 1 << 20;
 
 /// Returns the size in bytes of the head of this request in HTTP/1.1 syntax.

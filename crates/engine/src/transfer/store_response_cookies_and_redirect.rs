@@ -33,8 +33,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the target for which cookies are sent and stored. This is the current target. In
-    /// curl's mode, a Host field of the caller replaces the target's host.
+    /// Returns the target for which cookies are sent and stored: the current target. With
+    /// `curl_compat.cookies_by_host`, a Host field of the caller replaces the target's host.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self

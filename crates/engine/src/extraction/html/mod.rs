@@ -136,7 +136,7 @@ impl HtmlSearch {
         tokenizer.push(&first, &mut builder)
     }
 
-    /// Ends the page.
+    /// Ends the page, and passes its remaining values to `on_found`.
     pub(super) fn finish(&mut self, encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
         let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);

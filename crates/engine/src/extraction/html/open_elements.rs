@@ -19,25 +19,26 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// The element is one of HTML, and not the document.
+/// Flag: the element is an HTML element, and not the document.
 pub(super) const IS_HTML: u16 = 1;
-/// The element is a table.
+/// Flag: the element is a table.
 const IS_TABLE: u16 = 1 << 1;
-/// The element is known to be a row group (such as `<tbody>`) directly inside a table.
+/// Flag: the element is known to be a row group (such as `<tbody>`) directly inside a table.
 const IS_GROUP_IN_TABLE: u16 = 1 << 2;
-/// The element is known to be a row directly inside a row group of a table.
+/// Flag: the element is known to be a row directly inside a row group of a table.
 const IS_ROW_IN_TABLE: u16 = 1 << 3;
-/// The element is `<ol>` or `<ul>`.
+/// Flag: the element is `<ol>` or `<ul>`.
 const IS_LIST: u16 = 1 << 4;
-/// The element is no heading.
+/// Flag: the element is an HTML element other than a heading.
 const IS_NO_HEADING: u16 = 1 << 5;
-/// The element is one of SVG or MathML and may contain HTML elements.
+/// Flag: the element is an SVG or MathML element that may contain HTML elements.
 pub(super) const ALLOWS_HTML: u16 = 1 << 6;
-/// The text of the element is selected.
+/// Flag: a query selects the text of the element.
 pub(super) const IS_SELECTED: u16 = 1 << 7;
-/// White space inside the element is kept.
+/// Flag: white space inside the element is kept.
 pub(super) const KEEPS_BLANKS: u16 = 1 << 8;
-/// A flag that no element has, as the condition of a start tag that always needs the tree builder.
+/// A flag that no element has. It is the condition of a start tag that always needs the tree
+/// builder.
 const IS_NEVER_SET: u16 = 1 << 15;
 
 /// An open element. The type is small and owns no memory, because most elements are only opened and

@@ -332,7 +332,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Self { tree, queries, encoding, on_found }
     }
 
-    /// Switches to the rules of XML.
+    /// Makes the tree builder read the page by the rules of XML instead of HTML.
     pub(super) fn set_xml(&mut self) {
         self.tree.is_xml = true;
     }

@@ -119,45 +119,46 @@ impl TagRulesTable {
     }
 }
 
-/// The element has no content and no end tag.
+/// Property: the element has no content and no end tag.
 pub(super) const IS_VOID: u32 = 1;
-/// The element is in HTML's category "special": an end tag with another name usually does not close
-/// it.
+/// Property: the element is in HTML's category "special". An end tag with another name usually does
+/// not close it.
 pub(super) const IS_SPECIAL: u32 = 1 << 1;
-/// The element is in the category "formatting": its end tag does not close the elements inside it.
+/// Property: the element is in HTML's category "formatting". Its end tag does not close the
+/// elements inside it.
 pub(super) const IS_FORMATTING: u32 = 1 << 2;
-/// The start tag closes an open `<p>`.
+/// Property: the start tag closes an open `<p>`.
 pub(super) const CLOSES_P: u32 = 1 << 3;
-/// The element ends a search for an open element ("has an element in scope").
+/// Property: the element ends a search for an open element ("has an element in scope").
 pub(super) const ENDS_SCOPE: u32 = 1 << 4;
-/// The element is a heading, `<h1>` to `<h6>`.
+/// Property: the element is a heading, `<h1>` to `<h6>`.
 pub(super) const IS_HEADING: u32 = 1 << 5;
-/// The element separates the words of its text from the text around it: a block, a cell, a line
-/// break.
+/// Property: the element separates the words of its text from the text around it. It is a block, a
+/// cell or a line break.
 pub(super) const SEPARATES_WORDS: u32 = 1 << 6;
-/// The element may be inside `<head>`.
+/// Property: the element may be inside `<head>`.
 pub(super) const MAY_BE_IN_HEAD: u32 = 1 << 7;
-/// The start tag ends SVG or MathML content.
+/// Property: the start tag ends SVG or MathML content.
 pub(super) const ENDS_FOREIGN_CONTENT: u32 = 1 << 8;
-/// Spaces in the element's text are kept.
+/// Property: spaces in the element's text are kept.
 pub(super) const IS_PREFORMATTED: u32 = 1 << 9;
-/// The element's text is not part of the text of the elements around it.
+/// Property: the element's text is not part of the text of the elements around it.
 pub(super) const HAS_SEPARATE_TEXT: u32 = 1 << 10;
-/// The end tag may be missing ("generate implied end tags").
+/// Property: the end tag may be missing ("generate implied end tags").
 pub(super) const HAS_IMPLIED_END_TAG: u32 = 1 << 11;
-/// The end tag closes the element, if it is in scope, and all open elements inside it.
+/// Property: the end tag closes the element, if it is in scope, and all open elements inside it.
 pub(super) const END_TAG_CLOSES_ALL_INSIDE: u32 = 1 << 12;
-/// The element's text is raw: it is not parsed for tags.
+/// Property: the element's text is raw, i.e. not parsed for tags.
 pub(super) const HAS_RAW_TEXT: u32 = 1 << 13;
-/// The element is a part of a table: a caption, column, group of rows, row or cell.
+/// Property: the element is a part of a table (a caption, column, row group, row or cell).
 pub(super) const IS_TABLE_PART: u32 = 1 << 14;
-/// The start tag has special rules that the other properties do not express.
+/// Property: the start tag has special rules that the other properties do not express.
 pub(super) const HAS_START_TAG_RULES: u32 = 1 << 15;
-/// The end tag closes the element unless a table is open in between.
+/// Property: the end tag closes the element, unless a table is open inside the element.
 pub(super) const END_TAG_STOPS_AT_TABLE: u32 = 1 << 16;
-/// The end tag has special rules that the other properties do not express.
+/// Property: the end tag has special rules that the other properties do not express.
 pub(super) const HAS_END_TAG_RULES: u32 = 1 << 17;
-/// The element belongs to ruby text, and its start tag closes an open ruby text element.
+/// Property: the element belongs to ruby text, and its start tag closes an open ruby text element.
 pub(super) const IS_RUBY_TEXT: u32 = 1 << 18;
 
 const BLOCK_PROPERTIES: u32 = IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | END_TAG_CLOSES_ALL_INSIDE;

@@ -17,8 +17,9 @@ const MAX_NAMED_REFERENCE: usize = 40;
 #[derive(Debug, Default)]
 pub(super) struct ElementText {
     bytes: Vec<u8>,
-    /// The end of the last piece, from an `&` on that may begin a character reference. It is kept
-    /// until the next piece shows its end.
+    /// The possible beginning of a character reference at the end of the last piece of text, from
+    /// its `&` on. It is kept until the next piece shows where the reference ends. Empty if there
+    /// is none.
     reference: Vec<u8>,
     /// True if white space follows the last word, so that a space is due before the next word.
     is_separated: bool,

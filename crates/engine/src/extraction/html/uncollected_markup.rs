@@ -48,7 +48,7 @@ pub(super) struct UncollectedMarkup<'a> {
     pub(super) skipped: SkippedTextElement,
 }
 
-/// The result of reading a tag.
+/// A tag that was read: its end, and its effect on the open elements.
 struct ReadTag {
     /// The index after the tag.
     end: usize,

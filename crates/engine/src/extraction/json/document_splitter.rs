@@ -37,7 +37,7 @@ impl DocumentStart {
     }
 }
 
-/// The state of the splitter between two bytes.
+/// The position of the splitter's next byte: between two documents, or in a part of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SplitterState {
     /// The next byte is between two documents.

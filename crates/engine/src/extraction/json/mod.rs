@@ -172,7 +172,7 @@ impl JsonSearch {
         if splitter.buffered_bytes() > memory { Err(too_long(splitter.position(), memory)) } else { Ok(()) }
     }
 
-    /// Ends the body.
+    /// Ends the body, and searches its last document. Fails if that document is incomplete.
     pub(super) fn finish(&mut self, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, splitter, memory, text } = self;
         let memory = *memory;
