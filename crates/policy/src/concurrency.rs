@@ -75,7 +75,7 @@ const MIN_TRIAL_REQUESTS: usize = 8;
 /// The limit on concurrent requests during a test if the limit before the test is 6 or less. A test
 /// lowers the limit to find out whether requests queue at the host.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum duration of a measurement window. A shorter window would be falsified by the pauses
+/// The minimum duration of a measurement window. A shorter window would be distorted by the pauses
 /// of a busy machine. The minimum does not apply before the first estimate of the host's speed and
 /// after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
@@ -83,7 +83,7 @@ const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// the rate falls in proportion to the limit: no requests queue at the host. At 1 the rate does not
 /// fall at all. A rate above the threshold shows that requests queue.
 const QUEUE_SHARE: f64 = 0.4;
-/// The smallest request rate in a test with a reduced limit that shows that requests queue, as a
+/// The minimum request rate at which a test with a reduced limit may show that requests queue, as a
 /// share of the host's best rate so far. Below it, the reduced limit has made the host slower.
 const BEST_SHARE: f64 = 0.9;
 /// The limit grows if requests to the host wait for permission to start and no running request ends
@@ -176,7 +176,7 @@ pub struct ConcurrencyLimit {
     /// yet.
     base: u64,
     /// The value of `base` before a test that showed no queue. The process may have been paused
-    /// during the test, which falsifies its result. Therefore, `base` returns to this value after
+    /// during the test, which distorts its result. Therefore, `base` returns to this value after
     /// the next pause between trials.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
@@ -247,7 +247,8 @@ struct WarmConnectionSums {
 /// The history of a host's refusals: 429, 503, and refused or reset connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refusals {
-    /// The number of refusals that lowered the limit. It starts again after 60 s without a refusal.
+    /// The number of refusals that lowered the limit. It returns to 0 if no such refusal occurs for
+    /// 60 s.
     strikes: u32,
     /// The time of the last refusal that lowered the limit. A refused request that began before
     /// this time does not lower the limit again.

@@ -42,7 +42,7 @@ pub struct ResponseLimits {
     ///
     /// Default 262,144 (256 KiB). Extensions are not kept; the limit stops bodies that are mostly
     /// extensions, which cost network and CPU and deliver nothing. Hazard: a peer that signs each
-    /// chunk of a very long body.
+    /// chunk of a very long body may exceed a small limit.
     pub chunk_extensions_total: usize,
     /// The largest number of bytes of the trailer section.
     ///

@@ -7,8 +7,8 @@ use core::fmt;
 /// that an idle connection costs little memory.
 const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 
-/// The maximum number of unsent bytes in a connection's output buffer up to which request bodies
-/// are added. 64 KiB fill a socket's buffer in one write, and limit the memory of a connection with
+/// The number of unsent bytes in a connection's output buffer at which no more of a request's body
+/// is added. 64 KiB fill a socket's buffer in one write, and limit the memory of a connection with
 /// any number of uploads.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 /// The value that replaces [`OUTPUT_LIMIT`] after [`LARGE_BODY`] bytes have been sent. Fewer and

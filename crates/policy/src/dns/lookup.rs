@@ -105,7 +105,8 @@ pub struct NameLookup {
     /// The last failure to get an answer for a candidate name: the requested name, alone or with a
     /// domain of the search list.
     failure: Option<Cow<'static, str>>,
-    /// True if some candidate name exists but has no address.
+    /// True if a candidate name (the requested name, alone or with a domain of the search list)
+    /// exists but has no address.
     exists: bool,
     negative_ttl: Option<Duration>,
     /// The number of AliasMode records that were followed, and the shortest time for which one of

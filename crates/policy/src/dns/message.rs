@@ -118,8 +118,8 @@ pub enum DnsResponse {
 }
 
 impl DnsResponse {
-    /// Returns the response with its TTL reduced by `age`. This is the time that the response has
-    /// spent in an HTTP cache (RFC 8484 section 5.1).
+    /// Returns the response with its TTL reduced by `age`, the time that the response has spent in
+    /// an HTTP cache (RFC 8484 section 5.1).
     #[must_use]
     pub fn with_age(mut self, age: Duration) -> Self {
         if let Self::Addresses { ttl, .. } | Self::HttpsRecords { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
@@ -167,9 +167,9 @@ impl DnsQuery<'_> {
         builder.into_name().map_err(|_| DnsNameError)
     }
 
-    /// Parses a received message. Returns `None` if it is not a response to this query. Then it has
-    /// another identifier or another question, or it is malformed before the end of the question.
-    /// Drop such a message and continue to wait for the true response (RFC 5452 §4).
+    /// Parses a received message. Returns `None` if the message does not answer this query: it has
+    /// another identifier or another question, or is malformed before the end of the question. Drop
+    /// such a message and continue to wait for the true response (RFC 5452 §4).
     #[must_use]
     pub fn parse_response(&self, bytes: &[u8]) -> Option<DnsResponse> {
         let message = Message::from_octets(bytes).ok()?;

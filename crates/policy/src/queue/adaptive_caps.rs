@@ -37,7 +37,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps.per_host = INITIAL_LIMIT.min(max);
     }
 
-    /// Returns an empty queue with the same caps. They adapt if the caps of this queue do.
+    /// Returns an empty queue with the same caps, which adapt if the caps of this queue adapt.
     #[must_use]
     pub fn empty_with_same_caps(&self) -> Self {
         Self { adaptive_max: self.adaptive_max, ..Self::new(self.caps) }

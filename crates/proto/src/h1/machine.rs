@@ -225,7 +225,7 @@ impl H1Machine {
     /// Reads the next event from `input`, which must begin at the first byte that earlier calls did
     /// not consume.
     ///
-    /// Call `step` again and again until it returns one of two events. After
+    /// Call `step` until it returns [`H1Event::NeedInput`] or [`H1Event::Complete`]. After
     /// [`H1Event::NeedInput`], read more. After [`H1Event::Complete`], go on if the connection is
     /// reused and more requests are [unanswered](H1Machine::unanswered). After `Complete` with a
     /// reason to close, after a tunnel and after an error, no more can be read

@@ -9,8 +9,8 @@ use crate::flood_counts::Flood;
 /// Frames without progress occupy no memory, except those counted by [`FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
-    /// The number of PING frames. Default 1,000. Hazard: some servers send a PING to measure each
-    /// round trip.
+    /// The number of PING frames. Default 1,000. Hazard: a server that sends a PING to measure each
+    /// round trip may exceed a small limit.
     pub ping: u32,
     /// The number of SETTINGS frames, acknowledgements included. Default 100.
     pub settings: u32,

@@ -21,7 +21,8 @@ pub struct H3FloodLimits {
     pub cancel_push: u32,
     /// The number of instructions on the peer's QPACK encoder stream. Default 200,000. One
     /// instruction can make the client copy a table entry of 4 KiB, so this many instructions cost
-    /// up to 0.1 s of CPU. Hazard: a server that inserts ten entries for each small response.
+    /// up to 0.1 s of CPU. Hazard: a server that inserts ten entries for each small response may
+    /// exceed a small limit.
     pub table_change: u32,
     /// The number of Stream Cancellation instructions on the peer's QPACK decoder stream. Default
     /// 1,000.

@@ -6,9 +6,8 @@ use super::{RequestError, RequestId};
 use crate::exchange::RemainingRequestBody;
 use crate::request_section_writer;
 
-/// The number of unsent bytes in the output of a request from which on no further bytes of its body
-/// are accepted. QUIC sends about 45 KiB in one system call, and accepts further bytes soon
-/// afterwards.
+/// The number of unsent bytes in a request's output at which no more of its body is accepted. QUIC
+/// sends about 45 KiB in one system call, and accepts further bytes soon afterwards.
 pub(crate) const OUTPUT_LIMIT: usize = 32 * 1024;
 
 impl H3Machine {
