@@ -29,7 +29,8 @@ impl FirstOfThreeBytesFinder {
         Self { near: Three::new(bytes[0], bytes[1], bytes[2]), bytes }
     }
 
-    /// Returns the index of the first byte in `text` that is one of the three values.
+    /// Returns the index of the first byte in `text` that is one of the three values; `None` if
+    /// there is none.
     #[inline(always)]
     pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
         if let Some(near) = &self.near
@@ -42,7 +43,8 @@ impl FirstOfThreeBytesFinder {
     }
 
     /// Continues [`find`](Self::find) after the first [`NEAR`] bytes of `text`, which contain none
-    /// of the three values. The result is an index into the whole `text`.
+    /// of the three values. The result is an index into the whole `text`; `None` if there is no
+    /// such byte.
     #[inline(never)]
     fn find_later(&self, text: &[u8]) -> Option<usize> {
         let mut at = NEAR;
@@ -65,7 +67,7 @@ impl FirstOfThreeBytesFinder {
     }
 }
 
-/// Returns the index of the first `byte` in `text`, as `memchr` does.
+/// Returns the index of the first `byte` in `text`; `None` if there is none.
 #[inline(always)]
 pub(super) fn find_near(byte: u8, text: &[u8]) -> Option<usize> {
     if let Some(near) = One::new(byte)

@@ -182,8 +182,8 @@ impl AsyncResponse {
         })
     }
 
-    /// Polls for bytes of the body. Unlike [`poll_fill`](Self::poll_fill), does not store an error
-    /// for further calls.
+    /// Polls for bytes of the body. Returns false at the end of the body. Unlike
+    /// [`poll_fill`](Self::poll_fill), does not store an error for further calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.poll_content_streams(context);
         loop {

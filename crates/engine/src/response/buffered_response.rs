@@ -42,7 +42,7 @@ pub struct BufferedResponse {
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: Vec<FollowedRedirect>,
-    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
+    /// The trailer section of the body (RFC 9110 section 6.5); `None` if there was none.
     pub trailers: Option<Fields>,
     /// The complete body, decoded if decoding was requested.
     pub body: Vec<u8>,

@@ -221,8 +221,8 @@ impl Response {
         error
     }
 
-    /// Receives until there are bytes of the body to read. Unlike [`Response::fill`], does not
-    /// store an error for further reads.
+    /// Receives until there are bytes of the body to read. Returns false at the end of the body.
+    /// Unlike [`Response::fill`], does not store an error for further reads.
     fn fill_once(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.decode_more()? {

@@ -120,7 +120,7 @@ pub(super) struct PartFailures {
     pub(super) count: u32,
     /// The number of bytes that parts have received since the last failure.
     received_since: u64,
-    /// The time before which no further part is requested.
+    /// The time before which no further part is requested; `None` if no part has failed yet.
     pub(super) paused_until: Option<Instant>,
 }
 

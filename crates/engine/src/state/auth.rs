@@ -44,9 +44,10 @@ pub const MAX_PROTECTION_SPACES: usize = 256;
 #[derive(Clone)]
 pub struct AuthOptions {
     /// The user and password (`-u`), for the origin of the caller's URL. If they are set, the netrc
-    /// file is not used.
+    /// file is not used. Default: none.
     pub user: Option<Credentials>,
     /// A bearer token (`--oauth2-bearer`), which is sent only to the origin of the caller's URL.
+    /// Default: none.
     pub bearer: Option<Arc<[u8]>>,
     /// The authentication schemes that may be used. Default: Basic. If only one scheme is allowed,
     /// the first request already uses it. Digest is an exception, because it needs a challenge.
@@ -135,7 +136,8 @@ pub(crate) enum SentAuthScheme {
 pub(crate) struct AuthorizationInputs<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
-    /// The content of the request, if it is in memory. Only Digest with `auth-int` needs it.
+    /// The content of the request; `None` if it is not in memory. Only Digest with `auth-int` needs
+    /// it.
     pub(crate) content: Option<&'a [u8]>,
 }
 

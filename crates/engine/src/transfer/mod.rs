@@ -118,8 +118,8 @@ pub struct Transfer {
     speed: RateSpeedAndStallLimits,
     split: SplitRole,
     body: BodyDelivery,
-    /// The head of the first response whose body is delivered. Later responses only continue that
-    /// body, and do not replace this head.
+    /// The head of the first response whose body is delivered; `None` before it has arrived. Later
+    /// responses only continue that body, and do not replace this head.
     head: Option<ResponseHead>,
     /// The trailer fields of the response; `None` if there are none. Boxed, since few responses
     /// have trailer fields.
@@ -405,8 +405,8 @@ impl Transfer {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer was slower than the minimum speed, or the server silent,
-    /// for too long.
+    /// Returns an error if the transfer was slower than the minimum speed for too long, or if the
+    /// server was silent for too long; otherwise `None`.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
     }

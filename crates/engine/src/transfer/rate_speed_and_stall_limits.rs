@@ -377,8 +377,8 @@ impl RateSpeedAndStallLimits {
         self.silence.is_some()
     }
 
-    /// Returns an error if the transfer is too slow or the server silent for too long. `bytes` is
-    /// the number of bytes received so far.
+    /// Returns an error if the transfer was too slow, or the server silent, for too long; otherwise
+    /// `None`. `bytes` is the number of bytes received so far.
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence_limit().unwrap_or_default();

@@ -478,8 +478,8 @@ impl Transfer {
     }
 }
 
-/// Returns the failure of the transfer if a line of the head is longer than curl accepts, and the
-/// options request curl's limits.
+/// Returns the decision to fail the transfer if a line of the head is longer than curl accepts, and
+/// the options request curl's limits; otherwise `None`.
 fn oversized_line(head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
     if !options.curl_compat.head_limits || head.raw().len() <= MAX_LINE {
         return None;

@@ -277,7 +277,7 @@ impl SplitMinSpeedCheck {
     }
 
     /// Returns an error if all transfers of the split download together are slower than the minimum
-    /// speed. `bytes` is the number of bytes that they have received so far.
+    /// speed; otherwise `None`. `bytes` is the number of bytes that they have received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.check(bytes, now)
     }

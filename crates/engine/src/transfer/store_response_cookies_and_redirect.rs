@@ -50,8 +50,9 @@ impl Transfer {
         named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
     }
 
-    /// Returns the request that follows the redirect in this response. If HSTS requires TLS for the
-    /// target, the target counts as https, so that the redirect is no downgrade.
+    /// Returns the request that follows the redirect in this response; `None` if the response is
+    /// not a redirect to follow. If HSTS requires TLS for the target, the target counts as https,
+    /// so that the redirect is no downgrade.
     pub(super) fn redirect_hop(
         &self,
         status: u16,

@@ -41,7 +41,8 @@ pub(super) struct SkippedTextElement {
 /// The reader of markup whose text is not collected.
 pub(super) struct UncollectedMarkup<'a> {
     pub(super) open: &'a mut OpenElements,
-    /// The test for the text of selected elements that need not be collected.
+    /// The test that finds text in which the filter may match: only such text of selected elements
+    /// must be collected. `None` if all text of selected elements must be collected.
     pub(super) hits: Option<&'a HitAcrossMarkupTest>,
     pub(super) recent: &'a mut RecentNames,
     pub(super) queries: &'a HtmlQueries,
