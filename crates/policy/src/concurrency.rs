@@ -175,9 +175,9 @@ pub struct ConcurrencyLimit {
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The value of `base` before a test that showed no queue. The process may have been paused
-    /// during the test, which distorts its result. Therefore, `base` returns to this value after
-    /// the next pause between trials.
+    /// The value of `base` before a test that showed no queue; `None` if there is no such test. The
+    /// process may have been paused during the test, which distorts its result. Therefore, `base`
+    /// returns to this value after the next pause between trials.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,

@@ -45,7 +45,8 @@ pub struct NetrcEntry {
     pub login: Option<Vec<u8>>,
     /// The password of the entry. `None` if the entry has no password; use an empty password then.
     pub password: Option<Vec<u8>>,
-    /// The account that some FTP servers require; unused in HTTP.
+    /// The account that some FTP servers require; `None` if the entry has no account. Unused in
+    /// HTTP.
     pub account: Option<Vec<u8>>,
     /// True if this is the file's `default` entry, which is used for any host.
     pub is_default: bool,

@@ -15,12 +15,12 @@ use crate::target::Scheme;
 /// The set of allowed schemes. The default allows all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolSet {
-    /// Plain HTTP: the scheme `http`.
+    /// True to allow plain HTTP: the scheme `http`.
     pub http: bool,
-    /// HTTP over TLS: the scheme `https`.
+    /// True to allow HTTP over TLS: the scheme `https`.
     pub https: bool,
-    /// Local files, named by a [`file_url`](crate::file_url). It has an effect only if the caller
-    /// accepts such URLs.
+    /// True to allow local files, named by a [`file_url`](crate::file_url). This has an effect only
+    /// if the caller accepts such URLs.
     pub file: bool,
 }
 

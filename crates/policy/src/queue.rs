@@ -131,16 +131,17 @@ struct QueuedHost<T, K> {
     /// The number of delayed jobs of this host.
     delayed: usize,
     paused_until: Option<MonotonicTime>,
-    /// The time before which the caller's request start rate (`--rate`) allows no other job.
+    /// The time before which the caller's request start rate (`--rate`) allows no other job; `None`
+    /// if there is no such time.
     next_start: Option<MonotonicTime>,
     /// The maximum number of running jobs on this host; `None` for the queue's cap per host.
     cap: Option<usize>,
     /// True if the host has answered a request.
     has_answered: bool,
-    /// The adaptive limit that determines `cap`. It is created at the first end of a job that can
-    /// change the cap.
+    /// The adaptive limit that determines `cap`; `None` until it is first needed.
     concurrency: Option<Box<ConcurrencyLimit>>,
-    /// The time until which the queue remembers the host and its cap although it has no jobs.
+    /// The time until which the queue remembers the host and its cap although it has no jobs;
+    /// `None` if the cap need not be remembered.
     remembered_until: Option<MonotonicTime>,
     listed: HostSetMembership,
 }
@@ -164,13 +165,15 @@ enum HostActivity {
 
 impl<T, K> QueuedHost<T, K> {
     /// Returns the time before which no job may start on the host: the end of the pause, or the
-    /// next start that the caller's request start rate allows.
+    /// next start that the caller's request start rate allows. Returns `None` if there is no such
+    /// time.
     fn held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.next_start)
     }
 
     /// Returns the time until which the queue remembers the host although it has no jobs: the end
-    /// of its pause, or the time until which its cap is remembered.
+    /// of its pause, or the time until which its cap is remembered. Returns `None` if neither is
+    /// set.
     fn paused_or_held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
@@ -237,7 +240,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns the next job as [`next`](JobQueue::next) does, but only the job with the number
-    /// `head` or a job whose number is less than `limit`.
+    /// `head` or a job whose number is less than `limit`. Returns `None` if no such job may start.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -269,7 +272,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does, but only the job
-    /// with the number `head` or a job whose number is less than `limit`.
+    /// with the number `head` or a job whose number is less than `limit`. Returns `None` if no such
+    /// job may start.
     pub fn next_for_below(
         &mut self,
         host: HostId,
@@ -300,8 +304,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((place.0, item))
     }
 
-    /// Removes the first waiting job with this number, or else the first delayed job with this
-    /// number, and returns it.
+    /// Removes and returns the first waiting job with this number, or else the first delayed job
+    /// with this number; `None` if there is no such job.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let (index, item) = if let Some((place, &index)) = self.waiting.first_with_number(seq) {
             (index, self.remove_at(place, index))

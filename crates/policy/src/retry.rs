@@ -33,10 +33,10 @@ pub struct RetryRules {
     /// `--retry-max-time`: no new try begins later than this time after the start of the first try.
     /// `None`, the default, for no limit.
     pub max_time: Option<Duration>,
-    /// `--retry-connrefused`: a refused connection counts as transient; default off.
+    /// `--retry-connrefused`: true to treat a refused connection as transient; default off.
     pub connrefused: bool,
-    /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may
-    /// be carried out twice.
+    /// `--retry-all-errors`: true to treat every failure as transient, for any method; default off.
+    /// Hazard: a POST may be carried out twice.
     pub all_errors: bool,
     /// True if a reset connection counts as a transient failure, before or within the response;
     /// default on. curl treats such a failure as permanent, because it cannot resume the transfer.
@@ -207,7 +207,8 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
 }
 
 /// Parses a date by the lenient rules for dates in cookies, and returns the time since 1970. These
-/// rules ignore the time zone, so that only a date in `GMT`, `UTC` or `+0000` is accepted.
+/// rules ignore the time zone. Therefore, returns `None` unless the zone is `GMT`, `UTC` or
+/// `+0000`, and also if the date is malformed.
 fn parse_lenient_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));

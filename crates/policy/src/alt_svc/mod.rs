@@ -200,6 +200,7 @@ fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
 }
 
 /// Decodes percent-encoding in an ALPN identifier: `http%2F1.1` becomes `http/1.1` (RFC 7838 §3).
+/// Returns `None` if the encoding is malformed.
 fn percent_decoded(id: &str) -> Option<String> {
     let mut pieces = id.split('%');
     let mut out = pieces.next()?.to_owned();

@@ -83,8 +83,8 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Returns the value of the parameter with this name (in lower case). If a server sends the
-    /// parameter twice, the last value is returned, as in curl.
+    /// Returns the value of the parameter with this name (in lower case); `None` if there is none.
+    /// If a server sends the parameter twice, the last value is returned, as in curl.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
@@ -232,8 +232,9 @@ impl<'f> ChallengeParser<'f> {
         Some(token)
     }
 
-    /// Parses a parameter's value after `=`: a token, or a quoted string with a closing quote.
-    /// Other text up to a comma or blank counts as a token, since some servers forget the quotes.
+    /// Parses a parameter's value after `=`: a token, or a quoted string. Returns `None` if there
+    /// is no `=`, or if the closing quote is missing. Other text up to a comma or blank counts as a
+    /// token, since some servers forget the quotes.
     fn parse_parameter_value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();

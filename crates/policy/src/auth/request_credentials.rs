@@ -24,10 +24,11 @@ use crate::target::Target;
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct GivenCredentials<'g> {
-    /// The user and password of `-u`, sent only to the first URL's origin. They replace credentials
-    /// from netrc, as in curl.
+    /// The user and password of `-u`, sent only to the first URL's origin; `None` without `-u`.
+    /// They replace credentials from netrc, as in curl.
     pub user: Option<&'g Credentials>,
-    /// The token of `--oauth2-bearer`, sent only to the first URL's origin.
+    /// The token of `--oauth2-bearer`, sent only to the first URL's origin; `None` without that
+    /// option.
     pub bearer: Option<&'g [u8]>,
     /// True if requests to the first URL's origin may use the user's Kerberos ticket
     /// (`--negotiate`).

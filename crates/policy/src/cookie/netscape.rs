@@ -155,9 +155,9 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Cooki
     })
 }
 
-/// Parses the expiry of a cookie, in seconds since 1970. 0 means a session cookie, and so does an
-/// empty field, which Python's `MozillaCookieJar` writes. A negative number, which 32-bit programs
-/// write, means that the cookie has expired.
+/// Parses the expiry of a cookie, in seconds since 1970. Returns `None` for a session cookie: 0, or
+/// an empty field, which Python's `MozillaCookieJar` writes. Returns 0 for a negative number, which
+/// 32-bit programs write: the cookie has expired.
 fn parse_expiry(text: &[u8]) -> Result<Option<u64>, CookieError> {
     let text = core::str::from_utf8(text).map_err(|_| CookieError::ControlByte)?.trim();
     if text.is_empty() {

@@ -89,8 +89,9 @@ impl<'h> SetCookie<'h> {
     }
 }
 
-/// Parses the value of Max-Age (RFC 6265bis §5.6.2): digits, or a minus sign and digits. A negative
-/// number gives 0. A number above [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
+/// Parses the value of Max-Age (RFC 6265bis §5.6.2): digits, or a minus sign and digits. Returns
+/// `None` for any other text. A negative number gives 0. A number above [`MAX_AGE`] gives
+/// [`MAX_AGE`], however many digits it has.
 fn parse_seconds(value: &[u8]) -> Option<u64> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

@@ -54,7 +54,7 @@ pub struct HttpsRecord {
     /// Addresses of the endpoint, for use until its own A and AAAA records are known.
     pub hints: Vec<IpAddr>,
     /// The endpoint's keys for Encrypted Client Hello (RFC 9848): an ECHConfigList, which TLS
-    /// parses.
+    /// parses. `None` if the record has no usable keys.
     pub ech: Option<Vec<u8>>,
 }
 

@@ -102,8 +102,8 @@ pub struct NameLookup {
     /// The time at which the lookup ends without the addresses of the second family. `None` until
     /// one family's addresses have arrived.
     cut_off: Option<MonotonicTime>,
-    /// The last failure to get an answer for a candidate name: the requested name, alone or with a
-    /// domain of the search list.
+    /// The last failure to get an answer for a candidate name (the requested name, alone or with a
+    /// domain of the search list); `None` if there was none.
     failure: Option<Cow<'static, str>>,
     /// True if a candidate name (the requested name, alone or with a domain of the search list)
     /// exists but has no address.

@@ -130,7 +130,8 @@ pub struct Http3FailureHistory {
     failures: HashMap<(QuicEndpoint, QuicEndpoint), Http3FailureRecord>,
     /// The number of endpoints in a row that sent no packet.
     silent: u32,
-    /// The time until which no endpoint is tried, because the network seems to drop UDP.
+    /// The time until which no endpoint is tried, because the network seems to drop UDP; otherwise
+    /// `None`.
     blocked_until: Option<MonotonicTime>,
 }
 

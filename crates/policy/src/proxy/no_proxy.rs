@@ -108,8 +108,8 @@ fn parse_entry(word: &str) -> Option<NoProxyEntry> {
     parse_hosts(hosts).map(|hosts| NoProxyEntry { hosts, port })
 }
 
-/// Splits an entry into host and port. Digits after a colon in an IPv6 address without brackets are
-/// part of the address, not a port.
+/// Splits an entry into host and port; the port is `None` if the entry has no port. Digits after a
+/// colon in an IPv6 address without brackets are part of the address.
 fn split_port(word: &str) -> (&str, Option<u16>) {
     let Some((hosts, digits)) = word.rsplit_once(':') else { return (word, None) };
     let is_port = digits.bytes().all(|b| b.is_ascii_digit()) && (!hosts.contains(':') || hosts.starts_with('['));

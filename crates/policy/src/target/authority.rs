@@ -21,7 +21,7 @@ const MAX_HOST: usize = 65_535;
 
 /// The parts of a URL's authority.
 pub(super) struct Authority<'t> {
-    /// The text before the `@`, as written.
+    /// The text before the `@`, as written; `None` if there is no `@`.
     pub(super) userinfo: Option<&'t str>,
     pub(super) host: Host,
     /// The host as written in the URL. An IPv6 address keeps its opening bracket but not the
@@ -70,8 +70,8 @@ fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
-/// Parses a port. Only digits are allowed; `u16::from_str` would accept a plus sign. An empty text
-/// (`host:`) means no port, as in browsers and curl.
+/// Parses a port. Only digits are allowed; `u16::from_str` would accept a plus sign. Returns `None`
+/// for an empty text (`host:`), which means no port, as in browsers and curl.
 fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
     if digits.is_empty() {
         return Ok(None);

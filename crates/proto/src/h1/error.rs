@@ -34,7 +34,7 @@ pub enum H1Error {
     UnsupportedVersion {
         /// The major version: the digit before the dot.
         major: u8,
-        /// The minor version: the digit after the dot.
+        /// The minor version: the digit after the dot; `None` unless `major` is 1.
         minor: Option<u8>,
     },
     /// The status line breaks RFC 9112 §4.

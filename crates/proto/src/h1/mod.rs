@@ -119,36 +119,36 @@ pub struct H1Config {
 /// Deviations from RFC 9112, for users who know how their server behaves. By default, all are off.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct H1Deviations {
-    /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
+    /// True to send requests as `HTTP/1.0`, which cannot carry a body of unknown length.
     pub http10: bool,
-    /// Accepts a response that does not begin with `HTTP/` as a body without a head, which ends
-    /// when the peer closes. Hazard: a server of any other protocol then seems to answer.
+    /// True to accept a response that does not begin with `HTTP/` as a body without a head, which
+    /// ends when the peer closes. Hazard: a server of any other protocol then seems to answer.
     pub http09: bool,
-    /// Ignores `Content-Length` of responses: bodies last until the peer closes. Hazard: a
+    /// True to ignore `Content-Length` of responses: bodies last until the peer closes. Hazard: a
     /// truncated body looks complete.
     pub ignore_length: bool,
-    /// Delivers bodies as received: the chunked framing is part of the body, and other transfer
-    /// codings are not decoded.
+    /// True to deliver bodies as received: the chunked framing is part of the body, and other
+    /// transfer codings are not decoded.
     pub raw: bool,
-    /// Accepts transfer codings other than chunked even if no TE field asked for them (RFC 9110
-    /// section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
+    /// True to accept transfer codings other than chunked even if no TE field asked for them (RFC
+    /// 9110 section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// Accepts more responses, as curl does. The connection accepts no further request after such a
-    /// response.
+    /// True to accept more responses, as curl does. The connection accepts no further request after
+    /// such a response.
     ///
     /// * `chunked` may occur twice. The body is decoded as chunked once.
     /// * With [`raw`](Self::raw), a response may have both Content-Length and transfer codings
     ///   other than chunked. Content-Length is then the length of the body.
     pub tolerant: bool,
-    /// Sends requests as `HTTP/1.0` once the peer has answered with that version.
+    /// True to send requests as `HTTP/1.0` once the peer has answered with that version.
     pub follows_http10: bool,
-    /// Sends header fields as they are: names that are not tokens, and blanks around values. CR, LF
-    /// and NUL are refused nevertheless, and so are invalid names that resemble Content-Length or
-    /// Transfer-Encoding. Hazard: the peer may read such fields differently.
+    /// True to send header fields as they are: names that are not tokens, and blanks around values.
+    /// CR, LF and NUL are refused nevertheless, and so are invalid names that resemble
+    /// Content-Length or Transfer-Encoding. Hazard: the peer may read such fields differently.
     pub verbatim_fields: bool,
-    /// Treats a 101 that answers a request with an Upgrade field as a final response. Its body is
-    /// everything after the head, until the peer closes.
+    /// True to treat a 101 that answers a request with an Upgrade field as a final response. Its
+    /// body is everything after the head, until the peer closes.
     pub upgraded: bool,
 }
 

@@ -272,9 +272,9 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream, and returns its state if it was open. Give a `code` if the exchange may be
-    /// incomplete: RST_STREAM with this code is then sent, and frames that still arrive on the
-    /// stream are tolerated.
+    /// Removes a stream, and returns its state; `None` if the stream is not open. Give a `code` if
+    /// the exchange may be incomplete: RST_STREAM with this code is then sent, and frames that
+    /// still arrive on the stream are tolerated.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStreamState> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());

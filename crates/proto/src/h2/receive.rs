@@ -118,8 +118,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns an error if the body of stream `id` ends here and its length differs from its
-    /// Content-Length.
+    /// Returns an error if the body of stream `id`, which ends here, does not have the length that
+    /// its Content-Length announces; otherwise `None`.
     pub(super) fn content_length_error(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {

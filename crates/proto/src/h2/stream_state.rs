@@ -26,7 +26,7 @@ pub(crate) struct RequestStreamState {
     /// afterwards.
     pub(crate) reads_on: bool,
     /// The trailers of a response that ended before its request was sent completely. They are
-    /// reported later.
+    /// reported later. `None` if there are none.
     pub(crate) trailers: Option<Fields>,
     /// The position of the request's first byte, counted from the first byte sent on the
     /// connection.

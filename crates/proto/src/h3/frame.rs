@@ -105,8 +105,8 @@ impl H3FrameReader {
         is_header && self.partial.is_empty()
     }
 
-    /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header if it is
-    /// complete. The caller then sets the state that follows.
+    /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header; `None`
+    /// if the header is incomplete. When the header is complete, the caller sets the next state.
     pub(crate) fn read_header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;
@@ -125,7 +125,7 @@ impl H3FrameReader {
     }
 
     /// Buffers bytes of a frame's payload, which has `length` bytes in all. Returns the number of
-    /// bytes consumed, and the payload if it is complete.
+    /// bytes consumed, and the payload; `None` if the payload is incomplete.
     pub(crate) fn buffer_payload(&mut self, length: u64, input: &[u8]) -> (usize, Option<Vec<u8>>) {
         let missing = length as usize - self.partial.len();
         let take = missing.min(input.len());

@@ -228,7 +228,7 @@ impl H3Machine {
     }
 
     /// Returns the next event that needs no input, for example after [`H3Machine::on_stream_reset`]
-    /// or [`H3Machine::send_body`].
+    /// or [`H3Machine::send_body`]; `None` if there is none.
     pub fn next_event(&mut self) -> Option<H3Event> {
         self.due.pop_front()
     }
@@ -238,9 +238,9 @@ impl H3Machine {
         !self.due.is_empty()
     }
 
-    /// Returns the next command for a QUIC stream: to reset it or to stop reading it. Call this
-    /// after every round of calls. If the stream has ended in the meantime, the command has no
-    /// effect.
+    /// Returns the next command for a QUIC stream (to reset it or to stop reading it); `None` if
+    /// there is none. Call this after every round of calls. If the stream has ended in the
+    /// meantime, the command has no effect.
     pub fn next_command(&mut self) -> Option<H3StreamAbortToSend> {
         self.commands.pop_front()
     }
@@ -256,8 +256,8 @@ impl H3Machine {
         is_open || self.due.len() < before
     }
 
-    /// Removes a request, and returns its state if it was open. If the stream has not ended, it is
-    /// reset in both directions.
+    /// Removes a request, and returns its state; `None` if the request is not open. If the stream
+    /// has not ended, it is reset in both directions.
     pub(crate) fn abandon(&mut self, id: u64, code: H3ErrorCode) -> Option<H3RequestStream> {
         let stream = self.remove_request(id)?;
         self.abandon_upload(id, code);
@@ -267,7 +267,8 @@ impl H3Machine {
         Some(stream)
     }
 
-    /// Removes a request from the open requests. The output of its stream remains.
+    /// Removes a request from the open requests, and returns its state; `None` if the request is
+    /// not open. The output of its stream remains.
     pub(crate) fn remove_request(&mut self, id: u64) -> Option<H3RequestStream> {
         let stream = self.requests.remove(id)?;
         self.holding -= u32::from(stream.hold_until.is_some());

@@ -210,8 +210,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Returns an error if the body of stream `id` ends here and its length differs from its
-    /// Content-Length.
+    /// Returns an error if the body of stream `id`, which ends here, does not have the length that
+    /// its Content-Length announces; otherwise `None`.
     pub(crate) fn content_length_error(&self, id: u64) -> Option<H3Error> {
         match self.requests.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {

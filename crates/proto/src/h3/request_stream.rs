@@ -29,7 +29,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) is_tunnel: bool,
     /// True if the trailer section of the response has arrived.
     pub(crate) is_trailed: bool,
-    /// The trailers of a response, kept until the stream and the request have ended.
+    /// The trailers of a response, kept until the stream and the request have ended; `None` if
+    /// there are none.
     pub(crate) trailers: Option<Fields>,
 }
 

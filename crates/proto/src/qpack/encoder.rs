@@ -147,9 +147,9 @@ impl QpackEncoder {
         out.extend_from_slice(&self.open.lines);
     }
 
-    /// Returns the absolute index of the newest dynamic entry with this name and value. An entry of
-    /// which only the name matches is never used: a reference would keep an entry whose value does
-    /// not occur any more.
+    /// Returns the absolute index of the newest dynamic entry with this name and value; `None` if
+    /// there is none. An entry with the same name but another value is not used: a reference would
+    /// keep an entry in the table whose value does not occur any more.
     fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
         let place = self.table.iter().position(|entry| entry == (name, value))?;
         Some(self.table.insert_count() - 1 - place as u64)
