@@ -80,7 +80,7 @@ pub struct ExchangeStart<'a> {
 pub enum ExchangeEnd {
     /// The response is complete.
     Complete,
-    /// The response ended early, or the remaining part of it was not received.
+    /// The response ended early, or its remaining part was not received, for this reason.
     Truncated(TruncationReason),
 }
 

@@ -535,7 +535,8 @@ impl PageLinkResolver<'_> {
     }
 
     /// Passes on the absolute URL of a link. `base` is the base URL that a `<base>` element sets;
-    /// if it is `None`, the page's URL is the base.
+    /// if it is `None`, the page's URL is the base. `query` is the index of the query that found
+    /// the link.
     fn pass_reference(
         &self,
         query: usize,

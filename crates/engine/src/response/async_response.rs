@@ -51,7 +51,8 @@ pub struct ResponseFuture {
 
 /// The state of a [`ResponseFuture`].
 enum ResponseFutureState {
-    /// The request has not been submitted to the client's thread yet.
+    /// The request has not been submitted to the client's thread yet. The value is the request, or
+    /// the error that occurred when it was built.
     New(Result<Request>),
     /// The request was submitted to the client's thread, but the head of its response has not
     /// arrived yet. The limits apply to the decoding of the body.

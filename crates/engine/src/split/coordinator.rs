@@ -71,7 +71,8 @@ pub(super) struct SplitCoordinator {
 }
 
 impl SplitCoordinator {
-    /// Makes the coordinator for `first`, a transfer that is receiving its body.
+    /// Makes the coordinator for `first`, a transfer that is receiving its body. `memory` is the
+    /// maximum number of bytes in parts that wait to be delivered in order.
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {

@@ -34,7 +34,8 @@ use coordinator::SplitCoordinator;
 /// Measures the rate of a transfer, and decides whether its body should be fetched over more
 /// connections.
 pub(crate) enum SplitRateMonitor {
-    /// The measurement has not begun, because no response head has arrived yet.
+    /// The measurement has not begun, because no response head has arrived yet. The value limits
+    /// the split download.
     Waiting(SplitDownloadOptions),
     /// The body is not split: only one connection is allowed, or the body cannot be fetched in
     /// parts.

@@ -76,11 +76,11 @@ pub enum NetrcFileUse {
     /// No netrc file is used.
     #[default]
     Off,
-    /// The netrc file is used, but the credentials in the URL take precedence over it
-    /// (`--netrc-optional`).
+    /// The netrc file with this text is used, but the credentials in the URL take precedence over
+    /// it (`--netrc-optional`).
     Optional(Arc<[u8]>),
-    /// The netrc file is used. Its credentials take precedence over credentials in the URL
-    /// (`--netrc`).
+    /// The netrc file with this text is used. Its credentials take precedence over credentials in
+    /// the URL (`--netrc`).
     Required(Arc<[u8]>),
 }
 

@@ -89,7 +89,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Makes the range `span` of a representation with a known length and validator.
+    /// Makes the range `span` of a representation with the known length `total` and a known
+    /// validator.
     pub(super) fn for_part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
             end: Some(span.end),

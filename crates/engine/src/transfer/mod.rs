@@ -145,7 +145,8 @@ impl Transfer {
         Self::with_overrides(target, options, RequestOverrides::default(), body, now, tag)
     }
 
-    /// Makes a transfer with `particulars`, settings that apply to this request only.
+    /// Makes a transfer with `particulars`, settings that apply to this request only. `tag` is the
+    /// caller's ID for the transfer.
     #[must_use]
     pub fn with_overrides(
         mut target: Target,

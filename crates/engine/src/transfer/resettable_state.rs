@@ -151,7 +151,7 @@ pub(super) enum BodyDisposition {
     Unknown,
     /// The body is delivered to the sink.
     Deliver,
-    /// The body is dropped, and the transfer continues at another target.
+    /// The body is dropped, and the transfer continues with this request to another target.
     Follow(Box<RedirectedRequest>),
     /// The body is dropped, and the transfer sends the request again after this delay.
     Retry(Duration),
@@ -163,7 +163,7 @@ pub(super) enum BodyDisposition {
     Anew,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
-    /// The body is dropped, and the transfer fails.
+    /// The body is dropped, and the transfer fails with this error.
     Fail(Error),
 }
 

@@ -449,8 +449,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(texts)
     }
 
-    /// Passes on the values of the attribute `attribute`. If the text of an element around it is
-    /// being collected, the values are stored until that element ends.
+    /// Passes on the values of the attribute `attribute` of `element`, for the query with the index
+    /// `query`. If the text of an element around it is being collected, the values are stored until
+    /// that element ends.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, encoding, .. } = self;
         let PageParserState { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;

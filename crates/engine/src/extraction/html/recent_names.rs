@@ -266,14 +266,15 @@ pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagNam
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
 }
 
-/// Returns true if the end tag of an element with these properties, which is the innermost one in
-/// the body, has no special rules.
+/// Returns true if the end tag of an element has no special rules, provided that the element is the
+/// innermost one and in the body. `bits` are the properties of the element's name.
 pub(super) fn has_usual_end_tag(bits: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
     bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
 }
 
-/// Returns the eight bytes of `head` from this index on, the first one in the lowest bits.
+/// Returns the eight bytes of `head` from the index `at` on as a number, with the first byte in the
+/// lowest bits.
 #[inline(always)]
 pub(super) fn word_at(head: &[u8; HEAD_SIZE], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|index| head[at + index]))

@@ -87,7 +87,8 @@ impl ElementText {
     }
 
     /// Ends the text before a tag or comment. A character reference at its end is decoded now,
-    /// since it cannot continue after the tag or comment.
+    /// since it cannot continue after the tag or comment. If `is_preformatted` is true, its spaces
+    /// are kept.
     pub(super) fn end_run(&mut self, is_preformatted: bool) {
         if !self.reference.is_empty() {
             self.end_reference(is_preformatted);

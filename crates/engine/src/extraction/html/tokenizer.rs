@@ -393,7 +393,8 @@ impl Tokenizer {
     }
 
     /// Reads the text of a script after `<!--`. Inside such a comment, a `</script>` that follows a
-    /// `<script` does not end the script element. Returns the number of bytes read.
+    /// `<script` does not end the script element. Returns the number of bytes read. `dashes` and
+    /// `is_nested` are those of [`TokenizerState::ScriptComment`].
     fn read_script_comment(
         &mut self,
         bytes: &[u8],

@@ -161,7 +161,7 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Closes an open paragraph, because a block starts. If the block is a heading, also closes the
-    /// innermost element if that is a heading.
+    /// innermost element if that is a heading. `bits` are the properties of the block's name.
     fn close_paragraph(&mut self, bits: u32) -> Result<()> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
@@ -233,7 +233,8 @@ impl TreeBuilder<'_, '_> {
         !may_differ && self.tree.open.is_innermost(name)
     }
 
-    /// Handles an end tag by the rules of HTML.
+    /// Handles the end tag of an element with the name `name` by the rules of HTML. `bits` are the
+    /// properties of the name.
     pub(super) fn html_end(&mut self, name: TagName, bits: u32) -> Result<()> {
         if self.closes_innermost(name, bits) {
             return self.close_innermost();
