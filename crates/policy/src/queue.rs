@@ -215,7 +215,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
-    /// Adds a job that cannot start before `until`. The queue must remember its host.
+    /// Adds a job with the number `seq` that cannot start before `until`. The queue must remember
+    /// its host.
     ///
     /// # Errors
     /// Returns the job if the queue does not remember the host.

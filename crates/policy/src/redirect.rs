@@ -119,7 +119,8 @@ pub enum RedirectError {
     },
     /// The value of Location does not give a valid URL.
     Malformed(TargetError),
-    /// The Location's scheme is neither http nor https, or the user's rules do not allow it.
+    /// The Location's scheme is neither http nor https, or the user's rules do not allow it. The
+    /// text is the scheme.
     UnsupportedScheme(String),
 }
 

@@ -153,8 +153,9 @@ pub fn is_idempotent(method: &str) -> bool {
 
 /// Returns the delay before the next try; `None` means to give up.
 ///
-/// `attempt` is the number of retries already made: 0 after the first try. `elapsed` is the time
-/// since the first try began.
+/// `attempt` is the number of retries already made: 0 after the first try. Unless
+/// `method_is_idempotent` is true, a request that may have been sent is retried only if `rules`
+/// allow that for any method. `elapsed` is the time since the first try began.
 ///
 /// The delay is [`RetryRules::delay`] if that is set. Otherwise it is one second, doubled each time
 /// up to ten minutes. It is shortened by up to half according to the random `entropy`, so that

@@ -67,7 +67,7 @@ pub enum TemplateError {
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
     Userinfo,
-    /// The template gives an invalid URL, whatever the match is.
+    /// The template gives an invalid URL, whatever the match is. The value is the reason.
     Target(TargetError),
 }
 
@@ -84,7 +84,7 @@ pub enum TemplateExpandError {
     NotHttp,
     /// The template is `{}` alone, and the match is a URL with a user or password.
     Userinfo,
-    /// The match makes the URL invalid.
+    /// The match makes the URL invalid. The value is the reason.
     Target(TargetError),
 }
 

@@ -144,7 +144,7 @@ impl NameLookup {
     }
 
     /// Prepares a lookup of the HTTPS records of `name`, an absolute name. The search list is not
-    /// used.
+    /// used. `first_server` is as in [`NameLookup::new`].
     ///
     /// # Errors
     /// [`DnsNameError`] if the name cannot be written as a DNS name.

@@ -63,7 +63,8 @@ pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     Ok(pieces)
 }
 
-/// Adds the literal text before a glob to `pieces`, unless the text is empty. Empties `plain`.
+/// Adds the literal text before a glob to `pieces`, unless the text is empty. Empties `plain`. `at`
+/// is the position to report if the URL has too many pieces.
 fn push_literal_piece(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
@@ -207,8 +208,9 @@ impl GlobRangeParser<'_> {
     }
 }
 
-/// Returns the index of the last value of a range. Returns `None` if the range is descending, the
-/// step is 0, or the step is longer than the range.
+/// Returns the index of the last value of the range that goes from `from` to `to` in steps of
+/// `step`. Returns `None` if the range is descending, the step is 0, or the step is longer than the
+/// range.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

@@ -164,7 +164,8 @@ pub enum ListingEnd {
     EmptyPage,
     /// The page after the last one does not exist (404).
     NotFound,
-    /// The page's response has an error status, so it is not counted as a page of the listing.
+    /// The page's response has this error status, so the page is not counted as a page of the
+    /// listing.
     ErrorStatus(u16),
     /// The listing has reached the user's maximum number of pages.
     MaxPages,

@@ -93,7 +93,8 @@ impl Target {
     }
 
     /// Parses a URL that probably has the same origin as `last`. If it does, only the text after
-    /// the origin is parsed. This saves time for lists of URLs.
+    /// the origin is parsed. This saves time for lists of URLs. `default_scheme` and `path_as_is`
+    /// are as in [`parse_with`](Target::parse_with).
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
@@ -123,7 +124,7 @@ impl Target {
         Ok(Target::from_origin(origin.clone(), None, port, rest, path_as_is))
     }
 
-    /// Parses the part of a URL after `scheme://`.
+    /// Parses the part of a URL after `scheme://`. If `path_as_is` is true, dot segments are kept.
     fn from_authority(scheme: Scheme, rest: &str, path_as_is: bool) -> Result<Target, TargetError> {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
@@ -134,7 +135,8 @@ impl Target {
         Ok(Target { written, ..target })
     }
 
-    /// Creates a target from an origin and the part of a URL after it.
+    /// Creates a target from an origin and the part of a URL after it. If `path_as_is` is true, dot
+    /// segments are kept.
     fn from_origin(
         origin: Origin,
         userinfo: Option<&str>,

@@ -28,7 +28,8 @@ use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::{equals_lower_case, list_elements};
 
 /// Returns the framing of a final response that is not a tunnel. Also returns the reason to close
-/// the connection afterwards, or `None` if it may be reused.
+/// the connection afterwards, or `None` if it may be reused. `asks_coding` is true if the request's
+/// TE asked for a transfer coding.
 ///
 /// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is
 /// ignored.

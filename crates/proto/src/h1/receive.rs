@@ -155,8 +155,9 @@ impl H1Machine {
         }
     }
 
-    /// Returns a body event for a decoded piece of a chunked body whose framing is delivered as
-    /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
+    /// Returns the body event for a decoded piece of a chunked body whose framing is delivered as
+    /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)). `consumed` is the length
+    /// of the piece in bytes, with its framing.
     fn raw_chunk_event(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };

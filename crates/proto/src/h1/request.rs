@@ -99,7 +99,8 @@ fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Writes the HTTP/1 head of a request that passed [`check_request`].
+/// Writes the HTTP/1 head of a request that passed [`check_request`]. If `http10` is true, the
+/// version in the head is HTTP/1.0, otherwise HTTP/1.1.
 pub(crate) fn write_request(request: &RequestHead<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);

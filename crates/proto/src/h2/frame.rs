@@ -117,7 +117,8 @@ pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
 
 /// Splits the header block that begins at `start` in `out` into HEADERS and CONTINUATION frames
 /// with at most `max_frame` bytes of payload. The caller has left room before `start` for the
-/// header of the first frame.
+/// header of the first frame. `stream` is the identifier of the stream; if `end_stream` is true,
+/// the frames end it.
 pub(crate) fn split_into_frames(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
     let length = out.len() - start - HEADER_LENGTH;

@@ -102,7 +102,8 @@ impl H2Machine {
     }
 
     /// Updates the state after payload of stream `id` was delivered. `left` is the number of
-    /// payload bytes of the DATA frame still to come, without its padding.
+    /// payload bytes of the DATA frame that have not arrived, and `padding` the length of the
+    /// padding after them. `end` is true if the frame ends the stream.
     fn on_data_delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = FrameReadState::Data { id, left, padding, end };

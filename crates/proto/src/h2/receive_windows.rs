@@ -237,7 +237,8 @@ impl ConnectionReceiveWindow {
 
     /// Returns the number of bytes by which a stream's target may grow. It is the smallest of
     /// three: the present target, the unused part of the stream's share of the pool, and the unused
-    /// part of the pool.
+    /// part of the pool. `open` and `expected` are as in
+    /// [`release_of_stream`](Self::release_of_stream).
     ///
     /// The pool is the part of the memory budget that further streams do not need, but at least
     /// half of the budget.

@@ -96,7 +96,8 @@ impl H3Machine {
         self.tally.check_absolute(H3FloodKind::Unread, u32::try_from(unsent).unwrap_or(u32::MAX))
     }
 
-    /// Processes the response head of stream `id`. An error ends only this stream.
+    /// Processes the response head of stream `id`. An error ends only this stream. `is_last` is
+    /// true if the stream is known to end after the head.
     fn on_head(&mut self, id: u64, head: ResponseHead, is_last: bool) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let request = RequestId(id);

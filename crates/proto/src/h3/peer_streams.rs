@@ -52,7 +52,8 @@ impl ServerStreams {
 
 impl H3Machine {
     /// Reads from a unidirectional stream of the server until there is an event or `input` is used
-    /// up. Returns the number of bytes of `input` consumed.
+    /// up. Returns the number of bytes of `input` consumed. `fin` is true if the stream ends after
+    /// `input`.
     pub(crate) fn receive_uni_stream(
         &mut self,
         now: Timestamp,
@@ -269,7 +270,7 @@ impl H3Machine {
     }
 }
 
-/// Returns the integer in a frame whose payload is a single integer.
+/// Returns the integer in a frame of the type `kind`, whose payload is a single integer.
 fn decode_single_integer(kind: u64, mut payload: &[u8]) -> Result<u64, H3Error> {
     let value = varint::decode(&mut payload).filter(|_| payload.is_empty());
     value.ok_or(H3Error::Frame(H3FrameFault::Layout { kind }))

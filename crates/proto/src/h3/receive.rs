@@ -91,8 +91,9 @@ impl H3Machine {
         }
     }
 
-    /// Begins a frame whose header has been read. `behind` is the input after the header. Returns
-    /// the number of bytes of `behind` that were consumed.
+    /// Begins a frame whose header has been read. `behind` is the input after the header; `fin` is
+    /// true if the stream ends after it. Returns the number of bytes of `behind` that were
+    /// consumed.
     fn begin_frame(
         &mut self,
         now: Timestamp,
@@ -158,7 +159,8 @@ impl H3Machine {
     }
 
     /// Buffers bytes of a field section in a HEADERS frame, and processes the section when it is
-    /// complete. Returns the number of bytes consumed.
+    /// complete. `fin` is true if the stream ends after `input`. Returns the number of bytes
+    /// consumed.
     fn gather_section(&mut self, id: u64, header: H3FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         let before = stream.reader.partial.len();

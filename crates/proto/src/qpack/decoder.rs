@@ -154,8 +154,8 @@ impl QpackDecoder {
         Ok(EncodedFieldSection { rest, required, base: base.ok_or(QpackFault::Prefix)? })
     }
 
-    /// Reconstructs the Required Insert Count, which is sent modulo twice the number of entries
-    /// that the largest table can have (RFC 9204 §4.5.1.1).
+    /// Reconstructs the Required Insert Count from `encoded`, its encoded form: the count modulo
+    /// twice the number of entries that the largest table can have (RFC 9204 §4.5.1.1).
     fn required_insert_count(&self, encoded: u64) -> Result<u64, QpackFault> {
         if encoded == 0 {
             return Ok(0);
