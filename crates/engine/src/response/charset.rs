@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// Returns the charset parameter of a `Content-Type` value (RFC 9110 section 8.3.2).
+/// Returns the charset parameter of a `Content-Type` value (RFC 9110 section 8.3.2); `None` without
+/// such a parameter.
 ///
 /// ```
 /// use haul::response::charset;

@@ -377,8 +377,8 @@ struct StartableRequests {
     /// The request that may start regardless of the limits on concurrent requests; `None` if there
     /// is no such request.
     beyond_caps: Option<u64>,
-    /// The upper limit of ids: waiting requests with a lower id may start, within the limits on
-    /// concurrent requests. 0 means that none may start.
+    /// Waiting requests with a lower id than this may start, within the limits on concurrent
+    /// requests. 0 means that none may start.
     below: u64,
 }
 

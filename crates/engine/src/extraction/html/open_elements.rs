@@ -197,7 +197,8 @@ pub(super) enum ElementScope {
     Table,
 }
 
-/// The stack of open elements, the outermost first. The first entry is the document itself.
+/// The stack of open elements, the outermost first. The first entry is the document itself, whose
+/// depth is 0.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
     /// The number of open elements, for each [`TagName::bucket`] of their names. Several names can

@@ -38,7 +38,7 @@ pub(super) struct RecentAttributes([WordPrefix; RECENT]);
 /// attributes rarely do.
 pub(super) struct RepeatedAttributes([KnownTagEnd; RECENT]);
 
-/// The maximum length of a [`KnownTagEnd`].
+/// The maximum length in bytes of a [`KnownTagEnd`].
 const TAG_END_SIZE: usize = 32;
 
 /// The end of a start tag: its attributes and the `>`. The default value equals the end of no tag.

@@ -17,10 +17,11 @@ use crate::extraction::prefilter::HitAcrossMarkupTest;
 /// used. For fewer tags, its use would cost more than it saves.
 const TAGS_BEFORE_AUTOMATON: usize = 3;
 
-/// The maximum length of white space between two tags that a run of repeated markup may contain.
+/// The maximum length in bytes of white space between two tags that a run of repeated markup may
+/// contain.
 const LONGEST_SPACE: usize = 16;
 
-/// The maximum length of an attribute's value that a run of repeated markup may contain.
+/// The maximum length in bytes of an attribute's value that a run of repeated markup may contain.
 const LONGEST_CONSTANT_VALUE: usize = 24;
 
 /// The attributes whose values are often the same in many tags.
@@ -54,7 +55,7 @@ struct ReadTag {
     /// The index after the tag.
     end: usize,
     change: StackChange,
-    /// The length of the `<` and the name of a start tag with attributes, otherwise 0.
+    /// The length in bytes of the `<` and the name of a start tag with attributes, otherwise 0.
     attributes_start: usize,
 }
 
