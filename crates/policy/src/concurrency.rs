@@ -63,7 +63,7 @@ use crate::time::MonotonicTime;
 /// The initial limit on concurrent requests to one host. After a refusal (429, 503, or a refused or
 /// reset connection), at most this number of requests run at a time.
 pub const INITIAL_LIMIT: usize = 6;
-/// The value to which the limit on concurrent requests to one host may grow.
+/// The largest value to which the limit on concurrent requests to one host may grow.
 pub const MAX_LIMIT: usize = 50;
 
 /// A host counts as near if the mean time to the first byte of its responses is below this time.
@@ -86,8 +86,8 @@ const QUEUE_SHARE: f64 = 0.4;
 /// The minimum request rate at which a test with a reduced limit may show that requests queue, as a
 /// share of the host's best rate so far. Below it, the reduced limit has made the host slower.
 const BEST_SHARE: f64 = 0.9;
-/// The limit grows if requests to the host wait for permission to start and no running request ends
-/// for this time.
+/// If requests to the host wait for permission to start, and no running request ends for this time,
+/// the limit grows.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
 /// The first pause between two trials of another limit (tests and probes). It doubles with each
 /// trial that does not change the limit.

@@ -30,7 +30,7 @@ pub enum PaginationError {
     },
     /// The listing has more pages than the default limit, and the user has set no limit.
     TooManyPages {
-        /// The default limit on pages.
+        /// The default limit on the number of pages.
         max: u64,
         /// The URL of the page that was not requested, the first beyond the limit.
         next: String,

@@ -140,8 +140,8 @@ impl Proxy {
         self.port
     }
 
-    /// Returns the credentials for the proxy; `None` without credentials. They must be sent to no
-    /// other peer.
+    /// Returns the credentials for the proxy; `None` without credentials. These credentials must be
+    /// sent to no other peer.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }

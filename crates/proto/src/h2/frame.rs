@@ -12,7 +12,8 @@ pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The largest flow-control window, and the largest increment of one (RFC 9113 §6.9).
 pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
-/// The size of every flow-control window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
+/// The size in bytes of every flow-control window before any SETTINGS or WINDOW_UPDATE (RFC 9113
+/// §6.9.2).
 pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 
 /// The allowed values of `SETTINGS_MAX_FRAME_SIZE` (RFC 9113 §6.5.2).

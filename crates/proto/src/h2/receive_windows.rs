@@ -44,7 +44,7 @@ pub(crate) struct StreamReceiveWindow {
     /// The number of bytes of the stream that the caller has not released: received bytes, and
     /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The size to which each WINDOW_UPDATE restores the sum of `window` and `held`.
+    /// The number of bytes to which each WINDOW_UPDATE restores the sum of `window` and `held`.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<Timestamp>,
@@ -96,9 +96,9 @@ impl ConnectionReceiveWindow {
         }
     }
 
-    /// Returns the increment in the connection's first WINDOW_UPDATE, which raises the window from
-    /// the initial size of RFC 9113 to the configured size. `None` if the increment is too small to
-    /// be worth a frame.
+    /// Returns the increment in bytes in the connection's first WINDOW_UPDATE, which raises the
+    /// window from the initial size of RFC 9113 to the configured size. `None` if the increment is
+    /// too small to be worth a frame.
     pub(crate) fn first_increment(&mut self) -> Option<u32> {
         self.take_increment()
     }

@@ -13,8 +13,8 @@ pub struct HpackEncoder {
     /// The largest size in bytes that the dynamic table may have, even if the peer allows a larger
     /// one.
     own: u32,
-    /// The smallest size that the dynamic table has had since the last header block. The next block
-    /// must announce it (RFC 7541 §4.2).
+    /// The smallest size in bytes that the dynamic table has had since the last header block. The
+    /// next block must announce it (RFC 7541 §4.2).
     lowest: u32,
     changed: bool,
 }

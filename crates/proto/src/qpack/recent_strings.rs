@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 /// The number of strings that are kept. The coded bytes of a string determine the index at which it
 /// is kept.
 const STRINGS: usize = 16;
-/// The length of the longest coded string that is kept.
+/// The length in bytes of the longest coded string that is kept.
 const LONGEST_CODED: usize = 40;
-/// The length of the longest text: the shortest code has five bits.
+/// The length in bytes of the longest text: the shortest code has five bits.
 const LONGEST_TEXT: usize = LONGEST_CODED * 8 / 5;
 
 /// Decodes Huffman-coded strings, and keeps the last ones. Occupies less than 2 KiB from the first
