@@ -198,7 +198,7 @@ impl Extractor {
         pass_settled_values(found, settled, on_value)
     }
 
-    /// Searches a whole body that is in memory. Equal to one [`push`](Self::push) and a
+    /// Searches a whole body that is in memory. Does the same as one [`push`](Self::push) and a
     /// [`finish`](Self::finish), but without a copy.
     #[cfg(feature = "select")]
     pub(super) fn search_whole(&mut self, body: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

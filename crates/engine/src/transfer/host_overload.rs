@@ -12,16 +12,16 @@ use crate::time_conversions;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of retries of a transfer after its host refused it because of load. These
+/// The maximum number of retries of a transfer that its host has refused because of overload. These
 /// retries do not count in the retry rules. A further refusal is handled like any other failure.
 const MAX_LOAD_RETRIES: u8 = 5;
 
-/// The maximum number of retries because of load at a host whose limit on parallel transfers has
-/// never grown. Such a host may be down.
+/// The maximum number of retries because of overload at a host whose limit on parallel transfers
+/// has never grown. Such a host may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
-/// The delay before the first retry because of load. It doubles with each further retry. During the
-/// delay, other requests to the host may end.
+/// The delay before the first retry because of overload. It doubles with each further retry. During
+/// the delay, other requests to the host may end.
 const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The way in which a host that may be overloaded has refused a request.
@@ -85,9 +85,9 @@ impl Transfer {
         })
     }
 
-    /// Prepares another attempt of a transfer that its host refused because of load. The attempt
-    /// does not count as a retry. Returns the delay after which the attempt may begin, as soon as
-    /// the host's limit allows; `None` if there is no further attempt.
+    /// Prepares another attempt of a transfer that its host refused because of overload. The
+    /// attempt does not count as a retry. Returns the delay after which the attempt may begin, as
+    /// soon as the host's limit allows; `None` if there is no further attempt.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even

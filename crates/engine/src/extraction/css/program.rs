@@ -242,8 +242,8 @@ impl SelectorProgram {
         })
     }
 
-    /// Decides at the start tag of an element which queries it matches, and returns these queries.
-    /// `state` describes the elements around it. The element is added to `state`.
+    /// Returns the queries that a new element matches. `state` describes the elements before the
+    /// new element; the new element is added to `state`.
     pub(in crate::extraction) fn start_element(
         &self,
         state: &mut SelectorState,

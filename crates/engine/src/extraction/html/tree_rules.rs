@@ -69,9 +69,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens the missing ones of `<html>`, `<head>` and `<body>` that must be around the element of
-    /// this tag, and returns true. Returns false if there is nothing left to do for the tag,
-    /// because it is one of these or `<frameset>`.
+    /// Opens those of `<html>`, `<head>` and `<body>` that must contain the element of this start
+    /// tag and are missing, and returns true. Returns false if the tag needs no further handling:
+    /// it is one of these three, or a `<frameset>` in place of the `<body>`.
     fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
