@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Left out: the immediate repeat on a new connection when an idle connection turns out to be
-//! closed (the pool does that; it does not count as a try), and the offset at which a body resumes
-//! (see [`range`](crate::range)).
+//! closed (the pool does that; it does not count as an attempt), and the offset at which a body
+//! resumes (see [`range`](crate::range)).
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -25,13 +25,13 @@ use crate::cookie::date;
 /// The user's settings for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
-    /// `--retry`: the maximum number of tries after the first; default 3.
+    /// `--retry`: the maximum number of attempts after the first; default 3.
     pub max: u32,
     /// `--retry-delay`: a fixed delay before each retry. `None`, the default, means exponential
     /// backoff with jitter.
     pub delay: Option<Duration>,
-    /// `--retry-max-time`: no new try begins later than this time after the start of the first try.
-    /// `None`, the default, for no limit.
+    /// `--retry-max-time`: no new attempt begins later than this time after the start of the first
+    /// attempt. `None`, the default, for no limit.
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: true to treat a refused connection as transient; default off.
     pub connrefused: bool,
@@ -83,7 +83,7 @@ impl RetryRules {
     }
 }
 
-/// The outcome of one try of a request.
+/// The outcome of one attempt of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {
@@ -151,11 +151,11 @@ pub fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// Returns the delay before the next try; `None` means to give up.
+/// Returns the delay before the next attempt; `None` means to give up.
 ///
-/// `attempt` is the number of retries already made: 0 after the first try. Unless
+/// `attempt` is the number of retries already made: 0 after the first attempt. Unless
 /// `method_is_idempotent` is true, a request that may have been sent is retried only if `rules`
-/// allow that for any method. `elapsed` is the time since the first try began.
+/// allow that for any method. `elapsed` is the time since the first attempt began.
 ///
 /// The delay is [`RetryRules::delay`] if that is set. Otherwise it is one second, doubled each time
 /// up to ten minutes. It is shortened by up to half according to the random `entropy`, so that

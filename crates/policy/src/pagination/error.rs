@@ -20,8 +20,7 @@ pub enum PaginationError {
         /// The reason why the reference cannot be used.
         error: TargetError,
     },
-    /// The page contains a value in the place for the next page, but the value has an unsuitable
-    /// type.
+    /// The value in the page that identifies the next page has an unsuitable type.
     Unusable {
         /// The type of the value that was found, such as `an object`.
         kind: &'static str,
