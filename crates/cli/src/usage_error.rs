@@ -173,7 +173,7 @@ pub enum ArgPosition {
 /// An error that prevents a command line from being run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    place: ArgPosition,
+    position: ArgPosition,
     reason: UsageErrorReason,
     /// The file of `--stderr` to which the message is written; `None` for standard error.
     stderr: Option<Box<PathBuf>>,
@@ -181,8 +181,8 @@ pub struct UsageError {
 
 impl UsageError {
     /// Creates a usage error from a reason and the position of the option.
-    pub fn new(place: ArgPosition, reason: UsageErrorReason) -> Self {
-        UsageError { place, reason, stderr: None }
+    pub fn new(position: ArgPosition, reason: UsageErrorReason) -> Self {
+        UsageError { position, reason, stderr: None }
     }
 
     /// Returns this error, changed so that its message is written to the file `stderr`. `stderr` is
@@ -245,7 +245,7 @@ impl UsageError {
     /// Returns the error message without the hint about `--help`.
     pub fn message_without_hint(&self, program: &str) -> String {
         let is_curl = program == ProgramPersona::Curl.name();
-        let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
+        let is_config = matches!(&self.position, ArgPosition::Option(option) if option == "-K" || option == "--config");
         if !is_curl {
             return self.plain_message(program);
         }
@@ -256,16 +256,16 @@ impl UsageError {
             UsageErrorReason::Read { path, .. } if is_config => (format!("cannot read config from '{path}'"), reason),
             UsageErrorReason::Read { .. } if self.is_url() => (String::new(), reason),
             UsageErrorReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
-            UsageErrorReason::BadUse(text) if self.place != ArgPosition::Whole => (text.clone(), badly()),
+            UsageErrorReason::BadUse(text) if self.position != ArgPosition::Whole => (text.clone(), badly()),
             UsageErrorReason::TooDeep => (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly()),
-            UsageErrorReason::MissingUrlBeforeNext if self.place != ArgPosition::Whole => (reason, badly()),
+            UsageErrorReason::MissingUrlBeforeNext if self.position != ArgPosition::Whole => (reason, badly()),
             _ => (String::new(), reason),
         };
         let mut said = match before.as_str() {
             "" => String::new(),
             before => format!("{program}: {before}\n"),
         };
-        let where_and_why = match &self.place {
+        let where_and_why = match &self.position {
             ArgPosition::Whole => reason,
             ArgPosition::Option(option) => format!("option {option}: {reason}"),
             ArgPosition::Config { file, line, option, .. } => {
@@ -278,17 +278,17 @@ impl UsageError {
 
     /// Returns true if the position of the error is a URL or the option `--url`.
     fn is_url(&self) -> bool {
-        matches!(&self.place, ArgPosition::Option(option) if option == "--url" || !option.starts_with('-'))
+        matches!(&self.position, ArgPosition::Option(option) if option == "--url" || !option.starts_with('-'))
     }
 
     /// Returns haul's own error message as one line: the position, the reason, and a suggestion if
     /// one is known.
     fn plain_message(&self, program: &str) -> String {
-        let option = match &self.place {
+        let option = match &self.position {
             ArgPosition::Whole => None,
             ArgPosition::Option(option) | ArgPosition::Config { option, .. } => Some(option.as_str()),
         };
-        let file = match &self.place {
+        let file = match &self.position {
             ArgPosition::Config { file, line, .. } => format!("{file}:{line}: "),
             _ => String::new(),
         };
@@ -330,7 +330,7 @@ impl UsageError {
     /// Returns the last line of haul's own message: the hint about the option's help, with an
     /// example.
     fn plain_hint(&self) -> String {
-        let option = match &self.place {
+        let option = match &self.position {
             ArgPosition::Option(option) | ArgPosition::Config { option, .. } => option.as_str(),
             ArgPosition::Whole => "",
         };
@@ -351,7 +351,7 @@ impl UsageError {
     /// option that named the config file. Returns `None` for any other error, and for the default
     /// config file.
     fn config_message(&self) -> Option<String> {
-        let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
+        let ArgPosition::Config { by: Some(by), .. } = &self.position else { return None };
         let reason = match &self.reason {
             UsageErrorReason::Unknown => "found an unknown config option".to_owned(),
             UsageErrorReason::BadUse(_) | UsageErrorReason::TooDeep => "is badly used here".to_owned(),
@@ -446,8 +446,8 @@ mod tests {
         let number = message("-m", UsageErrorReason::BadNumber);
         let begin = "haul: option -m: the value is not a number\nhaul: for example: haul -m ";
         assert!(number.starts_with(begin) && number.ends_with("; more by 'haul --help --max-time'"), "{number}");
-        let place = ArgPosition::Config { by: None, file: "c".into(), line: 3, option: "ouput".to_owned() };
-        let config = UsageError::new(place, UsageErrorReason::Unknown).to_string();
+        let position = ArgPosition::Config { by: None, file: "c".into(), line: 3, option: "ouput".to_owned() };
+        let config = UsageError::new(position, UsageErrorReason::Unknown).to_string();
         assert!(config.starts_with("haul: c:3: there is no option ouput; did you mean --output?"), "{config}");
     }
 

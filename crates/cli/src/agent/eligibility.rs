@@ -13,7 +13,7 @@ use super::socket::AgentUnavailable;
 use crate::file_and_environment_access::print_error_line;
 use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
-/// Fetches `url` through the agent. `operation` is the URL group (the URLs between two `--next`)
+/// Fetches `url` through the agent. `group` is the URL group (the URLs between two `--next`)
 /// that contains the URL. Returns `None` if `--agent` is not given, or if the agent cannot be used
 /// for this request.
 ///
@@ -22,22 +22,22 @@ use crate::plan::{GlobalArgs, UrlGroup, append_query};
 pub(crate) fn fetch(
     client: &Client,
     global: &GlobalArgs,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     url: &str,
     request: &RequestOptions,
     file: Option<(&Path, FileOptions)>,
 ) -> Result<Option<TransferOutcome>> {
     let Some(args) = &global.agent else { return Ok(None) };
-    let stage = &operation.stages[0];
+    let stage = &group.stages[0];
     let transfer = &stage.transfer;
     // Fixed addresses belong to a client, not to a request, and statistics cover only this process.
     let is_ours = !transfer.resolve.is_empty()
         || transfer.dns.is_set()
         || transfer.doh_url.is_some()
         || global.stats.is_some()
-        || operation.checksum.is_some()
+        || group.checksum.is_some()
         // The agent reports neither failed attempts nor redirects nor the TLS session.
-        || operation.record_output().is_some()
+        || group.record_output().is_some()
         // The archive is this process's.
         || request.recorder.is_some();
     let goes_on = stage.request.continue_at.is_some();
@@ -51,7 +51,9 @@ pub(crate) fn fetch(
     }
     let mut fetcher = match AgentFetcher::with_agent(client, args) {
         Ok(fetcher) => fetcher,
-        Err(refusal @ AgentUnavailable::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
+        Err(refusal @ AgentUnavailable::NoDefaultPath) => {
+            return Err(Error::new(ErrorKind::Setup, refusal.to_string()));
+        }
         Err(refusal) => {
             if !global.silent {
                 print_error_line(&format!(
@@ -65,7 +67,7 @@ pub(crate) fn fetch(
     // Connections for parts would be this process's own.
     let mut request = request.clone();
     request.split.connections = 1;
-    let url = absolute(operation, url);
+    let url = absolute(group, url);
     Ok(Some(match file {
         Some((path, options)) => fetcher.fetch_to_file(&url, &request, path, &options),
         None => fetcher.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd()),
@@ -73,8 +75,8 @@ pub(crate) fn fetch(
 }
 
 /// Returns the complete URL of the request, with its scheme and the query of `-G` or `--url-query`.
-fn absolute(operation: &UrlGroup, url: &str) -> String {
-    let stage = &operation.stages[0];
+fn absolute(group: &UrlGroup, url: &str) -> String {
+    let stage = &group.stages[0];
     let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));
     let scheme = stage.transfer.redirect.default_scheme;
     let as_default = Target::parse_with(&text, scheme, true).map(|target| target.scheme());

@@ -44,7 +44,7 @@ const DIRECTORY_NAME: &str = "haul";
 #[derive(Debug)]
 pub enum AgentUnavailable {
     /// There is no default path: `XDG_RUNTIME_DIR` is not set or is not absolute.
-    NoPlace,
+    NoDefaultPath,
     /// The path cannot name a socket: it has no parent directory or no file name.
     NoSocketPath(PathBuf),
     /// Another user owns or could reach the socket or its directory.
@@ -66,7 +66,7 @@ pub enum AgentUnavailable {
 impl fmt::Display for AgentUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPlace => {
+            Self::NoDefaultPath => {
                 f.write_str("XDG_RUNTIME_DIR is not set: name a socket, as in --agent=/run/user/me/haul/agent")
             }
             Self::NoSocketPath(path) => write!(f, "{} cannot be a socket's path", path.display()),
@@ -103,10 +103,10 @@ impl AgentSocketPath {
     /// Returns the default path, `haul/agent` under `XDG_RUNTIME_DIR`, which must be absolute.
     ///
     /// # Errors
-    /// [`AgentUnavailable::NoPlace`] if `runtime`, the value of `XDG_RUNTIME_DIR`, is `None` or
+    /// [`AgentUnavailable::NoDefaultPath`] if `runtime`, the value of `XDG_RUNTIME_DIR`, is `None` or
     /// relative. `/tmp` is no alternative, because every user can write to it.
     pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentUnavailable> {
-        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentUnavailable::NoPlace)?;
+        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentUnavailable::NoDefaultPath)?;
         Self::from_path(runtime.join(DIRECTORY_NAME).join(SOCKET_NAME))
     }
 

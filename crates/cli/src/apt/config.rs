@@ -57,17 +57,17 @@ impl AptConfig {
     }
 
     /// Returns the boolean value of the configuration item that [`AptConfig::get`] finds for these
-    /// arguments. Returns the default `usual` if there is no such item.
+    /// arguments. Returns `default` if there is no such item.
     #[must_use]
-    pub fn is_enabled(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
-        parse_bool(self.get(method, name, host), usual)
+    pub fn is_enabled(&self, method: &str, name: &str, host: &str, default: bool) -> bool {
+        parse_bool(self.get(method, name, host), default)
     }
 
     /// Returns the boolean value of the configuration item with this full name in lower case.
-    /// Returns the default `usual` if there is no such item.
+    /// Returns `default` if there is no such item.
     #[must_use]
-    pub fn bool_value(&self, name: &str, usual: bool) -> bool {
-        parse_bool(self.value(name), usual)
+    pub fn bool_value(&self, name: &str, default: bool) -> bool {
+        parse_bool(self.value(name), default)
     }
 
     /// Returns a path from the section `Dir` of apt's configuration. A relative path is resolved
@@ -88,13 +88,13 @@ impl AptConfig {
     }
 }
 
-/// Parses a boolean with the words that apt accepts. Returns the default `usual` for any other text
+/// Parses a boolean with the words that apt accepts. Returns `default` for any other text
 /// or none.
-fn parse_bool(text: Option<&str>, usual: bool) -> bool {
+fn parse_bool(text: Option<&str>, default: bool) -> bool {
     match text.map(str::to_ascii_lowercase).as_deref() {
         Some("no" | "false" | "without" | "off" | "disable" | "0") => false,
         Some("yes" | "true" | "with" | "on" | "enable" | "1") => true,
-        _ => usual,
+        _ => default,
     }
 }
 

@@ -73,19 +73,19 @@ impl UriFailureReason {
 /// The error that ends the fetch of one file for apt.
 enum AptAcquireError {
     /// Reading apt's messages or writing messages to apt failed. This ends the program.
-    WithApt(io::Error),
-    WithFile(UriFailureReason),
+    AptPipe(io::Error),
+    File(UriFailureReason),
 }
 
 impl From<io::Error> for AptAcquireError {
     fn from(error: io::Error) -> Self {
-        Self::WithApt(error)
+        Self::AptPipe(error)
     }
 }
 
 impl From<UriFailureReason> for AptAcquireError {
     fn from(failure: UriFailureReason) -> Self {
-        Self::WithFile(failure)
+        Self::File(failure)
     }
 }
 
@@ -182,12 +182,12 @@ impl AptAcquirer {
         let wanted = AptRequestedFile::from_message(asked, uri, Path::new(path));
         let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
-            Err(AptAcquireError::WithFile(failure)) => AptMessage::new(400, "URI Failure")
+            Err(AptAcquireError::File(failure)) => AptMessage::new(400, "URI Failure")
                 .with_optional_field("FailReason", failure.reason)
                 .with_field("Message", failure.message)
                 .with_field("URI", uri)
                 .with_optional_field("Transient-Failure", failure.is_transient.then_some("true")),
-            Err(AptAcquireError::WithApt(error)) => return Err(error),
+            Err(AptAcquireError::AptPipe(error)) => return Err(error),
         };
         say(&answer)
     }
@@ -320,7 +320,7 @@ impl AptAcquirer {
         let host = target.host_text();
         let get = |name| config.get(method, name, host);
         let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
-        let is_on = |name, usual| config.is_enabled(method, name, host, usual);
+        let is_on = |name, default| config.is_enabled(method, name, host, default);
         let patience = Duration::from_secs(number("timeout").unwrap_or(30));
         let mut options = RequestOptions {
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },

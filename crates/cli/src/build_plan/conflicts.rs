@@ -316,7 +316,7 @@ pub(super) fn check_records(
 }
 
 /// Refuses `--warc-max-size` and `--warc-secrets` without `--warc`, and `--http0.9` with `--warc`.
-pub(super) fn check_archive(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
+pub(super) fn check_archive(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
     let WarcArgs { path, max_size, keeps_secrets } = &global.warc;
     let given = [(max_size.is_some(), "--warc-max-size"), (*keeps_secrets, "--warc-secrets")];
     match given.iter().find(|(given, _)| *given && path.is_none()) {
@@ -324,7 +324,7 @@ pub(super) fn check_archive(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -
         None if path.is_none() => return Ok(()),
         None => {}
     }
-    let mut stages = operations.iter().flat_map(|group| &group.stages);
+    let mut stages = groups.iter().flat_map(|group| &group.stages);
     if stages.any(|stage| stage.transfer.options.deviations.http09) {
         return Err(misused_option_error(
             "--http0.9",

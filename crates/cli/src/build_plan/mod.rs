@@ -9,7 +9,7 @@
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFilesAndEnvironment).unwrap(), &mut SystemFilesAndEnvironment).unwrap();
-//! let request = &plan.operations[0].stages[0].request;
+//! let request = &plan.groups[0].stages[0].request;
 //! assert_eq!(request.method, "POST");
 //! assert_eq!(request.body, Some(BodyArg::Bytes(b"a=1&b=2".to_vec())));
 //! ```
@@ -54,7 +54,7 @@ use crate::write_out::WriteOut;
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Result<RunPlan, UsageError> {
     job_restrictions::check(&parsed)?;
     // curl says them as it reads, and so before it reads of a -s.
-    let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
+    let always_shown_warnings = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
     let mut resolver = PlanBuilder {
         files,
         warnings: parsed.warnings,
@@ -66,13 +66,13 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Resul
         proxy_environment: None,
         last_proxy: None,
     };
-    let operations = parsed.groups.into_iter().map(|group| resolver.group(group).map(Arc::new));
-    let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
-    conflicts::check_archive(&parsed.global, &operations)?;
-    own_file_conflicts::check(&parsed.global, &operations)?;
+    let groups = parsed.groups.into_iter().map(|group| resolver.group(group).map(Arc::new));
+    let groups: Vec<_> = groups.collect::<Result<_, _>>()?;
+    conflicts::check_archive(&parsed.global, &groups)?;
+    own_file_conflicts::check(&parsed.global, &groups)?;
     let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentOptionValues { idle: global.agent_idle, ..agent });
-    Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
+    Ok(RunPlan { groups, global, warnings: resolver.warnings, always_shown_warnings, notes: resolver.notes })
 }
 
 struct PlanBuilder<'f> {
@@ -162,7 +162,7 @@ impl PlanBuilder<'_> {
             let first = (at == 0 && fills_columns).then_some(PlaceholderSyntax::Column);
             self.stage(stage, at == last, at == 0 && has_uploads, first)
         });
-        let mut operation = UrlGroup {
+        let mut planned = UrlGroup {
             is_listed,
             stages: stages.collect::<Result<_, _>>()?,
             urls: group.urls,
@@ -179,7 +179,7 @@ impl PlanBuilder<'_> {
                 _ if group.skip_existing => ExistingFilePolicy::Skip,
                 Some(true) => ExistingFilePolicy::Replace,
                 Some(false) => ExistingFilePolicy::Number,
-                None => ExistingFilePolicy::ReplaceOwn,
+                None => ExistingFilePolicy::ReplaceUnlessNamedByResponse,
             },
             remove_on_error: group.remove_on_error,
             fsync: group.fsync,
@@ -189,16 +189,16 @@ impl PlanBuilder<'_> {
             create_file_mode: group.create_file_mode,
             checksum: group.checksum,
         };
-        check_values(&operation)?;
-        pagination::check_outputs(&operation)?;
-        self.set_record_output(&mut operation)?;
-        Ok(operation)
+        check_values(&planned)?;
+        pagination::check_outputs(&planned)?;
+        self.set_record_output(&mut planned)?;
+        Ok(planned)
     }
 
     /// Sets the format of the records (`--jsonl` or `--csv`) in the last stage, and the names of
     /// the extracted values.
-    fn set_record_output(&self, operation: &mut UrlGroup) -> Result<(), UsageError> {
-        let Some(last) = operation.stages.last_mut() else { return Ok(()) };
+    fn set_record_output(&self, group: &mut UrlGroup) -> Result<(), UsageError> {
+        let Some(last) = group.stages.last_mut() else { return Ok(()) };
         last.with_url = self.with_url && self.record_output.is_none();
         let Some(format) = self.record_output else { return Ok(()) };
         // Beside selected values, the expressions of --extract only search these values.
@@ -212,12 +212,12 @@ impl PlanBuilder<'_> {
         let records = RecordOutputArgs { format, keeps_bodies, has_files: false };
         last.records = Some(records);
         // A shared output has the records themselves.
-        let has_files = operation.shared_output().is_none()
-            && match operation.stages.as_slice() {
-                [.., last] if operation.stages.len() > 1 => !last.output.is_stdout(),
-                _ => (0..operation.urls.len()).any(|source| !operation.output_of_source(source).is_stdout()),
+        let has_files = group.shared_output().is_none()
+            && match group.stages.as_slice() {
+                [.., last] if group.stages.len() > 1 => !last.output.is_stdout(),
+                _ => (0..group.urls.len()).any(|source| !group.output_of_source(source).is_stdout()),
             };
-        if let Some(last) = operation.stages.last_mut() {
+        if let Some(last) = group.stages.last_mut() {
             last.records = Some(RecordOutputArgs { has_files, ..records });
         }
         Ok(())
@@ -474,11 +474,10 @@ const PAGES_NEED_FILES: &str = "a stage that feeds a --then keeps its pages in f
 
 /// Refuses `--sort` and `--unique` if the extracted values of each response are written to a
 /// separate file.
-fn check_values(operation: &UrlGroup) -> Result<(), UsageError> {
-    let Some(last) = operation.stages.last() else { return Ok(()) };
-    let is_stdout = |source| operation.output_of_source(source).is_stdout();
-    let is_one =
-        operation.shared_output().is_some() || operation.stages.len() == 1 && (0..operation.urls.len()).all(is_stdout);
+fn check_values(group: &UrlGroup) -> Result<(), UsageError> {
+    let Some(last) = group.stages.last() else { return Ok(()) };
+    let is_stdout = |source| group.output_of_source(source).is_stdout();
+    let is_one = group.shared_output().is_some() || group.stages.len() == 1 && (0..group.urls.len()).all(is_stdout);
     for (given, option) in [(last.unique, "--unique"), (last.sort, "--sort")] {
         if given && !is_one {
             return Err(misused_option_error(

@@ -69,7 +69,7 @@ impl InodeIdentity {
 ///
 /// # Errors
 /// The message names the option and the file, and advises another file name.
-pub(super) fn check(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
+pub(super) fn check(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
     let own = own_files(global)?;
     if own.is_empty() {
         return Ok(());
@@ -94,18 +94,18 @@ pub(super) fn check(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> Result
     for (option, path) in [("--stderr", &global.stderr), ("--trace", &global.trace.file)] {
         path.as_deref().map_or(Ok(()), |path| refuse(option, path))?;
     }
-    for operation in operations {
-        for url in operation.urls.iter() {
+    for group in groups {
+        for url in group.urls.iter() {
             if let UrlSource::InputFile(name) = url {
                 refuse("--input-file", Path::new(name))?;
             }
         }
-        for upload in &operation.uploads {
+        for upload in &group.uploads {
             if let UploadArg::File(name) = upload {
                 refuse("--upload-file", Path::new(name))?;
             }
         }
-        operation.stages.iter().flat_map(files_of_stage).try_for_each(|(option, path)| refuse(option, path))?;
+        group.stages.iter().flat_map(files_of_stage).try_for_each(|(option, path)| refuse(option, path))?;
     }
     Ok(())
 }

@@ -113,15 +113,15 @@ pub(super) fn check(group: &ParsedUrlGroup) -> Result<(), UsageError> {
 
 /// Refuses an `-o` file name without the placeholder `{page}`, because each page of a paginated
 /// listing would overwrite the previous one.
-pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
-    let last = operation.stages.len() - 1;
+pub(super) fn check_outputs(group: &UrlGroup) -> Result<(), UsageError> {
+    let last = group.stages.len() - 1;
     let is_lone = |name: &OsStr| !name.as_bytes().windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER);
-    for (number, stage) in operation.stages.iter().enumerate() {
-        let is_shared = number == last && operation.shared_output().is_some();
+    for (number, stage) in group.stages.iter().enumerate() {
+        let is_shared = number == last && group.shared_output().is_some();
         if stage.pagination.is_none() || is_shared {
             continue;
         }
-        let first = (0..operation.urls.len()).map(|source| operation.output_of_source(source));
+        let first = (0..group.urls.len()).map(|source| group.output_of_source(source));
         let outputs: Vec<&OutputArg> = if number == 0 { first.collect() } else { vec![&stage.output] };
         let file = outputs.iter().find(|output| match output {
             OutputArg::File(name) => !output.is_stdout() && is_lone(name),

@@ -141,9 +141,9 @@ fn split_off_format(words: &[OsString]) -> Result<(DiagnosisFormat, Vec<OsString
 /// # Errors
 /// The plan has no URL, several of them, or a list.
 fn only_url(plan: &RunPlan) -> Result<&str, UsageError> {
-    let [operation] = plan.operations.as_slice() else { return Err(one_url_error()) };
-    match operation.urls.get(0) {
-        Some(UrlSource::Argument(url)) if operation.urls.len() == 1 => Ok(url),
+    let [group] = plan.groups.as_slice() else { return Err(one_url_error()) };
+    match group.urls.get(0) {
+        Some(UrlSource::Argument(url)) if group.urls.len() == 1 => Ok(url),
         _ => Err(one_url_error()),
     }
 }

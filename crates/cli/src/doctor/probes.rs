@@ -53,7 +53,7 @@ struct ProbeSettings<'a> {
 /// # Errors
 /// The URL or the options cannot be used.
 pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
-    let stage = &plan.operations[0].stages[0];
+    let stage = &plan.groups[0].stages[0];
     let target = parse_target(stage, url)?;
     let proxy = network_settings_section::proxy(stage, &target);
     let probes = ProbeSettings { stage, base: probe_requests::base_request(plan, stage)?, proxy };

@@ -23,7 +23,7 @@ pub struct FtpArgs {
     /// `-o`: the destination of the downloaded content.
     pub output: FtpOutput,
     /// `-C`: resumes the download of a partial file.
-    pub goes_on: bool,
+    pub resumes: bool,
     /// True for `-v`, false for `-V`. `None` if neither is given: output is then verbose only on a
     /// terminal.
     pub verbose: Option<bool>,
@@ -42,7 +42,7 @@ pub struct FtpArgs {
     /// file.
     pub newer: bool,
     /// `-u`, or `-n` of fetch(1): does not set the modification time of the file to the server's.
-    pub drops_date: bool,
+    pub ignores_server_date: bool,
     /// `-4`, `-6`: the only IP version to use, 4 or 6; `None` allows both.
     pub family: Option<u8>,
     /// `-s`: the local address of connections; `None` leaves the choice to the system.
@@ -67,7 +67,7 @@ pub struct FreebsdFetchArgs {
     /// `-S`: the length in bytes that the content must have; `None` accepts any length.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.
-    pub stays: bool,
+    pub refuses_redirects: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
     /// `-T`: the maximum time without any received byte. `None` sets no limit.
@@ -138,13 +138,13 @@ impl FtpArgs {
     fn set(&mut self, letter: char) -> Result<(), String> {
         match letter {
             // `R` is NetBSD's letter for it.
-            'C' | 'R' => self.goes_on = true,
+            'C' | 'R' => self.resumes = true,
             'V' => self.verbose = Some(false),
             'v' => self.verbose = Some(true),
             'M' => self.meter = Some(false),
             'm' => self.meter = Some(true),
             'T' => self.newer = true,
-            'u' => self.drops_date = true,
+            'u' => self.ignores_server_date = true,
             '4' => self.family = Some(4),
             '6' => self.family = Some(6),
             _ if IGNORED_LETTERS.contains(letter) => {}
@@ -264,7 +264,7 @@ mod tests {
             parse("-VMCo- -Nme -U agent/1 -w5 -S cafile=/a,session=/dev/fd/9,dont http://h/ -4 https://i/").unwrap();
         assert_eq!(args.urls, ["http://h/", "https://i/"]);
         assert_eq!(
-            (args.output, args.goes_on, args.verbose, args.meter),
+            (args.output, args.resumes, args.verbose, args.meter),
             (FtpOutput::Stdout, true, Some(false), Some(false))
         );
         assert_eq!((args.name.as_deref(), args.user_agent.as_deref()), (Some("me"), Some("agent/1")));
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn openbsd_letters_t_and_u_take_no_value() {
         let args = parse("-Tu -o file http://h/a").unwrap();
-        assert!(args.newer && args.drops_date);
+        assert!(args.newer && args.ignores_server_date);
         assert_eq!((args.output, args.urls), (FtpOutput::File("file".into()), vec!["http://h/a".to_owned()]));
         let words = ["-o", "", "http://h/a"].map(OsString::from);
         assert_eq!(FtpArgs::parse(words).unwrap().output, FtpOutput::Named);

@@ -6,7 +6,7 @@
 //!
 //! let words = ["-Fpr", "-S", "1234", "-o", "sub/a.tgz", "https://example.test/a.tgz"].map(Into::into);
 //! let args = parse(words).unwrap();
-//! assert!(args.goes_on && args.fetch.unwrap().length == Some(1234));
+//! assert!(args.resumes && args.fetch.unwrap().length == Some(1234));
 //! ```
 //!
 //! haul needs this grammar because the ports system always passes `-Fpr` and `-S SIZE`, which mean
@@ -38,7 +38,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, Strin
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }
     args.fetch.get_or_insert_default();
-    if args.goes_on && args.newer {
+    if args.resumes && args.newer {
         return Err("the -m and -r flags are mutually exclusive".into());
     }
     Ok(args)
@@ -49,13 +49,13 @@ fn set(args: &mut FtpArgs, letter: char) -> Result<(), String> {
     match letter {
         '4' => args.family = Some(4),
         '6' => args.family = Some(6),
-        'A' => fetch.stays = true,
+        'A' => fetch.refuses_redirects = true,
         'a' => fetch.retry_after = fetch.retry_after.or(Some(RETRY_WAIT)),
         'd' => fetch.direct = true,
         'M' | 'm' => args.newer = true,
-        'n' => args.drops_date = true,
+        'n' => args.ignores_server_date = true,
         'q' => args.verbose = Some(false),
-        'r' => args.goes_on = true,
+        'r' => args.resumes = true,
         'v' => args.verbose = Some(true),
         _ if IGNORED_LETTERS.contains(letter) => {}
         _ => return Err(format!("unknown option: -{letter}")),
@@ -88,10 +88,10 @@ mod tests {
     fn fetch_command_lines_of_freebsd_ports_are_accepted() {
         let args = read("-Fpr -S 77 -o dir/file http://h/file").unwrap();
         let fetch = args.fetch.unwrap();
-        assert_eq!((args.goes_on, fetch.length, args.drops_date), (true, Some(77), false));
+        assert_eq!((args.resumes, fetch.length, args.ignores_server_date), (true, Some(77), false));
         assert_eq!((args.output, args.urls), (FtpOutput::File("dir/file".into()), vec!["http://h/file".to_owned()]));
         let args = read("-ApRrq http://h/file").unwrap();
-        assert!(args.fetch.unwrap().stays && args.verbose == Some(false));
+        assert!(args.fetch.unwrap().refuses_redirects && args.verbose == Some(false));
         assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(RETRY_WAIT));
         assert_eq!(read("-aw3 u").unwrap().fetch.unwrap().retry_after, Some(Duration::from_secs(3)));
     }

@@ -172,7 +172,7 @@ impl FtpCommandRun {
             options.connect.timeout = limit;
         }
         if let Some(fetch) = &args.fetch {
-            options.redirects.follow = !fetch.stays;
+            options.redirects.follow = !fetch.refuses_redirects;
             options.read_timeout = fetch.timeout;
             if let Some(wait) = fetch.retry_after {
                 options.retry = RetryRules { max: u32::MAX, delay: Some(wait), ..RetryRules::default() };
@@ -268,7 +268,7 @@ impl FtpCommandRun {
     /// Sets the modification time of the downloaded file to the server's `Last-Modified`. Does
     /// nothing if `-u` of ftp(1) or `-n` of fetch(1) is given.
     fn set_modification_time(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
-        if !self.args.drops_date
+        if !self.args.ignores_server_date
             && let Some(head) = &outcome.head
             && path.metadata().is_ok_and(|metadata| metadata.is_file())
         {
@@ -290,7 +290,7 @@ impl FtpCommandRun {
         // sysupgrade and syspatch create the file for a user who may write it, in a directory that
         // this user may not write.
         let in_place = there.is_some() && !may_create_files_beside(path);
-        if self.args.goes_on && there.is_some() {
+        if self.args.resumes && there.is_some() {
             let how = FileOptions { append: Some(AppendPosition::AtEnd), ..FileOptions::default() };
             let outcome = fetcher.fetch_to_file(url, &options, path, &how);
             // A server without ranges has to send it all.
@@ -327,7 +327,7 @@ impl FtpCommandRun {
             ));
             // The file is not the one that the caller expects. But a resumed file belongs to the
             // caller.
-            if !self.args.goes_on {
+            if !self.args.resumes {
                 std::fs::remove_file(path).map_err(failed)?;
             }
             return Ok(1);

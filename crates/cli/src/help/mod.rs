@@ -109,13 +109,13 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
 
 /// Returns the error for an unknown subject of `--help`.
 fn unknown_subject_error(subject: &str) -> UsageError {
-    let place = ArgPosition::Option(format!("--help {}", printable(subject.as_bytes())));
+    let position = ArgPosition::Option(format!("--help {}", printable(subject.as_bytes())));
     let meant = did_you_mean::similar_options(subject.trim_start_matches('-'));
     let reason = match meant.first() {
         Some(option) => format!("there is nothing about that; did you mean {option}?"),
         None => "there is nothing about that; --help category lists the categories".to_owned(),
     };
-    UsageError::new(place, UsageErrorReason::bad_use(reason))
+    UsageError::new(position, UsageErrorReason::bad_use(reason))
 }
 
 /// Returns the text of `--manual`: the documentation of every option.

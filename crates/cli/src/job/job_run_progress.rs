@@ -77,7 +77,7 @@ pub(crate) struct JobOutput {
 impl JobRun {
     /// Opens the job of a run, or creates it. Refuses a command line that differs from the job's,
     /// lists that have changed, and a job that another process runs.
-    pub(crate) fn open(args: &JobArgs, operation: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
+    pub(crate) fn open(args: &JobArgs, group: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
             check_same_command(&file, args)?;
@@ -87,7 +87,7 @@ impl JobRun {
         let mut settings = file.settings()?;
         let boot = boot_id();
         file.recover(&mut settings, boot.as_deref())?;
-        let guarded = guarded_files(operation, &args.command);
+        let guarded = guarded_files(group, &args.command);
         let lists = JobInputFileStates::read(&guarded);
         guarded.iter().try_for_each(|guarded| file.check_guarded_file(guarded))?;
         let begins = refreshes && settings.refresh_is_complete;
@@ -149,7 +149,7 @@ impl JobRun {
             lists,
             is_resumed,
             refresh,
-            conditional_stages: operation.stages.iter().map(|stage| stage.request.method == "GET").collect(),
+            conditional_stages: group.stages.iter().map(|stage| stage.request.method == "GET").collect(),
         }))
     }
 
@@ -428,12 +428,12 @@ fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
 }
 
 /// Returns the list and config files that must not change between two runs.
-fn guarded_files<'a>(operation: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<JobInputFile<'a>> {
-    let lists = operation.urls.iter().enumerate().filter_map(|(source, url)| match url {
+fn guarded_files<'a>(group: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<JobInputFile<'a>> {
+    let lists = group.urls.iter().enumerate().filter_map(|(source, url)| match url {
         UrlSource::InputFile(name) if is_file(name) => Some(JobInputFile { source: source as i64, name }),
         _ => None,
     });
-    let after = operation.urls.len() as i64;
+    let after = group.urls.len() as i64;
     let configs = command.iter().filter(|option| option.name == "config").enumerate().filter_map(|(at, option)| {
         let name = std::str::from_utf8(option.value.as_deref()?).ok().filter(|name| is_file(name))?;
         Some(JobInputFile { source: after + at as i64, name })

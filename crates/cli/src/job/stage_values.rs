@@ -33,7 +33,7 @@ const ROWS_PER_READ: i64 = 1024;
 
 /// The size, in bytes, at which the values of a page are sent to the writer as a separate row,
 /// before the page ends.
-const MAX_LINES: usize = 64 << 10;
+const ROW_FLUSH_BYTES: usize = 64 << 10;
 
 /// The SQL statement that writes values of a page.
 pub(super) const INSERT_VALUES: &str =
@@ -75,13 +75,13 @@ impl PendingPageValues {
     /// otherwise returns `None`.
     fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
         let mut pages = self.lock();
-        let place = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
-        let place = place.unwrap_or_else(|| {
+        let index = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
+        let index = index.unwrap_or_else(|| {
             pages.push(StageValues { stage, is_printed, lines: Vec::new() });
             pages.len() - 1
         });
-        value_line_encoding::append(&mut pages[place].lines, value);
-        (pages[place].lines.len() >= MAX_LINES).then(|| pages.swap_remove(place))
+        value_line_encoding::append(&mut pages[index].lines, value);
+        (pages[index].lines.len() >= ROW_FLUSH_BYTES).then(|| pages.swap_remove(index))
     }
 
     /// Removes and returns the collected values of a stage.

@@ -126,9 +126,9 @@ enum OptionError {
 }
 
 impl OptionError {
-    fn at_position(self, place: impl FnOnce(&[u8]) -> ArgPosition) -> UsageError {
+    fn at_position(self, position: impl FnOnce(&[u8]) -> ArgPosition) -> UsageError {
         match self {
-            OptionError::Here { shown, reason } => UsageError::new(place(&shown), reason),
+            OptionError::Here { shown, reason } => UsageError::new(position(&shown), reason),
             OptionError::Deeper(error) => error,
         }
     }
@@ -177,17 +177,17 @@ impl CommandLineParser<'_> {
     fn add_url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         // curl shows the argument itself, as if it were an option.
         let is_curl = self.args.global.persona.is_curl();
-        let place = || ArgPosition::Option(if is_curl { printable(written) } else { "--url".to_owned() });
+        let position = || ArgPosition::Option(if is_curl { printable(written) } else { "--url".to_owned() });
         let url = &*url_sources::to_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
-            return Err(UsageError::new(place(), UsageErrorReason::Blank));
+            return Err(UsageError::new(position(), UsageErrorReason::Blank));
         }
         if self.args.global.persona == ProgramPersona::Haul && is_session_option(url) {
             return Ok(());
         }
         // To curl an argument is the value of a --url.
         if let Some(list) = url.strip_prefix('@').filter(|_| self.args.global.persona.is_curl()) {
-            return self.read_url_file(Path::new(list)).map_err(|reason| UsageError::new(place(), reason));
+            return self.read_url_file(Path::new(list)).map_err(|reason| UsageError::new(position(), reason));
         }
         self.args.group().urls.push_url(url);
         self.record_option(URL, true, Some(url.as_bytes()));
@@ -424,7 +424,7 @@ impl CommandLineParser<'_> {
             self.opened_by = (!shown.is_empty()).then(|| printable(shown).into());
         }
         let by = self.opened_by.clone();
-        let place = |line, option: &[u8]| ArgPosition::Config {
+        let position = |line, option: &[u8]| ArgPosition::Config {
             by: by.clone(),
             file: file.as_str().into(),
             line,
@@ -439,12 +439,12 @@ impl CommandLineParser<'_> {
                 Err(ConfigFileError::Io(error)) => return Err(here(UsageErrorReason::unreadable_file(path, &error))),
                 Err(ConfigFileError::LineTooLong(line)) => {
                     let reason = UsageErrorReason::bad_use("the line is too long");
-                    return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
+                    return Err(OptionError::Deeper(UsageError::new(position(line, b""), reason)));
                 }
                 Err(ConfigFileError::Nul(line)) => {
                     let reason =
                         UsageErrorReason::bad_use("the line holds a NUL byte; if the file is UTF-16, save it as UTF-8");
-                    return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
+                    return Err(OptionError::Deeper(UsageError::new(position(line, b""), reason)));
                 }
             };
             if let Some(oddity) = entry.oddity {
@@ -452,7 +452,7 @@ impl CommandLineParser<'_> {
                 self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
             self.apply_config_entry(&entry)
-                .map_err(|refusal| OptionError::Deeper(refusal.at_position(|shown| place(entry.line, shown))))?;
+                .map_err(|refusal| OptionError::Deeper(refusal.at_position(|shown| position(entry.line, shown))))?;
             if self.args.global.persona.is_curl() {
                 // curl shows the help and reads on; the rest of what ends a command line says
                 // nothing here.

@@ -11,10 +11,10 @@
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
 //! let plan = resolve(parsed, &mut SystemFilesAndEnvironment).unwrap();
-//! let operation = &plan.operations[0];
-//! assert_eq!(operation.output_of_source(0), &OutputArg::File("a".into()));
-//! assert_eq!(operation.output_of_source(1), &OutputArg::Stdout);
-//! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
+//! let group = &plan.groups[0];
+//! assert_eq!(group.output_of_source(0), &OutputArg::File("a".into()));
+//! assert_eq!(group.output_of_source(1), &OutputArg::Stdout);
+//! assert_eq!(group.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
 mod allowed_protocols;
@@ -73,19 +73,19 @@ pub use upload_args::{UploadArg, append_query, name_upload};
 pub use value_template::{PlaceholderEncoding, PlaceholderSyntax, ValueTemplate};
 pub use warc::WarcArgs;
 
-/// The plan of one run: its operations and settings, with defaults filled in and files read.
+/// The plan of one run: its groups and settings, with defaults filled in and files read.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// The groups of options that `--next` separates, in order. Never empty.
     /// [`UrlGroup::is_listed`] says which groups may run in parallel.
-    pub operations: Vec<Arc<UrlGroup>>,
-    /// The settings that apply to all operations.
+    pub groups: Vec<Arc<UrlGroup>>,
+    /// The settings that apply to all groups.
     pub global: GlobalArgs,
     /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses
-    /// all but the first [`RunPlan::outspoken`] warnings.
+    /// all but the first [`RunPlan::always_shown_warnings`] warnings.
     pub warnings: Vec<String>,
     /// The number of warnings at the beginning of `warnings` that are printed even with `-s`.
-    pub outspoken: usize,
+    pub always_shown_warnings: usize,
     /// The notes of the curl persona, which are printed only with `-v` or a trace, each as a line
     /// that begins with `Note: `.
     pub notes: Vec<String>,

@@ -52,7 +52,7 @@ pub enum ExistingFilePolicy {
     /// Replaces the file. But if the response chose the file name (`-J`), the transfer fails with
     /// exit code 23. The default.
     #[default]
-    ReplaceOwn,
+    ReplaceUnlessNamedByResponse,
     /// `--clobber`: replaces the file, even if the response chose its name.
     Replace,
     /// `--no-clobber`: appends `.1` to the name, or the next number up to `.100` if that file

@@ -53,15 +53,14 @@ fn warning_text(prefix: &str, text: &str, persona: ProgramPersona) -> String {
     if persona.is_curl() { wrapped(prefix, text, columns()) } else { format!("{prefix}{text}") }
 }
 
-/// Runs the plan: all URL groups (operations), which `--next` separates. Returns the exit code of
-/// the program.
+/// Runs the plan: all URL groups, which `--next` separates. Returns the exit code of the program.
 pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = redirect_stderr(path)
     {
         print_error_line(&format!("Warning: failed to open {}: {error}", path.display()));
     }
-    let warned = if plan.global.silent { plan.outspoken } else { plan.warnings.len() };
+    let warned = if plan.global.silent { plan.always_shown_warnings } else { plan.warnings.len() };
     for warning in &plan.warnings[..warned] {
         print_error_line(&warning_text("Warning: ", warning, plan.global.persona));
     }
@@ -91,14 +90,14 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut stores = StateStores::default();
     let mut exit_code = 0;
     let mut begin = 0;
-    while begin < plan.operations.len() {
-        let groups =
-            begin..begin + parallel_group_dependencies::count_joinable(&plan.global, &plan.operations[begin..]);
-        begin = groups.end;
-        let operation = &plan.operations[groups.start];
-        progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());
-        let outcome = run_groups(&client, &plan, groups.clone(), &progress, &mut stores, before.clone());
-        before.urls += plan.operations[groups.clone()].iter().map(|operation| operation.urls.len() as u64).sum::<u64>();
+    while begin < plan.groups.len() {
+        let indexes =
+            begin..begin + parallel_group_dependencies::count_parallel_groups(&plan.global, &plan.groups[begin..]);
+        begin = indexes.end;
+        let group = &plan.groups[indexes.start];
+        progress.group_begins(terminal_output(&plan, &plan.groups[indexes.clone()]), group.stages.len());
+        let outcome = run_groups(&client, &plan, indexes.clone(), &progress, &mut stores, before.clone());
+        before.urls += plan.groups[indexes.clone()].iter().map(|group| group.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
         // To curl all are one side by side: what went well hides no failure.
         let is_last = plan.global.persona.is_curl() && (code != 0 || !plan.global.parallel);
@@ -111,9 +110,9 @@ pub fn run(plan: RunPlan) -> u8 {
                 print_error_line(&format!("Warning: {error}; haul waits until it is free"));
             }
         };
-        let mut lost = stores.save(operation, &waits);
-        if !sequential::is_sequential(&plan, operation) || !plan.global.persona.is_curl() {
-            lost.extend(stores.print_jars(operation));
+        let mut lost = stores.save(group, &waits);
+        if !sequential::is_sequential(&plan, group) || !plan.global.persona.is_curl() {
+            lost.extend(stores.print_jars(group));
         }
         let lost = report_unwritten_files(&plan, &progress, &lost);
         // Under haul's own name a missing requested file is a failure; in curl it is not.
@@ -122,7 +121,7 @@ pub fn run(plan: RunPlan) -> u8 {
         }
         let is_interrupted = signals.as_ref().is_some_and(BlockedSignals::has_arrived);
         if outcome.is_break()
-            || has_surplus_output(&plan, &plan.operations[groups])
+            || has_surplus_output(&plan, &plan.groups[indexes])
             || is_interrupted
             || (code != 0 && plan.global.fail_early)
         {
@@ -150,9 +149,9 @@ pub fn run(plan: RunPlan) -> u8 {
 
 /// Returns true if a group has more outputs than URLs. curl stops at an output without a URL, so
 /// that it fetches no URLs of later groups.
-fn has_surplus_output(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> bool {
+fn has_surplus_output(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> bool {
     let is_serial = plan.global.persona.is_curl() && !plan.global.parallel;
-    is_serial && operations.iter().any(|operation| operation.has_surplus_output)
+    is_serial && groups.iter().any(|group| group.has_surplus_output)
 }
 
 /// Returns the function that the engine calls to learn whether it must end its waits: after a
@@ -175,7 +174,7 @@ fn open_state(
 ) -> haul::Result<SharedByUrlGroups> {
     let global = &plan.global;
     let names = ReservedOutputNames::default();
-    let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0], global.refresh)).transpose()?;
+    let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.groups[0], global.refresh)).transpose()?;
     let archive = open_archive(global, job.as_deref())?;
     reserve_own_files(plan, &names)?;
     Ok(SharedByUrlGroups {
@@ -221,8 +220,8 @@ fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<Ev
 /// Returns true if SIGUSR1 prints the progress of this run: only with the haul persona and many
 /// URLs.
 fn prints_progress_on_signal(plan: &RunPlan) -> bool {
-    let is_long = || match plan.operations.as_slice() {
-        [operation] => only_url(operation).is_none(),
+    let is_long = || match plan.groups.as_slice() {
+        [group] => only_url(group).is_none(),
         _ => true,
     };
     !plan.global.persona.is_curl() && (plan.global.job.is_some() || is_long())
@@ -231,12 +230,9 @@ fn prints_progress_on_signal(plan: &RunPlan) -> bool {
 /// Returns true if the run prints something at its end that must be printed even after Ctrl-C:
 /// statistics (`--stats`), sorted values (`--sort`), the end of a record, or the last event.
 fn prints_at_end(plan: &RunPlan) -> bool {
-    let sorts = |operation: &Arc<UrlGroup>| operation.stages.last().is_some_and(|stage| stage.sort);
+    let sorts = |group: &Arc<UrlGroup>| group.stages.last().is_some_and(|stage| stage.sort);
     let global = &plan.global;
-    global.stats.is_some()
-        || global.record_output.is_some()
-        || global.events.is_some()
-        || plan.operations.iter().any(sorts)
+    global.stats.is_some() || global.record_output.is_some() || global.events.is_some() || plan.groups.iter().any(sorts)
 }
 
 /// Returns true if a signal would leave an unfinished file: the run writes files, and this system
@@ -248,43 +244,43 @@ fn leaves_files(plan: &RunPlan) -> bool {
         other => *other == OutputArg::Null,
     };
     let is_file = |output: &OutputArg| !output.is_stdout() && !is_null(output);
-    let writes_files = |operation: &Arc<UrlGroup>| {
-        let of_stages = operation.stages.iter().map(|stage| &stage.output);
-        operation.outputs.iter().chain([&operation.output_default]).chain(of_stages).any(is_file)
+    let writes_files = |group: &Arc<UrlGroup>| {
+        let of_stages = group.stages.iter().map(|stage| &stage.output);
+        group.outputs.iter().chain([&group.output_default]).chain(of_stages).any(is_file)
     };
-    cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.operations.iter().any(writes_files)
+    cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.groups.iter().any(writes_files)
 }
 
 /// Returns the output that URL groups print on the terminal while they run. It decides when a
 /// progress line may be drawn.
-fn terminal_output(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> OutputBesideProgress {
+fn terminal_output(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> OutputBesideProgress {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
     if trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard) {
         return OutputBesideProgress::Texts;
     }
     let is_terminal = std::io::stdout().is_terminal();
-    match operations {
+    match groups {
         _ if !is_terminal => OutputBesideProgress::None,
-        _ if operations.iter().any(|operation| prints_texts(operation)) => OutputBesideProgress::Texts,
-        _ if !operations.iter().any(|operation| prints_content(operation)) => OutputBesideProgress::None,
-        [operation] if only_url(operation).is_some() && plan.global.job.is_none() => OutputBesideProgress::Body,
+        _ if groups.iter().any(|group| prints_texts(group)) => OutputBesideProgress::Texts,
+        _ if !groups.iter().any(|group| prints_content(group)) => OutputBesideProgress::None,
+        [group] if only_url(group).is_some() && plan.global.job.is_none() => OutputBesideProgress::Body,
         _ => OutputBesideProgress::Texts,
     }
 }
 
 /// Returns true if bodies or values of a URL group go to standard output.
-fn prints_content(operation: &UrlGroup) -> bool {
-    let of_urls = || (0..operation.urls.len()).any(|source| operation.output_of_source(source).is_stdout());
-    match operation.shared_output() {
+fn prints_content(group: &UrlGroup) -> bool {
+    let of_urls = || (0..group.urls.len()).any(|source| group.output_of_source(source).is_stdout());
+    match group.shared_output() {
         Some(output) => output.is_stdout(),
-        None => operation.stages.len() == 1 && of_urls(),
+        None => group.stages.len() == 1 && of_urls(),
     }
 }
 
 /// Returns true if a URL group prints something other than bodies on standard output: records,
 /// heads, cookies or the text of `-w`.
-fn prints_texts(operation: &UrlGroup) -> bool {
+fn prints_texts(group: &UrlGroup) -> bool {
     let tells = |stage: &StageArgs| {
         let report = &stage.report;
         let cookies = stage.transfer.cookies.jar.as_deref();
@@ -293,7 +289,7 @@ fn prints_texts(operation: &UrlGroup) -> bool {
             || feeds_heads
             || [report.dump_header.as_deref(), cookies].contains(&Some(Path::new("-")))
     };
-    operation.record_output().is_some() || operation.stages.iter().any(tells)
+    group.record_output().is_some() || group.stages.iter().any(tells)
 }
 
 /// Returns the number of bytes of `--max-memory` that an archive uses: a quarter, or 0 without an
@@ -318,7 +314,7 @@ fn reserve_own_files(plan: &RunPlan, names: &ReservedOutputNames) -> haul::Resul
         name.push(suffix);
         names.reserve(Path::new(&name), "a part of the job")?;
     }
-    for url in plan.operations.iter().flat_map(|operation| operation.urls.iter()) {
+    for url in plan.groups.iter().flat_map(|group| group.urls.iter()) {
         if let UrlSource::InputFile(name) = url {
             names.reserve(Path::new(name), "the list")?;
         }
@@ -361,35 +357,33 @@ pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs the URL groups with the indexes `groups`: one group, or several groups in parallel.
+/// Runs the URL groups with these `indexes`: one group, or several groups in parallel.
 fn run_groups(
     client: &Client,
     plan: &Arc<RunPlan>,
-    groups: Range<usize>,
+    indexes: Range<usize>,
     progress: &Arc<ProgressReporter>,
     stores: &mut StateStores,
     before: SharedByUrlGroups,
 ) -> ControlFlow<u8, u8> {
-    let operation = &plan.operations[groups.start];
-    stores.begin_group(operation);
-    let operation = &heads_before_bodies(plan, operation);
+    let group = &plan.groups[indexes.start];
+    stores.begin_group(group);
+    let group = &heads_before_bodies(plan, group);
     let mut is_unopened = false;
-    let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
-        let reporter = UrlGroupReporter::new(&plan.global, operation, Arc::clone(progress), before.clone());
+    let opened = check_first_globs(plan, &plan.groups[indexes.clone()]).and_then(|()| {
+        let reporter = UrlGroupReporter::new(&plan.global, group, Arc::clone(progress), before.clone());
         reporter.inspect_err(|error| {
             is_unopened = true;
-            write_out_unopened(plan, operation, progress, before, error);
+            write_out_unopened(plan, group, progress, before, error);
         })
     });
     let outcome = opened.and_then(|reporter| {
         let reporter = Arc::new(reporter);
-        let code = match only_url(operation) {
-            _ if plan.global.job.is_some() => parallel::run(client, plan, operation, &reporter, stores),
-            _ if groups.len() > 1 => parallel::run_joined(client, plan, groups, &reporter, stores),
-            _ if sequential::is_sequential(plan, operation) => {
-                sequential::run(client, plan, operation, &reporter, stores)
-            }
-            Some(url) if is_in_other_shard(&plan.global, operation, url) => Ok(0),
+        let code = match only_url(group) {
+            _ if plan.global.job.is_some() => parallel::run(client, plan, group, &reporter, stores),
+            _ if indexes.len() > 1 => parallel::run_joined(client, plan, indexes, &reporter, stores),
+            _ if sequential::is_sequential(plan, group) => sequential::run(client, plan, group, &reporter, stores),
+            Some(url) if is_in_other_shard(&plan.global, group, url) => Ok(0),
             Some(url) => {
                 reporter.wait_for_start_rate();
                 let job = single_url::SingleUrlTransfer {
@@ -399,10 +393,10 @@ fn run_groups(
                     parts: &GlobValues::default(),
                     upload: None,
                 };
-                let outcome = single_url::run(client, &plan.global, operation, job, &reporter, stores);
+                let outcome = single_url::run(client, &plan.global, group, job, &reporter, stores);
                 outcome.or_else(|error| reporter.report_unbegun(url, &error).and(Err(error)))
             }
-            None => parallel::run(client, plan, operation, &reporter, stores),
+            None => parallel::run(client, plan, group, &reporter, stores),
         };
         code.map(|code| reporter.exit_code(code))
     });
@@ -416,7 +410,7 @@ fn run_groups(
                 progress.print_line(&format!("curl: ({code}) {}", again.cause()));
             }
             // A missing input file ends curl, and so do an unusable URL and a file of -D that
-            // cannot be opened, whatever operations follow.
+            // cannot be opened, whatever groups follow.
             let is_final = is_unopened || matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             let ends = plan.global.persona.is_curl() && is_final;
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
@@ -429,18 +423,18 @@ fn run_groups(
 ///
 /// # Errors
 /// A URL is not a valid glob. Nothing is then fetched.
-fn check_first_globs(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> haul::Result<()> {
+fn check_first_globs(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> haul::Result<()> {
     if !plan.global.persona.is_curl() {
         return Ok(());
     }
     let count = if plan.global.parallel { plan.global.parallel_max } else { 1 };
-    let sources = operations.iter().flat_map(|operation| {
-        let of_group = operation.urls.iter().enumerate();
-        of_group.map(move |(index, source)| (operation, index, source))
+    let sources = groups.iter().flat_map(|group| {
+        let of_group = group.urls.iter().enumerate();
+        of_group.map(move |(index, source)| (group, index, source))
     });
-    for (operation, index, source) in sources.take(count) {
+    for (group, index, source) in sources.take(count) {
         if let UrlSource::Argument(url) = source
-            && operation.is_glob(index, url)
+            && group.is_glob(index, url)
         {
             parse_glob(url)?;
         }
@@ -452,15 +446,15 @@ fn check_first_globs(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> haul::Resu
 /// opened. This error ends the group before its first request.
 fn write_out_unopened(
     plan: &RunPlan,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     progress: &Arc<ProgressReporter>,
     before: SharedByUrlGroups,
     error: &Error,
 ) {
-    let Some(UrlSource::Argument(url)) = operation.urls.get(0).filter(|_| plan.global.persona.is_curl()) else {
+    let Some(UrlSource::Argument(url)) = group.urls.get(0).filter(|_| plan.global.persona.is_curl()) else {
         return;
     };
-    let mut without_files = operation.clone();
+    let mut without_files = group.clone();
     without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
     if let Ok(reporter) = UrlGroupReporter::new(&plan.global, &Arc::new(without_files), Arc::clone(progress), before) {
         // The error of the file is the one to report. No URL was tried, so none is effective.
@@ -470,8 +464,8 @@ fn write_out_unopened(
 
 /// Returns true if `--shard` is given and the URL belongs to another shard, which another run
 /// fetches.
-fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bool {
-    let scheme = operation.stages[0].transfer.redirect.default_scheme;
+fn is_in_other_shard(global: &GlobalArgs, group: &UrlGroup, url: &str) -> bool {
+    let scheme = group.stages[0].transfer.redirect.default_scheme;
     global.shard.is_some_and(|shard| !shard.contains_url(url, scheme))
 }
 
@@ -480,19 +474,18 @@ fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bo
 /// it would be written as it arrives, possibly inside another body.
 ///
 /// With the curl persona, `-i` and `-D -` together write each line of a head twice.
-fn heads_before_bodies(plan: &RunPlan, operation: &Arc<UrlGroup>) -> Arc<UrlGroup> {
-    let is_alone = only_url(operation).is_some() && plan.global.job.is_none();
-    let one_by_one = is_alone || sequential::is_sequential(plan, operation);
-    let mut in_turn = Arc::clone(operation);
-    let to_stdout = match operation.shared_output() {
+fn heads_before_bodies(plan: &RunPlan, group: &Arc<UrlGroup>) -> Arc<UrlGroup> {
+    let is_alone = only_url(group).is_some() && plan.global.job.is_none();
+    let one_by_one = is_alone || sequential::is_sequential(plan, group);
+    let mut in_turn = Arc::clone(group);
+    let to_stdout = match group.shared_output() {
         Some(output) => output.is_stdout(),
         None => {
-            operation.stages.len() == 1
-                && (0..operation.urls.len()).all(|source| operation.output_of_source(source).is_stdout())
+            group.stages.len() == 1 && (0..group.urls.len()).all(|source| group.output_of_source(source).is_stdout())
         }
     };
-    let last = operation.stages.len() - 1;
-    let stage = &operation.stages[last];
+    let last = group.stages.len() - 1;
+    let stage = &group.stages[last];
     let has_heads = stage.report.include || stage.request.head;
     if !to_stdout || stage.report.dump_header.as_deref() != Some(Path::new("-")) {
         return in_turn;
@@ -529,15 +522,15 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
 
 /// Returns the URL if the URL group has exactly one, extracts nothing and fetches no paginated
 /// listings. Returns `None` for a glob, for a file of URLs, and for several uploads.
-fn only_url(operation: &UrlGroup) -> Option<&str> {
-    let [stage] = operation.stages.as_slice() else { return None };
-    match operation.urls.get(0)? {
+fn only_url(group: &UrlGroup) -> Option<&str> {
+    let [stage] = group.stages.as_slice() else { return None };
+    match group.urls.get(0)? {
         UrlSource::Argument(url)
-            if operation.urls.len() == 1
+            if group.urls.len() == 1
                 && !stage.takes_values()
                 && stage.pagination.is_none()
-                && !operation.is_glob(0, url)
-                && !url_uploads::is_glob(operation, 0) =>
+                && !group.is_glob(0, url)
+                && !url_uploads::is_glob(group, 0) =>
         {
             Some(url)
         }

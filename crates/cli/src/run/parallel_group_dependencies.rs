@@ -1,4 +1,4 @@
-//! Decides which URL groups (operations) run in parallel with each other, as one list.
+//! Decides which URL groups run in parallel with each other, as one list.
 //!
 //! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
 //! parallel, like the groups of the command line with `-Z`. A group waits for the groups before it
@@ -22,10 +22,10 @@ use crate::run::transfers::reserved_output_names::absolute;
 use crate::run::transfers::url_uploads;
 use crate::write_out::{WriteOutDestination, WriteOutToken};
 
-/// Returns how many groups at the beginning of `operations` can run in parallel with each other.
+/// Returns how many groups at the beginning of `groups` can run in parallel with each other.
 /// Returns 1 if the first group must run alone, and 0 if there are no groups.
-pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> usize {
-    let Some((first, others)) = operations.split_first() else { return 0 };
+pub(crate) fn count_parallel_groups(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> usize {
+    let Some((first, others)) = groups.split_first() else { return 0 };
     let is_off = !global.parallel || global.trace.form != TraceFormat::Off;
     if is_off || others.first().is_none_or(|next| !next.is_listed) || !may_join(first) {
         return 1;
@@ -213,7 +213,7 @@ mod tests {
         let parsed =
             parse(line.split_whitespace().map(Into::into), &mut SystemFilesAndEnvironment).expect("valid options");
         let plan = resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
-        shares_request_options(&plan.operations[0], &plan.operations[1])
+        shares_request_options(&plan.groups[0], &plan.groups[1])
     }
 
     #[test]

@@ -26,7 +26,7 @@ use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// The time limit of every wait in these tests, after which the test fails.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A URL whose port refuses connections: nothing listens on port 1, and only root could.
 pub const REFUSED: &str = "http://127.0.0.1:1";
@@ -144,10 +144,10 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until the command ends. If it runs longer than [`PATIENCE`], kills the process group
+    /// Waits until the command ends. If it runs longer than [`WAIT_TIMEOUT`], kills the process group
     /// and fails the test.
     pub fn wait(self) -> CommandOutput {
-        self.wait_within(PATIENCE)
+        self.wait_within(WAIT_TIMEOUT)
     }
 
     /// Waits until the command ends. If it runs longer than `limit`, kills the process group and
@@ -182,13 +182,14 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits until `holds` returns true. After [`PATIENCE`], fails the test with `what` in the message.
+/// Waits until `holds` returns true. After [`WAIT_TIMEOUT`], fails the test with `what` in the
+/// message.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     let step = Duration::from_millis(5);
     while !holds() {
-        assert!(waited < PATIENCE, "it never comes to this: {what}");
+        assert!(waited < WAIT_TIMEOUT, "it never comes to this: {what}");
         thread::sleep(step);
         waited += step;
     }

@@ -7,7 +7,7 @@ use crate::common::{HAUL, bash, run_haul};
 
 /// The options that delay TCP connections so long that HTTP/3 connects first even on the slowest
 /// machine.
-const PATIENCE: [&str; 2] = ["--happy-eyeballs-timeout-ms", "60000"];
+const LATE_TCP: [&str; 2] = ["--happy-eyeballs-timeout-ms", "60000"];
 
 /// Starts an origin with HTTP/3. Returns its URL, and a file with the certificate of its CA.
 fn start(builder: OriginBuilder) -> (Origin, String, tempfile::NamedTempFile) {
@@ -24,7 +24,7 @@ fn http3_options_show_http3_in_write_out() {
     let ca = ca.path().to_str().unwrap();
     for option in ["--http3", "--http3-only"] {
         let args = ["-sS", "--cacert", ca, "-w", "%{http_version}", option, &*url];
-        assert_eq!(run_haul([&PATIENCE[..], &args].concat()).text(), "small\n3", "{option}");
+        assert_eq!(run_haul([&LATE_TCP[..], &args].concat()).text(), "small\n3", "{option}");
     }
     assert_eq!(origin.quic_connections(), 2);
 }
@@ -33,7 +33,7 @@ fn http3_options_show_http3_in_write_out() {
 fn offered_http3_is_used_later_in_the_run() {
     let (_origin, url, ca) = start(Origin::builder().advertise_http3());
     let one = ["-sS", "--cacert", ca.path().to_str().unwrap(), "-w", "%{http_version} ", &*url];
-    assert_eq!(run_haul([&PATIENCE[..], &one, &["--next"], &PATIENCE, &one].concat()).text(), "small\n2 small\n3 ");
+    assert_eq!(run_haul([&LATE_TCP[..], &one, &["--next"], &LATE_TCP, &one].concat()).text(), "small\n2 small\n3 ");
     let only_http2 = [&["--http2"][..], &one, &["--next", "--http2"], &one].concat();
     assert_eq!(run_haul(only_http2).text(), "small\n2 small\n2 ");
 }

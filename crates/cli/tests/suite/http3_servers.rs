@@ -19,7 +19,7 @@ use testkit::test_certificates::TestCertificates;
 use testkit::unused_port::unused_port;
 
 use crate::common::third_party_servers::{ExternalServer, found};
-use crate::common::{CommandOutput, HAUL, PATIENCE, RunningCommand, list, program, skipped};
+use crate::common::{CommandOutput, HAUL, RunningCommand, WAIT_TIMEOUT, list, program, skipped};
 
 /// The seed of the byte pattern for all bodies. The origin of testkit serves the same pattern.
 const SEED: u64 = 1;
@@ -47,7 +47,7 @@ const SLICE: InteropBodySizes = InteropBodySizes {
     small: (1_000, 300),
     echoed: 2_000_000,
     digested: 3_000_000,
-    limit: PATIENCE,
+    limit: WAIT_TIMEOUT,
 };
 const FULL: InteropBodySizes = InteropBodySizes {
     alone: &[0, 1, 300, 100_000, 4_000_000, 1 << 30],

@@ -114,12 +114,12 @@ fn form_options_build_the_same_parts_as_curl() {
 
 #[test]
 fn uploads_pair_with_urls_by_position() {
-    let operation = group(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]);
-    let request = &operation.stages[0].request;
-    let method = |at| request.method_for(operation.upload_of_source(at)).to_owned();
+    let uploads = group(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]);
+    let request = &uploads.stages[0].request;
+    let method = |at| request.method_for(uploads.upload_of_source(at)).to_owned();
     assert_eq!([method(0), method(1), method(2), method(3)], ["PUT", "GET", "PUT", "GET"]);
-    assert_eq!(operation.upload_of_source(0), Some(&UploadArg::File("body".into())));
-    assert_eq!(operation.upload_of_source(2), Some(&UploadArg::Stdin { interleave: false }));
+    assert_eq!(uploads.upload_of_source(0), Some(&UploadArg::File("body".into())));
+    assert_eq!(uploads.upload_of_source(2), Some(&UploadArg::Stdin { interleave: false }));
     let patched = group(&["-X", "PATCH", "-T", ".", "a"]);
     assert_eq!(patched.stages[0].request.method_for(patched.upload_of_source(0)), "PATCH");
     assert_eq!(plan(&["-T", "body", "-T", "big", "u"]).warnings, ["Got more uploads than URLs"]);

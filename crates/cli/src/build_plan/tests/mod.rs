@@ -58,7 +58,7 @@ fn plan(args: &[&str]) -> RunPlan {
 
 /// Returns the first URL group of the plan.
 fn group(args: &[&str]) -> UrlGroup {
-    Arc::unwrap_or_clone(plan(args).operations.remove(0))
+    Arc::unwrap_or_clone(plan(args).groups.remove(0))
 }
 
 fn request(args: &[&str]) -> RequestArgs {
@@ -76,8 +76,8 @@ mod transfer_and_file_settings;
 #[test]
 fn plan_of_a_single_url_has_defaults() {
     let plan = plan(&["http://h/"]);
-    let operation = &plan.operations[0];
-    let stage = &operation.stages[0];
+    let group = &plan.groups[0];
+    let stage = &group.stages[0];
     assert_eq!((stage.request.method.as_str(), stage.request.custom_method), ("GET", false));
     let agent = format!("haul/{VERSION}");
     assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
@@ -85,7 +85,7 @@ fn plan_of_a_single_url_has_defaults() {
     assert_eq!((stage.transfer.options.retry.max, stage.transfer.options.redirects.max), (3, 50));
     assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, None));
     assert_eq!(plan.global.max_memory, 64 << 20);
-    assert_eq!(operation.output_of_source(0), &OutputArg::Stdout);
+    assert_eq!(group.output_of_source(0), &OutputArg::Stdout);
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn group_without_url_is_an_error() {
 #[test]
 fn outputs_pair_with_urls_by_position() {
     let all = plan(&["-O", "u", "-o", "b", "--input-file", "l", "v", "--no-remote-name", "w", "--remote-name-all"]);
-    let operation = &all.operations[0];
+    let group = &all.groups[0];
     let expected = [OutputArg::RemoteName, OutputArg::File("b".into()), OutputArg::Stdout, OutputArg::RemoteName];
     for (at, expected) in expected.iter().enumerate() {
-        assert_eq!(operation.output_of_source(at), expected);
+        assert_eq!(group.output_of_source(at), expected);
     }
     let more = plan(&["-o", "a", "-o", "b", "u"]);
     assert_eq!(more.warnings, ["Got more output options than URLs"]);
-    assert_eq!(more.operations[0].outputs.len(), 1);
+    assert_eq!(more.groups[0].outputs.len(), 1);
 }
 
 #[test]
@@ -120,19 +120,16 @@ fn output_option_applies_to_the_preceding_stage() {
     assert_eq!((later.output_of_source(0), &later.stages[1].output), (&OutputArg::Stdout, &file("x")));
     assert_eq!(later.shared_output(), Some(&file("x")));
     for (name, is_shared) in [("x_{}", false), ("x_#1", false), ("x_#<n>", false), ("x#", true), ("-", true)] {
-        let operation = group(&[&["u"], &stages[..], &["-o", name]].concat());
-        assert_eq!(operation.shared_output().is_some(), is_shared, "{name}");
+        let group = group(&[&["u"], &stages[..], &["-o", name]].concat());
+        assert_eq!(group.shared_output().is_some(), is_shared, "{name}");
     }
     for remote in ["-O", "--remote-name-all"] {
-        let operation = group(&[&["u"], &stages[..], &[remote]].concat());
-        assert_eq!(
-            (operation.output_of_source(0), &operation.stages[1].output),
-            (&OutputArg::Stdout, &OutputArg::RemoteName)
-        );
-        assert_eq!(operation.shared_output(), None);
+        let group = group(&[&["u"], &stages[..], &[remote]].concat());
+        assert_eq!((group.output_of_source(0), &group.stages[1].output), (&OutputArg::Stdout, &OutputArg::RemoteName));
+        assert_eq!(group.shared_output(), None);
     }
     let two = plan(&[&["u"], &stages[..], &["-o", "y", "-o", "x"]].concat());
-    assert_eq!((&two.operations[0].stages[1].output, two.warnings.len()), (&file("x"), 1));
+    assert_eq!((&two.groups[0].stages[1].output, two.warnings.len()), (&file("x"), 1));
     let fed = read(&[&["u", "-o", "-"], &stages[..]].concat()).expect_err("its pages are not output");
     assert!(fed.to_string().contains("name them by -o FILE or -O"), "{fed}");
 }
@@ -162,13 +159,9 @@ fn uploads_and_extraction_are_refused_together() {
 fn then_stage_inserts_the_value_into_its_options() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
-        let operation = group(&chain);
-        assert_eq!(
-            operation.stages[0].request.body,
-            Some(BodyArg::Bytes(b"{}".to_vec())),
-            "the first stage has no value"
-        );
-        operation.stages[1].request.clone()
+        let group = group(&chain);
+        assert_eq!(group.stages[0].request.body, Some(BodyArg::Bytes(b"{}".to_vec())), "the first stage has no value");
+        group.stages[1].request.clone()
     };
     let filled = |request: &RequestArgs| match &request.body {
         Some(BodyArg::ByValue(body)) => String::from_utf8(body.fill(b"a\" &<")).unwrap(),
@@ -201,7 +194,7 @@ fn unique_and_sort_require_extract() {
 
 #[test]
 fn extracting_stages_ask_for_compressed_bodies() {
-    let asks = |args: &[&str]| plan(args).operations[0].stages[0].requests_compression();
+    let asks = |args: &[&str]| plan(args).groups[0].stages[0].requests_compression();
     assert!(asks(&["u", "--extract", "a"]));
     assert!(!asks(&["u", "--extract", "a", "--no-compressed"]));
     assert!(asks(&["u", "--compressed"]));
@@ -256,7 +249,7 @@ fn header_option_reads_fields_from_a_file() {
     let plan = plan(&["-H", "X-Zero;", "-H", "@headers", "u"]);
     let name = |name: &str| name.to_owned();
     assert_eq!(
-        plan.operations[0].stages[0].request.fields,
+        plan.groups[0].stages[0].request.fields,
         [HeaderArg::Empty { name: name("X-Zero") }, set("X-One", "1"), HeaderArg::Remove { name: name("Accept") },],
     );
     assert_eq!(plan.warnings, ["a line of 'headers' does not look like a header; it is left out"]);
@@ -266,7 +259,7 @@ fn header_option_reads_fields_from_a_file() {
 fn write_out_warns_about_unknown_variables() {
     let plan = plan(&["-w", "%{nope}", "-D", "-", "-i", "u"]);
     assert_eq!(plan.warnings, ["unknown --write-out variable: 'nope'"]);
-    let report = &plan.operations[0].stages[0].report;
+    let report = &plan.groups[0].stages[0].report;
     assert!(report.include && report.write_out.is_some());
     assert_eq!(report.dump_header, Some(PathBuf::from("-")));
     assert_eq!(read(&["-w", "@none", "u"]).expect_err("no such file").exit_code(), 26);
@@ -287,7 +280,7 @@ fn resolve_and_connect_to_are_parsed() {
         "::b.example:",
         "u",
     ]);
-    let transfer = &all.operations[0].stages[0].transfer;
+    let transfer = &all.groups[0].stages[0].transfer;
     let entry = |host: &str, port, addresses: &[&str]| ResolveArg {
         host: host.to_owned(),
         port,

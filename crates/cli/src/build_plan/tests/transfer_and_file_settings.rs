@@ -24,7 +24,10 @@ fn refusal(args: &[&str], option: &str) -> String {
 #[test]
 fn transfer_has_no_limits_by_default() {
     let own = group(&["u"]);
-    assert_eq!((own.existing, own.create_file_mode, &own.checksum), (ExistingFilePolicy::ReplaceOwn, None, &None));
+    assert_eq!(
+        (own.existing, own.create_file_mode, &own.checksum),
+        (ExistingFilePolicy::ReplaceUnlessNamedByResponse, None, &None)
+    );
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
     let transfer = &own.stages[0].transfer;
     assert_eq!(
@@ -53,7 +56,7 @@ fn speed_limit_and_speed_time_imply_each_other() {
 fn split_defaults_to_the_connection_limit_per_host() {
     let connections = |args: &[&str]| {
         let plan = plan(&[args, &["u"]].concat());
-        plan.operations[0].stages[0].transfer.connections(&plan.global)
+        plan.groups[0].stages[0].transfer.connections(&plan.global)
     };
     assert_eq!(connections(&[]), 6);
     assert_eq!(connections(&["--parallel-max-host", "3"]), 3);
@@ -74,7 +77,7 @@ fn then_stage_inherits_limits() {
 #[test]
 fn groups_share_settings_until_an_option_changes_them() {
     let all = plan(&["u", "--next", "v", "--next", "-m5", "w", "--next", "-x", "p", "x"]);
-    let [first, second, timed, proxied] = &all.operations[..] else { panic!("four groups") };
+    let [first, second, timed, proxied] = &all.groups[..] else { panic!("four groups") };
     let shares_transfer = |group: &UrlGroup| Arc::ptr_eq(&group.stages[0].transfer, &first.stages[0].transfer);
     let shares_proxy = |group: &UrlGroup| Arc::ptr_eq(&group.stages[0].proxy, &first.stages[0].proxy);
     assert_eq!([shares_transfer(second), shares_transfer(timed), shares_transfer(proxied)], [true, false, true]);
@@ -91,12 +94,16 @@ fn clobber_options_set_the_existing_file_policy() {
     assert_eq!(existing(&["--no-clobber", "--clobber"]), ExistingFilePolicy::Replace);
     assert_eq!(existing(&["--skip-existing"]), ExistingFilePolicy::Skip);
     assert_eq!(existing(&["--skip-existing", "--no-clobber"]), ExistingFilePolicy::Skip);
-    assert_eq!(existing(&["--skip-existing", "--no-skip-existing"]), ExistingFilePolicy::ReplaceOwn);
+    assert_eq!(existing(&["--skip-existing", "--no-skip-existing"]), ExistingFilePolicy::ReplaceUnlessNamedByResponse);
     let files = group(&["-JO", "--remove-on-error", "--fsync", "--create-file-mode", "600", "u"]);
     assert!(files.remote_header_name && files.remove_on_error && files.fsync);
     assert_eq!(files.create_file_mode, Some(0o600));
-    let groups = plan(&["-JO", "--fsync", "--no-clobber", "u", "--next", "v"]).operations;
-    assert!(!groups[1].remote_header_name && !groups[1].fsync && groups[1].existing == ExistingFilePolicy::ReplaceOwn);
+    let groups = plan(&["-JO", "--fsync", "--no-clobber", "u", "--next", "v"]).groups;
+    assert!(
+        !groups[1].remote_header_name
+            && !groups[1].fsync
+            && groups[1].existing == ExistingFilePolicy::ReplaceUnlessNamedByResponse
+    );
 }
 
 #[test]
@@ -112,8 +119,8 @@ fn continue_at_resumes_at_offset_or_file_size() {
 
     let coded = plan(&["--compressed", "-C5", "u"]);
     assert_eq!(coded.warnings.len(), 1);
-    assert!(!coded.operations[0].stages[0].requests_compression());
-    assert!(plan(&["--compressed", "-C0", "u"]).operations[0].stages[0].requests_compression());
+    assert!(!coded.groups[0].stages[0].requests_compression());
+    assert!(plan(&["--compressed", "-C0", "u"]).groups[0].stages[0].requests_compression());
 }
 
 #[test]

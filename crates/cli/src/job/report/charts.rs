@@ -2,7 +2,7 @@
 //! `<title>`, where it is escaped. The numbers on their axes are HTML, which stays readable when a
 //! chart is narrow.
 
-use super::collect::{MAX_TIMELINE_POINTS, MAX_WATERFALL_BARS, ThroughputTimeline, WaterfallBar};
+use super::collect::{MAX_WATERFALL_BARS, TIMELINE_POINTS, ThroughputTimeline, WaterfallBar};
 use super::html::{HtmlPage, group_digits, time_text};
 
 const WIDTH: f64 = 960.0;
@@ -27,7 +27,7 @@ pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &ThroughputTimelin
         if timeline.later_runs().next().is_some() { " A dashed line is the start of another run." } else { "" }
     ));
     begin_chart(page, HEIGHT, "URLs a second over the time of the runs");
-    let (point, scale) = (WIDTH / MAX_TIMELINE_POINTS as f64, (HEIGHT - 4.0) / most as f64);
+    let (point, scale) = (WIDTH / TIMELINE_POINTS as f64, (HEIGHT - 4.0) / most as f64);
     for (number, (&done, &failed)) in timeline.done.iter().zip(&timeline.failed).enumerate() {
         let x = number as f64 * point;
         let mut top = HEIGHT;

@@ -16,7 +16,7 @@ const MAX_SLOWEST_URLS: usize = 50;
 /// The maximum number of transfers in the waterfall chart.
 pub(super) const MAX_WATERFALL_BARS: usize = 500;
 /// The number of points on the time axis of the throughput chart.
-pub(super) const MAX_TIMELINE_POINTS: usize = 160;
+pub(super) const TIMELINE_POINTS: usize = 160;
 
 /// The outcome of a URL: the state, the exit code, and the status.
 pub(super) type OutcomeKey = (String, u8, Option<u16>);
@@ -96,7 +96,7 @@ impl ThroughputTimeline {
             placed.push((start, end, length));
             length += end - start;
         }
-        let zeros = || vec![0; MAX_TIMELINE_POINTS];
+        let zeros = || vec![0; TIMELINE_POINTS];
         Self { runs: placed, length, done: zeros(), failed: zeros(), bytes: zeros() }
     }
 
@@ -109,8 +109,8 @@ impl ThroughputTimeline {
         let run = self.runs.partition_point(|(start, ..)| *start <= ended).saturating_sub(1);
         let Some((start, end, before)) = self.runs.get(run) else { return };
         let at = before + ended.clamp(*start, *end) - start;
-        let point = (at as u128 * MAX_TIMELINE_POINTS as u128 / u128::from(self.length.max(1))) as usize;
-        let point = point.min(MAX_TIMELINE_POINTS - 1);
+        let point = (at as u128 * TIMELINE_POINTS as u128 / u128::from(self.length.max(1))) as usize;
+        let point = point.min(TIMELINE_POINTS - 1);
         let counts = if is_failed { &mut self.failed } else { &mut self.done };
         counts[point] += 1;
         self.bytes[point] += bytes;
@@ -118,7 +118,7 @@ impl ThroughputTimeline {
 
     /// Returns the time, in seconds, that one point of the throughput chart covers.
     pub(super) fn seconds_of_point(&self) -> f64 {
-        (self.length as f64 / 1000.0 / MAX_TIMELINE_POINTS as f64).max(1e-3)
+        (self.length as f64 / 1000.0 / TIMELINE_POINTS as f64).max(1e-3)
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
         timeline.add(9_000_000, true, 0);
         timeline.add(9_001_000, false, 0);
         assert_eq!(
-            (timeline.done[0], timeline.failed[MAX_TIMELINE_POINTS / 2], timeline.done[MAX_TIMELINE_POINTS - 1]),
+            (timeline.done[0], timeline.failed[TIMELINE_POINTS / 2], timeline.done[TIMELINE_POINTS - 1]),
             (1, 1, 1)
         );
         assert_eq!(timeline.later_runs().collect::<Vec<_>>(), [1_000]);

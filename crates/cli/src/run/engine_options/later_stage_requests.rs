@@ -15,7 +15,8 @@ use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_co
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
-    NULL_DEVICE, avoid_blocked_path, claim_name, fill_page_number, in_output_dir, options_for, unnamed_output_error,
+    NULL_DEVICE, avoid_blocked_path, fill_page_number, in_output_dir, options_for, reserve_output_name,
+    unnamed_output_error,
 };
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
@@ -26,10 +27,10 @@ use crate::run::transfers::withhold_credentials_from_other_host::{for_other_host
 /// replaces it.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// A stage after `--then`. `operation` is the URL group (the options between two `--next`) that
+/// A stage after `--then`. `group` is the URL group (the options between two `--next`) that
 /// contains the stage, and `number` is the index of the stage in this group, from 1.
 pub(crate) struct LaterStage {
-    operation: UrlGroup,
+    group: UrlGroup,
     number: usize,
     names: ReservedOutputNames,
 }
@@ -42,12 +43,12 @@ impl LaterStage {
     /// The name of the stage's output contains a placeholder for a glob or group that does not
     /// exist.
     pub(crate) fn new(
-        operation: &UrlGroup,
+        group: &UrlGroup,
         number: usize,
         before: Option<&PageQuery>,
         names: &ReservedOutputNames,
     ) -> Result<Self> {
-        if let OutputArg::File(template) = &operation.stages[number].output {
+        if let OutputArg::File(template) = &group.stages[number].output {
             for placeholder in placeholders(template.as_bytes()) {
                 let is_known = match placeholder {
                     ValuePlaceholder::Value => true,
@@ -66,14 +67,14 @@ impl LaterStage {
                 }
             }
         }
-        Ok(Self { operation: operation.clone(), number, names: names.clone() })
+        Ok(Self { group: group.clone(), number, names: names.clone() })
     }
 
     /// Returns the output file of the page that was requested for the extracted value `value`.
     /// Returns `None` if the page is written to standard output or to a file that all pages share.
     fn output_path(&self, value: &[u8], target: &Target, page: u64) -> Result<Option<PathBuf>> {
-        let stage = &self.operation.stages[self.number];
-        let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
+        let stage = &self.group.stages[self.number];
+        let is_shared = self.number + 1 == self.group.stages.len() && self.group.shared_output().is_some();
         Ok(match &stage.output {
             _ if is_shared => None,
             OutputArg::Stdout => None,
@@ -82,20 +83,20 @@ impl LaterStage {
                 let template = fill_page_number(stage, template, page);
                 let template = template.as_bytes();
                 let text = |text: &[u8]| fill_by_value(text, value);
-                let name = match self.operation.in_place {
+                let name = match self.group.in_place {
                     true => text(template),
                     false => fill_url_parts(template, target, &no_columns, &text)
                         .map_err(|error| unnamed_output_error(&error, target))?,
                 };
-                Some(in_output_dir(&self.operation, OsString::from_vec(name)))
+                Some(in_output_dir(&self.group, OsString::from_vec(name)))
             }
             OutputArg::RemoteName => {
                 let name = from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?;
-                Some(in_output_dir(&self.operation, name.into()))
+                Some(in_output_dir(&self.group, name.into()))
             }
             OutputArg::MirroredPath => {
                 let name = mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?;
-                Some(in_output_dir(&self.operation, name.into()))
+                Some(in_output_dir(&self.group, name.into()))
             }
         })
     }
@@ -103,9 +104,9 @@ impl LaterStage {
     /// Returns the options for the output file of a page. With `-O`, the file must stay in the
     /// directory of `path`, because pages choose its name.
     fn options_for(&self, path: &Path) -> FileOptions {
-        let output = &self.operation.stages[self.number].output;
-        let options = options_for(&self.operation, output, None, Some(&self.names));
-        let is_chosen = *output == OutputArg::RemoteName && !self.operation.in_place;
+        let output = &self.group.stages[self.number].output;
+        let options = options_for(&self.group, output, None, Some(&self.names));
+        let is_chosen = *output == OutputArg::RemoteName && !self.group.in_place;
         let directory = || is_chosen.then(|| path.parent().map(Path::to_owned)).flatten();
         FileOptions { beneath: options.beneath.or_else(directory), ..options }
     }
@@ -113,13 +114,13 @@ impl LaterStage {
     /// Returns true if an extracted value determines the host of this stage's requests through a
     /// header field such as `Host`.
     fn page_names_host(&self) -> bool {
-        self.operation.stages[self.number].request.fields_by_value.iter().any(|(name, _)| is_host_field(name))
+        self.group.stages[self.number].request.fields_by_value.iter().any(|(name, _)| is_host_field(name))
     }
 
     /// Returns true if a header field of this stage's requests contains the placeholder of the
     /// extracted value.
     fn has_field_by_value(&self) -> bool {
-        let request = &self.operation.stages[self.number].request;
+        let request = &self.group.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];
         !request.fields_by_value.is_empty() || texts.into_iter().flatten().any(|text| contains_placeholder(text))
     }
@@ -127,16 +128,16 @@ impl LaterStage {
 
 impl ExtractedValueMapper for LaterStage {
     fn url(&self, value: &[u8], url: String) -> String {
-        let scheme = self.operation.stages[self.number].transfer.redirect.default_scheme;
+        let scheme = self.group.stages[self.number].transfer.redirect.default_scheme;
         let url = if self.page_names_host() { url_without_login(url, scheme) } else { url };
-        match &self.operation.stages[self.number].request.query {
+        match &self.group.stages[self.number].request.query {
             Some(query) => append_query(&url, &query.replace("{}", &percent_encode(value))),
             None => url,
         }
     }
 
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>> {
-        let stage = &self.operation.stages[self.number];
+        let stage = &self.group.stages[self.number];
         refuse_protocol(stage, target)?;
         refuse_login(stage, target)?;
         // What a page gives must not add a field.
@@ -145,8 +146,8 @@ impl ExtractedValueMapper for LaterStage {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
         let Some(path) = self.output_path(value, target, 1)? else { return Ok(Some(BodyDestination::Output)) };
-        let path = avoid_blocked_path(&self.operation, &self.names, &stage.output, path);
-        if !claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
+        let path = avoid_blocked_path(&self.group, &self.names, &stage.output, path);
+        if !reserve_output_name(&self.group, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
         let options = self.options_for(&path);
@@ -154,17 +155,17 @@ impl ExtractedValueMapper for LaterStage {
     }
 
     fn page_destination(&self, value: &[u8], page: u64, target: &Target) -> Result<BodyDestination> {
-        let stage = &self.operation.stages[self.number];
+        let stage = &self.group.stages[self.number];
         refuse_protocol(stage, target)?;
         let Some(path) = self.output_path(value, target, page)? else { return Ok(BodyDestination::Output) };
-        let path = avoid_blocked_path(&self.operation, &self.names, &stage.output, path);
-        claim_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())?;
+        let path = avoid_blocked_path(&self.group, &self.names, &stage.output, path);
+        reserve_output_name(&self.group, &self.names, &stage.output, &path, &target.to_url())?;
         let options = self.options_for(&path);
         Ok(BodyDestination::File { path, options })
     }
 
     fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {
-        let request = &self.operation.stages[self.number].request;
+        let request = &self.group.stages[self.number].request;
         if !self.has_field_by_value() && !matches!(request.body, Some(BodyArg::ByValue(_))) {
             return None;
         }

@@ -32,7 +32,7 @@ pub(crate) const NULL_DEVICE: &str = "/dev/null";
 /// values of the globs in the URL, and `columns` the values of its row in a list. `page` is the
 /// page's number if the stage fetches paginated listings. Returns `None` for standard output.
 pub(crate) fn output_file_path(
-    operation: &UrlGroup,
+    group: &UrlGroup,
     source: usize,
     target: &Target,
     url: &str,
@@ -40,12 +40,12 @@ pub(crate) fn output_file_path(
     columns: &ColumnLookup<'_>,
     page: u64,
 ) -> Result<Option<PathBuf>> {
-    let name = match operation.output_of_source(source) {
+    let name = match group.output_of_source(source) {
         OutputArg::Stdout => return Ok(None),
         OutputArg::File(template) if template == "-" => return Ok(None),
         OutputArg::File(template) => {
-            let template = &*fill_page_number(&operation.stages[0], template, page);
-            if operation.has_url_part(template) {
+            let template = &*fill_page_number(&group.stages[0], template, page);
+            if group.has_url_part(template) {
                 let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
                 let name = fill_url_parts(template.as_bytes(), target, columns, &text);
                 OsString::from_vec(name.map_err(|error| unnamed_output_error(&error, target))?)
@@ -55,29 +55,29 @@ pub(crate) fn output_file_path(
         }
         OutputArg::MirroredPath => mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?.into(),
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
-        OutputArg::RemoteName if operation.in_place => {
+        OutputArg::RemoteName if group.in_place => {
             haul_policy::filename::from_path_as_written(target, url).unwrap_or_else(|_| FALLBACK_NAME.to_owned()).into()
         }
         OutputArg::RemoteName => {
             from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?.into()
         }
     };
-    let path = in_output_dir(operation, name);
-    refuse_to_resume(operation, source, &path)?;
+    let path = in_output_dir(group, name);
+    refuse_to_resume(group, source, &path)?;
     Ok(Some(path))
 }
 
 /// Returns the output file of a source if its name depends neither on a URL nor on a response, and
 /// several URLs may write to it. Such files are the null device and, with the curl persona, any
 /// name without placeholders. Returns `None` for any other output.
-pub(crate) fn fixed_output_path(operation: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
-    let name = match operation.output_of_source(source) {
+pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
+    let name = match group.output_of_source(source) {
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
-        OutputArg::File(name) if !has_placeholder(name) && (operation.in_place || name == NULL_DEVICE) => name,
+        OutputArg::File(name) if !has_placeholder(name) && (group.in_place || name == NULL_DEVICE) => name,
         _ => return Ok(None),
     };
-    let path = in_output_dir(operation, name.clone());
-    refuse_to_resume(operation, source, &path)?;
+    let path = in_output_dir(group, name.clone());
+    refuse_to_resume(group, source, &path)?;
     Ok(Some(path))
 }
 
@@ -92,10 +92,10 @@ pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Targe
 }
 
 /// Returns the path of an output file. A relative `name` is below the directory of `--output-dir`.
-pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
-    match &operation.output_dir {
+pub(crate) fn in_output_dir(group: &UrlGroup, name: OsString) -> PathBuf {
+    match &group.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
-        Some(dir) if operation.in_place => {
+        Some(dir) if group.in_place => {
             let mut path = dir.clone().into_os_string();
             path.push("/");
             path.push(name);
@@ -108,10 +108,10 @@ pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
 
 /// Returns the directory below which a URL, a column or an extracted value chooses the names of
 /// output files. Returns `None` if the user has given the complete name.
-pub(crate) fn chosen_below(operation: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
+pub(crate) fn chosen_below(group: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
     let written = match output {
         OutputArg::MirroredPath => OsStr::new(""),
-        OutputArg::File(name) if operation.has_url_part(name) || has_page_value(operation, name) => {
+        OutputArg::File(name) if group.has_url_part(name) || has_page_value(group, name) => {
             let bytes = name.as_bytes();
             let literal = bytes.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(bytes.len());
             let directory = bytes[..literal].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -119,24 +119,24 @@ pub(crate) fn chosen_below(operation: &UrlGroup, output: &OutputArg) -> Option<P
         }
         _ => return None,
     };
-    Some(in_output_dir(operation, written.to_owned()))
+    Some(in_output_dir(group, written.to_owned()))
 }
 
 /// Returns true if the `-o` file name may contain a value that was extracted from a page.
-fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
-    !operation.in_place && operation.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
+fn has_page_value(group: &UrlGroup, name: &OsStr) -> bool {
+    !group.in_place && group.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
 }
 
 /// Returns the path of an output file. The path is changed if one of its directories has the name
 /// of a file (of this run or on the disk), or if it is the path of an existing directory. Only a
 /// path that a URL chooses is changed.
 pub(crate) fn avoid_blocked_path(
-    operation: &UrlGroup,
+    group: &UrlGroup,
     names: &ReservedOutputNames,
     output: &OutputArg,
     path: PathBuf,
 ) -> PathBuf {
-    match chosen_below(operation, output) {
+    match chosen_below(group, output) {
         Some(base) => names.avoid_blocked_path(&base, path),
         None => path,
     }
@@ -173,9 +173,9 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
 
 /// Returns an error for `-C -` with request content if the output file `path` is not empty, because
 /// haul cannot request only the rest of the response to such a request.
-fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
-    let request = &operation.stages[0].request;
-    let has_content = request.body.is_some() && operation.upload_of_source(source).is_none();
+fn refuse_to_resume(group: &UrlGroup, source: usize, path: &Path) -> Result<()> {
+    let request = &group.stages[0].request;
+    let has_content = request.body.is_some() && group.upload_of_source(source).is_none();
     let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
     if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
@@ -184,44 +184,44 @@ fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<
 }
 
 /// Returns the engine's file options for the output of the source at the index `source`.
-pub(crate) fn file_options(operation: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
-    options_for(operation, operation.output_of_source(source), checksum, None)
+pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
+    options_for(group, group.output_of_source(source), checksum, None)
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
 /// is reserved in `names`. It is not reserved if the file is written in place or numbered
 /// (`--no-clobber`).
 pub(crate) fn options_for(
-    operation: &UrlGroup,
+    group: &UrlGroup,
     output: &OutputArg,
     checksum: Option<ExpectedChecksum>,
     names: Option<&ReservedOutputNames>,
 ) -> FileOptions {
-    let existing = operation.existing_file_policy(output);
-    let named_by_response = is_named_by_response(operation, output);
-    let is_checked = named_by_response && !operation.in_place && existing != ExistingFilePolicy::Number;
+    let existing = group.existing_file_policy(output);
+    let named_by_response = is_named_by_response(group, output);
+    let is_checked = named_by_response && !group.in_place && existing != ExistingFilePolicy::Number;
     FileOptions {
-        create_dirs: operation.create_dirs,
-        beneath: chosen_below(operation, output),
+        create_dirs: group.create_dirs,
+        beneath: chosen_below(group, output),
         named_by_response,
         name_check: names.filter(|_| is_checked).map(|names| names.path_check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
-            ExistingFilePolicy::ReplaceOwn => {
+            ExistingFilePolicy::ReplaceUnlessNamedByResponse => {
                 names.and_then(ReservedOutputNames::overwritable_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
             }
             ExistingFilePolicy::Skip => ClobberMode::Skip,
             ExistingFilePolicy::Replace => ClobberMode::Replace,
             ExistingFilePolicy::Number => ClobberMode::Number,
         },
-        sync: operation.fsync,
-        mode: operation.create_file_mode,
-        remove_on_error: operation.remove_on_error,
-        statuses_fail: operation.stages[0].transfer.options.fail_with_body,
-        append: operation.stages[0].request.continue_at.map(|at| match at {
+        sync: group.fsync,
+        mode: group.create_file_mode,
+        remove_on_error: group.remove_on_error,
+        statuses_fail: group.stages[0].transfer.options.fail_with_body,
+        append: group.stages[0].request.continue_at.map(|at| match at {
             ContinueAt::Offset(offset) => AppendPosition::At(offset),
             ContinueAt::OutputSize => AppendPosition::AtEnd,
         }),
-        in_place: operation.in_place,
+        in_place: group.in_place,
         checksum,
     }
 }
@@ -234,15 +234,15 @@ pub(crate) fn options_for(
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
-pub(crate) fn claim_name(
-    operation: &UrlGroup,
+pub(crate) fn reserve_output_name(
+    group: &UrlGroup,
     names: &ReservedOutputNames,
     output: &OutputArg,
     path: &Path,
     url: &str,
 ) -> Result<bool> {
-    let is_later = is_named_by_response(operation, output);
-    match operation.existing_file_policy(output) {
+    let is_later = is_named_by_response(group, output);
+    match group.existing_file_policy(output) {
         ExistingFilePolicy::Number => Ok(true),
         ExistingFilePolicy::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
         _ if is_later => Ok(true),
@@ -256,92 +256,85 @@ pub(crate) fn claim_name(
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
-pub(crate) fn claims_name(
-    operation: &UrlGroup,
+pub(crate) fn reserve_first_stage_output_name(
+    group: &UrlGroup,
     names: &ReservedOutputNames,
     output: &OutputArg,
     file: &Path,
     url: &str,
 ) -> Result<bool> {
-    match operation.in_place {
-        true => Ok(operation.existing_file_policy(output) != ExistingFilePolicy::Skip || !file.exists()),
-        false => claim_name(operation, names, output, file, url),
+    match group.in_place {
+        true => Ok(group.existing_file_policy(output) != ExistingFilePolicy::Skip || !file.exists()),
+        false => reserve_output_name(group, names, output, file, url),
     }
 }
 
 /// Returns true if all URLs with this output write to `path` with the same options and need not
 /// reserve it. This is the case for a device that `-o` names without a placeholder, such as
 /// `/dev/null`.
-pub(crate) fn is_common_output(
-    operation: &UrlGroup,
-    names: &ReservedOutputNames,
-    output: &OutputArg,
-    path: &Path,
-) -> bool {
+pub(crate) fn is_common_output(group: &UrlGroup, names: &ReservedOutputNames, output: &OutputArg, path: &Path) -> bool {
     let has_one_name = match output {
         OutputArg::Null => true,
         OutputArg::File(name) => !has_placeholder(name),
         _ => false,
     };
     has_one_name
-        && operation.stages[0].request.continue_at.is_none()
-        && match operation.existing_file_policy(output) {
+        && group.stages[0].request.continue_at.is_none()
+        && match group.existing_file_policy(output) {
             ExistingFilePolicy::Skip => false,
             ExistingFilePolicy::Number => true,
-            ExistingFilePolicy::Replace | ExistingFilePolicy::ReplaceOwn => {
-                operation.in_place || names.is_known_device(path)
+            ExistingFilePolicy::Replace | ExistingFilePolicy::ReplaceUnlessNamedByResponse => {
+                group.in_place || names.is_known_device(path)
             }
         }
 }
 
 /// Returns true if the response chooses the name of the output file (`-J` with `-O`).
-pub(crate) fn is_named_by_response(operation: &UrlGroup, output: &OutputArg) -> bool {
-    operation.remote_header_name && *output == OutputArg::RemoteName
+pub(crate) fn is_named_by_response(group: &UrlGroup, output: &OutputArg) -> bool {
+    group.remote_header_name && *output == OutputArg::RemoteName
 }
 
 /// Returns true if response bodies are written to standard output without an explicit `-o -`, and
 /// standard output is a terminal.
-pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
-    let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of_source(source) == OutputArg::Stdout);
-    is_unnamed
-        && operation.stages.iter().all(|stage| stage.output == OutputArg::Stdout)
-        && std::io::stdout().is_terminal()
+pub(crate) fn shows_content(group: &UrlGroup) -> bool {
+    let is_unnamed = (0..group.urls.len()).all(|source| *group.output_of_source(source) == OutputArg::Stdout);
+    is_unnamed && group.stages.iter().all(|stage| stage.output == OutputArg::Stdout) && std::io::stdout().is_terminal()
 }
 
 /// Returns the size limits of the records that the group prints instead of bodies; `None` if it
 /// prints no records. One record may take a quarter of `--max-memory`, so that the memory also
 /// holds the records that wait for earlier output.
-pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
-    let records = operation.record_output()?;
+pub(crate) fn record_options(global: &GlobalArgs, group: &UrlGroup) -> Option<RecordOptions> {
+    let records = group.record_output()?;
     Some(RecordOptions {
         max_content: (global.max_memory / 4).max(1),
         keeps_body: records.keeps_bodies,
-        file_checksum: file_checksum(operation),
+        file_checksum: file_checksum(group),
     })
 }
 
 /// Returns the algorithm of the file checksum that records contain; `None` if the group prints no
 /// records with checksums.
-pub(crate) fn file_checksum(operation: &UrlGroup) -> Option<HashAlgorithm> {
-    let records = operation.record_output()?;
+pub(crate) fn file_checksum(group: &UrlGroup) -> Option<HashAlgorithm> {
+    let records = group.record_output()?;
     (records.format != RecordOutputFormat::Csv).then_some(HashAlgorithm::Sha256)
 }
 
 /// Returns standard output as the destination of response bodies. Unless `-o -` is given, the
 /// returned output refuses binary content on a terminal.
-pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
-    shown_output(operation, Descriptor::stdout())
+pub(crate) fn standard_output(group: &UrlGroup) -> Descriptor {
+    shown_output(group, Descriptor::stdout())
 }
 
 /// Returns `output`, a duplicate of standard output, as the destination of response bodies. Unless
 /// `-o -` is given, the returned output refuses binary content on a terminal.
-pub(crate) fn shown_output(operation: &UrlGroup, output: Descriptor) -> Descriptor {
-    let is_records = operation.record_output().is_some();
-    if is_records || names_stdout(operation) { output } else { output.refusing_binary_on_terminal() }
+pub(crate) fn shown_output(group: &UrlGroup, output: Descriptor) -> Descriptor {
+    let is_records = group.record_output().is_some();
+    if is_records || names_stdout(group) { output } else { output.refusing_binary_on_terminal() }
 }
 
 /// Returns true if an option names standard output (`-o -`).
-pub(crate) fn names_stdout(operation: &UrlGroup) -> bool {
-    let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);
-    operation.outputs.iter().chain(of_stages).any(OutputArg::is_stdout)
+pub(crate) fn names_stdout(group: &UrlGroup) -> bool {
+    let of_stages = group.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);
+    group.outputs.iter().chain(of_stages).any(OutputArg::is_stdout)
 }

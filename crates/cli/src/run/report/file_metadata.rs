@@ -15,21 +15,16 @@ use crate::plan::UrlGroup;
 
 /// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
 /// Returns a message for each step that failed.
-pub(crate) fn set_file_metadata(
-    operation: &UrlGroup,
-    path: &Path,
-    url: &str,
-    outcome: &TransferOutcome,
-) -> Vec<String> {
+pub(crate) fn set_file_metadata(group: &UrlGroup, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
     let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
-    if operation.remote_time
+    if group.remote_time
         && let Err(error) = set_modification_time(path, head)
     {
         failed.push(format!("Failed to set filetime on outfile: {error}"));
     }
-    if operation.xattr {
+    if group.xattr {
         let mut attributes =
             vec![("user.creator", b"haul".to_vec()), ("user.xdg.origin.url", without_user(url).into_bytes())];
         attributes.extend(head.get("content-type").map(|kind| ("user.mime_type", kind.to_vec())));
@@ -62,11 +57,11 @@ fn without_user(url: &str) -> String {
 /// # Errors
 /// [`ErrorKind::Read`] if the file cannot be opened. The kind determines the exit code, which is
 /// curl's.
-pub(crate) fn check_can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()> {
+pub(crate) fn check_can_be_saved(group: &UrlGroup, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
-    let open = make_directories(operation, path).and_then(|()| File::options().create(true).append(true).open(path));
+    let open = make_directories(group, path).and_then(|()| File::options().create(true).append(true).open(path));
     let cannot = |error| Error::with_source(ErrorKind::Read, format!("failed to open {}", path.display()), error);
     open.map(|_| ()).map_err(cannot)
 }
@@ -74,9 +69,9 @@ pub(crate) fn check_can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()
 /// Creates the missing parent directories of a file that is not a response body, such as a dump of
 /// heads, if `--create-dirs` is given. The directories get the same permissions as the directories
 /// of output files.
-pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
-    let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
+pub(crate) fn make_directories(group: &UrlGroup, path: &Path) -> std::io::Result<()> {
+    let Some(directory) = path.parent().filter(|_| group.create_dirs) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(directory_mode(group.in_place)).create(directory)
 }
 
 /// Returns the entity tag of a response, followed by a line end. Returns `None` if the response has

@@ -1,5 +1,5 @@
-//! Reports the transfers of a URL group (operation): prints error lines and the output of `-w`, and
-//! sets up the observers of `-D` and `-v`.
+//! Reports the transfers of a URL group: prints error lines and the output of `-w`, and sets up the
+//! observers of `-D` and `-v`.
 
 mod fleet_reporter;
 
@@ -49,7 +49,7 @@ pub(crate) struct UrlGroupReporter {
     /// stage is traced.
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
-    operation: Arc<UrlGroup>,
+    group: Arc<UrlGroup>,
     is_silent: bool,
     with_url: bool,
     /// The maximum number of bytes of a record's content, such as a body.
@@ -99,23 +99,23 @@ impl UrlGroupReporter {
 
     pub(crate) fn new(
         global: &GlobalArgs,
-        operation: &Arc<UrlGroup>,
+        group: &Arc<UrlGroup>,
         progress: Arc<ProgressReporter>,
         before: SharedByUrlGroups,
     ) -> Result<Self> {
-        Self::with_state(global, operation, progress, Arc::new(before), Arc::default())
+        Self::with_state(global, group, progress, Arc::new(before), Arc::default())
     }
 
     fn with_state(
         global: &GlobalArgs,
-        operation: &Arc<UrlGroup>,
+        group: &Arc<UrlGroup>,
         progress: Arc<ProgressReporter>,
         before: Arc<SharedByUrlGroups>,
         has_unwritten_output: Arc<AtomicBool>,
     ) -> Result<Self> {
         let mut traces = Vec::new();
-        for (index, stage) in operation.stages.iter().enumerate() {
-            if let Some(tracer) = Tracer::open(global, operation, stage)? {
+        for (index, stage) in group.stages.iter().enumerate() {
+            if let Some(tracer) = Tracer::open(global, group, stage)? {
                 traces.resize(index, None);
                 traces.push(Some(tracer));
             }
@@ -127,8 +127,8 @@ impl UrlGroupReporter {
             progress,
             is_silent: global.silent,
             with_url: global.with_url,
-            max_content: record_options(global, operation).map_or(u64::MAX, |records| records.max_content),
-            operation: Arc::clone(operation),
+            max_content: record_options(global, group).map_or(u64::MAX, |records| records.max_content),
+            group: Arc::clone(group),
             before,
             has_unwritten_output,
         })
@@ -136,9 +136,9 @@ impl UrlGroupReporter {
 
     /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
     /// exit code of this reporter counts the failures of both.
-    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &Arc<UrlGroup>) -> Result<Self> {
+    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, group: &Arc<UrlGroup>) -> Result<Self> {
         let (before, unwritten) = (Arc::clone(&self.before), Arc::clone(&self.has_unwritten_output));
-        Self::with_state(global, operation, Arc::clone(&self.progress), before, unwritten)
+        Self::with_state(global, group, Arc::clone(&self.progress), before, unwritten)
     }
 
     /// Returns true if the run has curl's messages and exit codes.
@@ -303,9 +303,9 @@ impl UrlGroupReporter {
         report: &TransferReport<'_>,
         content: &mut FinishedTransferContent,
     ) -> Option<Result<WholeOrPiecewiseText>> {
-        let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
+        let is_csv = self.group.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
-        let stage = self.operation.stages.get(report.stage)?;
+        let stage = self.group.stages.get(report.stage)?;
         let order =
             if stage.sort || stage.unique { RowBuffering::Compared(self.max_content) } else { RowBuffering::AsFound };
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
@@ -314,14 +314,14 @@ impl UrlGroupReporter {
     /// Returns the facts for the record of a transfer; `None` if the group prints no records.
     /// `checksum` is that of the transfer's file; `None` if it is unknown.
     fn recorded<'t>(&'t self, report: &'t TransferReport<'t>, checksum: Option<&[u8]>) -> Option<RecordedTransfer<'t>> {
-        let records = self.operation.record_output()?;
-        let stage = self.operation.stages.get(report.stage)?;
+        let records = self.group.record_output()?;
+        let stage = self.group.stages.get(report.stage)?;
         let facts = &report.outcome.facts;
         let delivered = facts.decoded_bytes.unwrap_or(facts.body_bytes);
         let is_stored = report.outcome.result.is_ok() && records.format != RecordOutputFormat::Csv;
         let file = self.file(report).filter(|_| is_stored).map(|path| StoredFile::read(path, delivered, checksum));
         let (extracts, names) = (stage.takes_values(), &*stage.value_names);
-        let is_shown = records.format == RecordOutputFormat::Csv && shows_content(&self.operation);
+        let is_shown = records.format == RecordOutputFormat::Csv && shows_content(&self.group);
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
     }
 
@@ -344,13 +344,13 @@ impl UrlGroupReporter {
             error.kind(),
             ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Write | ErrorKind::Read | ErrorKind::Login
         );
-        if !is_transfer || self.operation.record_output().is_none() && self.before.events.is_none() {
+        if !is_transfer || self.group.record_output().is_none() && self.before.events.is_none() {
             return Ok(());
         }
         let target = Target::parse("http://invalid/").expect("a URL");
         let outcome = TransferOutcome::unsent(target, error.duplicate(), Instant::now());
-        let method = &self.operation.stages[0].request.method;
-        let settings = self.operation.stages.first();
+        let method = &self.group.stages[0].request.method;
+        let settings = self.group.stages.first();
         let report = TransferReport { url, number: 0, stage: 0, method, file: None, outcome: &outcome, settings };
         if let Some(events) = &self.before.events {
             self.progress.counts().add(0, true);
@@ -362,7 +362,7 @@ impl UrlGroupReporter {
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
     /// part for standard output; `None` without `-w`.
     fn write_out_text(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
-        let stage = self.operation.stages.get(report.stage)?;
+        let stage = self.group.stages.get(report.stage)?;
         let write_out = stage.report.write_out.as_ref()?;
         let text = report.error().map(|error| error_message::text_for(self.persona, error, Some(report.outcome)));
         let (scheme, url_effective) = report.effective_scheme_and_url(self.persona);
@@ -394,10 +394,10 @@ impl UrlGroupReporter {
         error: &Error,
     ) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
-        let write_out = self.operation.stages.first()?.report.write_out.as_ref()?;
+        let write_out = self.group.stages.first()?.report.write_out.as_ref()?;
         let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.duplicate(), Instant::now());
-        let method = &self.operation.stages.first()?.request.method;
-        let settings = self.operation.stages.first();
+        let method = &self.group.stages.first()?.request.method;
+        let settings = self.group.stages.first();
         let report = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome, settings };
         let text = error_message::text_for(self.persona, error, None);
         let facts = WriteOutValues {
@@ -445,7 +445,7 @@ impl UrlGroupReporter {
 
     /// Returns the path of the Unix socket that the transfer used; `None` for any other connection.
     fn socket(&self, report: &TransferReport<'_>) -> Option<&str> {
-        match &self.operation.stages.get(report.stage)?.transfer.options.connect.unix_socket {
+        match &self.group.stages.get(report.stage)?.transfer.options.connect.unix_socket {
             Some(UnixSocketAddress::Path(path)) if report.outcome.facts.requests > 0 => path.to_str(),
             _ => None,
         }
@@ -462,8 +462,8 @@ impl UrlGroupReporter {
     /// Returns true if the response bodies of a stage are discarded (`--out-null`).
     fn discards_body(&self, stage: usize) -> bool {
         match stage {
-            0 => self.operation.outputs.contains(&plan::OutputArg::Null),
-            _ => self.operation.stages.get(stage).is_some_and(|stage| stage.output == plan::OutputArg::Null),
+            0 => self.group.outputs.contains(&plan::OutputArg::Null),
+            _ => self.group.stages.get(stage).is_some_and(|stage| stage.output == plan::OutputArg::Null),
         }
     }
 
@@ -473,12 +473,12 @@ impl UrlGroupReporter {
         if report.error().is_some() {
             return;
         }
-        if let Some(path) = self.file(report).filter(|_| self.operation.remote_time || self.operation.xattr) {
-            for failure in file_metadata::set_file_metadata(&self.operation, path, report.url, report.outcome) {
+        if let Some(path) = self.file(report).filter(|_| self.group.remote_time || self.group.xattr) {
+            for failure in file_metadata::set_file_metadata(&self.group, path, report.url, report.outcome) {
                 self.warn(&failure);
             }
         }
-        let saved = self.operation.stages.get(report.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        let saved = self.group.stages.get(report.stage).and_then(|stage| stage.request.etag_save.as_ref());
         let tracer = self.traces.get(report.stage).and_then(Option::as_ref);
         let lost_tag = tracer.and_then(|tracer| tracer.entity_tag_failure());
         if let Some(path) = saved

@@ -45,12 +45,12 @@ pub(crate) struct Tracer {
     /// The error of writing the entity tag; `None` if there was none.
     lost_tag: Mutex<Option<io::Error>>,
     /// True if a warning is printed before each retry of a transfer, as curl does without `-s`.
-    tells_retries: bool,
+    prints_retries: bool,
     /// True if the error of a failed try is printed before the transfer is retried, as curl does.
-    tells_failures: bool,
+    prints_failures: bool,
     /// True once [`Tracer::write_failure`] has returned an error of the trace file. The error is
     /// thus reported only once.
-    is_told: AtomicBool,
+    is_failure_reported: AtomicBool,
 }
 
 impl fmt::Debug for Tracer {
@@ -62,21 +62,21 @@ impl fmt::Debug for Tracer {
 impl Tracer {
     /// Returns the observer for `-v`, `--trace`, `-D`, `--etag-save -`, and for curl's warnings
     /// about retries. `None` if the run needs none of these.
-    pub(crate) fn open(global: &GlobalArgs, operation: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
+    pub(crate) fn open(global: &GlobalArgs, group: &UrlGroup, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
             Some(path) => {
                 // Errors in it are reported when the file is opened.
-                let _ = file_metadata::make_directories(operation, path);
+                let _ = file_metadata::make_directories(group, path);
                 Some(HeaderOrTraceFile::open(path)?)
             }
             None => None,
         };
         let retries_as_curl = global.persona.is_curl() && stage.transfer.options.retry.max > 0;
-        let tells_retries = retries_as_curl && !global.silent;
-        let tells_failures = retries_as_curl && global.shows_errors();
+        let prints_retries = retries_as_curl && !global.silent;
+        let prints_failures = retries_as_curl && global.shows_errors();
         let prints_tag = stage.request.etag_save.as_deref() == Some(Path::new("-"));
-        let is_quiet = args.form == TraceFormat::Off && !tells_retries && !tells_failures;
+        let is_quiet = args.form == TraceFormat::Off && !prints_retries && !prints_failures;
         if heads.is_none() && is_quiet && !prints_tag {
             return Ok(None);
         }
@@ -93,16 +93,18 @@ impl Tracer {
             connect_heads,
             prints_tag,
             lost_tag: Mutex::default(),
-            tells_retries,
-            tells_failures,
-            is_told: AtomicBool::new(false),
+            prints_retries,
+            prints_failures,
+            is_failure_reported: AtomicBool::new(false),
         })))
     }
 
     /// Returns the error of a write to the trace file; `None` if there was none. Later calls return
     /// `None`, so that the error is reported once.
     pub(crate) fn write_failure(&self) -> Option<Error> {
-        self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
+        self.out
+            .failure()
+            .filter(|_| self.args.file.is_some() && !self.is_failure_reported.swap(true, Ordering::Relaxed))
     }
 
     /// Returns the error of writing the entity tag to standard output; `None` if there was none.
@@ -136,12 +138,12 @@ impl TransferObserver for Tracer {
             TraceEvent::Trailers { fields } => self.dump_head(&trailer_lines(fields.raw())),
             _ => {}
         }
-        if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
+        if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.prints_failures)
             && let Err(error) = &failed.result
         {
             crate::run::print_error_line(&error_message::curl_line(error, Some(failed)));
         }
-        if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
+        if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.prints_retries) {
             return crate::run::print_error_line(&format!(
                 "Warning: {}",
                 error_message::retry_notice(*trouble, *wait, *left)

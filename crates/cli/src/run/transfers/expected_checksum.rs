@@ -28,11 +28,11 @@ impl ChecksumLists {
         &mut self,
         client: &Client,
         request: &RequestOptions,
-        operation: &UrlGroup,
+        group: &UrlGroup,
     ) -> Result<Option<(Arc<ChecksumList>, String)>> {
-        match &operation.checksum {
-            Some(asked::ChecksumArg::From(place)) => {
-                Ok(Some((self.list_at(client, request, None, place)?, place.clone())))
+        match &group.checksum {
+            Some(asked::ChecksumArg::From(url_or_path)) => {
+                Ok(Some((self.list_at(client, request, None, url_or_path)?, url_or_path.clone())))
             }
             Some(asked::ChecksumArg::Digest(_)) | None => Ok(None),
         }
@@ -47,16 +47,16 @@ impl ChecksumLists {
         &mut self,
         client: &Client,
         request: &RequestOptions,
-        operation: &UrlGroup,
+        group: &UrlGroup,
         target: &Target,
         file: Option<&Path>,
     ) -> Result<Option<ExpectedChecksum>> {
-        match &operation.checksum {
+        match &group.checksum {
             None => Ok(None),
             Some(asked::ChecksumArg::Digest(digest)) => Ok(to_engine_checksum(digest)),
-            Some(asked::ChecksumArg::From(place)) => {
-                let list = self.list_at(client, request, Some(target), place)?;
-                find_in_list(&list, place, target, file).map(Some)
+            Some(asked::ChecksumArg::From(url_or_path)) => {
+                let list = self.list_at(client, request, Some(target), url_or_path)?;
+                find_in_list(&list, url_or_path, target, file).map(Some)
             }
         }
     }
@@ -66,13 +66,13 @@ impl ChecksumLists {
         client: &Client,
         request: &RequestOptions,
         target: Option<&Target>,
-        place: &str,
+        url_or_path: &str,
     ) -> Result<Arc<ChecksumList>> {
-        if let Some((_, list)) = self.0.iter().find(|(known, _)| known == place) {
+        if let Some((_, list)) = self.0.iter().find(|(known, _)| known == url_or_path) {
             return Ok(Arc::clone(list));
         }
-        let list = Arc::new(ChecksumList::new(read_list(client, request, target, place)?));
-        self.0.push((place.to_owned(), Arc::clone(&list)));
+        let list = Arc::new(ChecksumList::new(read_list(client, request, target, url_or_path)?));
+        self.0.push((url_or_path.to_owned(), Arc::clone(&list)));
         Ok(list)
     }
 }
@@ -81,7 +81,7 @@ impl ChecksumLists {
 /// of the URL, and then for the path of the output file.
 pub(crate) fn find_in_list(
     list: &ChecksumList,
-    place: &str,
+    url_or_path: &str,
     target: &Target,
     file: Option<&Path>,
 ) -> Result<ExpectedChecksum> {
@@ -93,7 +93,7 @@ pub(crate) fn find_in_list(
     let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
     let found = digest.map(|digest| to_engine_checksum(&digest));
     found
-        .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
+        .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {url_or_path}"), error))
         .and_then(|checksum| {
             checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "the checksum has the wrong length"))
         })
@@ -110,25 +110,33 @@ fn to_engine_checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum
     ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
 }
 
-/// Reads a checksum list (SHA256SUMS). `place` is its URL or file name, or `-` for standard input.
-fn read_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
-    let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
+/// Reads a checksum list (SHA256SUMS). `url_or_path` is its URL or file name, or `-` for standard
+/// input.
+fn read_list(client: &Client, request: &RequestOptions, target: Option<&Target>, url_or_path: &str) -> Result<Vec<u8>> {
+    let scheme = url_or_path.get(..8).unwrap_or(url_or_path).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
-        return fetch_list(client, request, target, place);
+        return fetch_list(client, request, target, url_or_path);
     }
     let mut list = Vec::new();
     SystemFilesAndEnvironment
-        .open(Path::new(place))
+        .open(Path::new(url_or_path))
         .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
-        .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
+        .map_err(|error| {
+            Error::with_source(ErrorKind::Read, format!("failed to read the checksums {url_or_path}"), error)
+        })?;
     if list.len() > LIST_MAX {
-        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are too long for a list")));
+        return Err(Error::new(ErrorKind::Read, format!("the checksums {url_or_path} are too long for a list")));
     }
     Ok(list)
 }
 
-fn fetch_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
-    let list = Target::parse(place)
+fn fetch_list(
+    client: &Client,
+    request: &RequestOptions,
+    target: Option<&Target>,
+    url_or_path: &str,
+) -> Result<Vec<u8>> {
+    let list = Target::parse(url_or_path)
         .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
     // A list is got: what is sent to the body's URL is not sent to that of the list.
     let mut options = RequestOptions {

@@ -76,7 +76,7 @@ impl LocalFile {
     /// to the file. If not, copies the file to the output.
     pub(crate) fn transfer(
         self,
-        operation: &UrlGroup,
+        group: &UrlGroup,
         request: &RequestOptions,
         uploads: bool,
         sink: Box<dyn Sink>,
@@ -92,7 +92,7 @@ impl LocalFile {
         };
         let result = match request.body.as_ref().filter(|_| uploads) {
             Some(body) => {
-                let written = write_upload(&self.path, operation, &mut *body.upload(), &mut reading.facts.upload_bytes);
+                let written = write_upload(&self.path, group, &mut *body.upload(), &mut reading.facts.upload_bytes);
                 written.and_then(|()| reading.sink.finish())
             }
             None => reading.deliver(&self.path),
@@ -262,13 +262,13 @@ fn directory_listing(directory: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes `content`, the upload of `-T`, to the file `path`, or appends it with `-C`. Adds the
 /// number of written bytes to `sent`.
-fn write_upload(path: &Path, operation: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
+fn write_upload(path: &Path, group: &UrlGroup, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
-    let goes_on = operation.stages[0].request.continue_at;
+    let goes_on = group.stages[0].request.continue_at;
     let mut options = File::options();
     options.create(true).append(goes_on.is_some()).write(true).truncate(goes_on.is_none());
-    let mut file = options.mode(operation.create_file_mode.unwrap_or(0o644)).open(path).map_err(unwritable)?;
+    let mut file = options.mode(group.create_file_mode.unwrap_or(0o644)).open(path).map_err(unwritable)?;
     // An offset is subtracted where the content is opened; the size of the output is known only
     // here.
     let mut there = match goes_on {

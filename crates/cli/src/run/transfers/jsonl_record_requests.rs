@@ -82,8 +82,8 @@ pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
 impl RecordRequestBase {
     /// Creates the settings for the records in a URL group's lists, from the request options of the
     /// group.
-    pub(crate) fn new(operation: &UrlGroup, args: &RecordInputArgs, options: &Arc<RequestOptions>) -> Self {
-        let stage = &operation.stages[0];
+    pub(crate) fn new(group: &UrlGroup, args: &RecordInputArgs, options: &Arc<RequestOptions>) -> Self {
+        let stage = &group.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
         let names_method = *custom_method || is_post.is_some() || *head;
         let default_scheme = stage.transfer.redirect.default_scheme;
@@ -99,15 +99,16 @@ impl RecordRequestBase {
             // With a body on the command line, the type is that of this body.
             has_content_type: body.is_none() && fields.iter().any(is_content_type),
             allow_body_files: args.allow_body_files,
-            is_curl: operation.in_place,
+            is_curl: group.in_place,
             default_scheme,
         }
     }
 
-    /// Returns the request of a record. `place` is the record's position in its list, for messages.
-    pub(crate) fn request(&self, record: JsonlRequest, place: &ListLineNumber) -> Result<ListedRequest> {
+    /// Returns the request of a record. `position` is the line of the record in its list, for
+    /// messages.
+    pub(crate) fn request(&self, record: JsonlRequest, position: &ListLineNumber) -> Result<ListedRequest> {
         let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
-        let url = self.url(url, place)?;
+        let url = self.url(url, position)?;
         let names_host = names_other_host(&headers, || Target::parse_with(&url, self.default_scheme, false).ok());
         let url = if names_host { self.without_userinfo_of_base(url) } else { url };
         let url = match query {
@@ -135,7 +136,7 @@ impl RecordRequestBase {
         }
         overrides.method = own_method.as_deref().or(self.method.as_deref()).map(method);
         if let Some(body) = body {
-            let content_type = self.set_body(&mut overrides, body, place)?;
+            let content_type = self.set_body(&mut overrides, body, position)?;
             if let Some(content_type) = content_type.filter(|_| !own_content_type && !self.has_content_type) {
                 overrides.fields.push(("Content-Type".to_owned(), content_type.into()));
             }
@@ -160,9 +161,9 @@ impl RecordRequestBase {
         &self,
         overrides: &mut RequestOverrides,
         body: RecordBody,
-        place: &ListLineNumber,
+        position: &ListLineNumber,
     ) -> Result<Option<&'static str>> {
-        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"body_file\": {reason}"));
+        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{position}: key \"body_file\": {reason}"));
         match body {
             RecordBody::Bytes { bytes, content_type } => {
                 overrides.body = Some(bytes.as_slice().into());
@@ -181,8 +182,8 @@ impl RecordRequestBase {
     }
 
     /// Returns the URL of a record, which may be relative to the URL on the command line.
-    fn url(&self, url: Option<String>, place: &ListLineNumber) -> Result<String> {
-        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"url\": {reason}"));
+    fn url(&self, url: Option<String>, position: &ListLineNumber) -> Result<String> {
+        let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{position}: key \"url\": {reason}"));
         match (url, &self.base) {
             (Some(url), None) => Ok(url),
             (Some(url), Some(_)) if has_scheme(&url) => Ok(url),
@@ -190,7 +191,7 @@ impl RecordRequestBase {
             (None, None) => Err(wrong("the key is missing, and the command line names no URL")),
             (Some(url), Some((_, base))) => {
                 let target = base.join(&url).map_err(|error| {
-                    Error::with_source(ErrorKind::Url, format!("{place}: the URL cannot be used"), error)
+                    Error::with_source(ErrorKind::Url, format!("{position}: the URL cannot be used"), error)
                 })?;
                 Ok(with_userinfo(base, &target))
             }

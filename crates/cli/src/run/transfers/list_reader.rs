@@ -26,7 +26,7 @@ pub(crate) struct ListReader {
 /// A record of a list, with its position in the list. The id of the record is known even if the
 /// record is invalid.
 pub(crate) struct NumberedRecord {
-    pub(crate) place: ListLineNumber,
+    pub(crate) position: ListLineNumber,
     pub(crate) id: Option<Box<str>>,
     pub(crate) record: Result<JsonlRequest>,
 }
@@ -79,8 +79,8 @@ impl ListReader {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
                 Err(fault @ LineFault::TooLong) => {
-                    let (place, record) = (self.position(), Err(self.error(fault)));
-                    return Ok(Some(NumberedRecord { place, id: None, record }));
+                    let (position, record) = (self.position(), Err(self.error(fault)));
+                    return Ok(Some(NumberedRecord { position, id: None, record }));
                 }
                 Err(fault) => return Err(self.error(fault)),
             };
@@ -89,12 +89,12 @@ impl ListReader {
             if text.trim_ascii_start().is_empty() {
                 continue;
             }
-            let place = self.position();
+            let position = self.position();
             return Ok(Some(match JsonlRequest::parse(text) {
-                Ok(mut record) => NumberedRecord { place, id: record.id.take(), record: Ok(record) },
+                Ok(mut record) => NumberedRecord { position, id: record.id.take(), record: Ok(record) },
                 Err(error) => {
-                    let record = Err(Error::new(ErrorKind::Read, format!("{place}: {error}")));
-                    NumberedRecord { place, id: JsonlRequest::parse_id(text), record }
+                    let record = Err(Error::new(ErrorKind::Read, format!("{position}: {error}")));
+                    NumberedRecord { position, id: JsonlRequest::parse_id(text), record }
                 }
             }));
         }

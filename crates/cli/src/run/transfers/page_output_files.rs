@@ -15,14 +15,14 @@ use haul_policy::protocols::ProtocolSet;
 use crate::plan::{OutputArg, UrlGroup};
 use crate::record_input::CsvRow;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, claims_name, fill_page_number, in_output_dir, options_for, output_file_path,
+    avoid_blocked_path, fill_page_number, in_output_dir, options_for, output_file_path, reserve_first_stage_output_name,
 };
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 
 /// The output files for all pages of one paginated listing except the first page.
 pub(crate) struct ListingPageFiles {
-    pub(crate) operation: Arc<UrlGroup>,
+    pub(crate) group: Arc<UrlGroup>,
     /// The index, in the URL group, of the argument or list that contains the URL of the first
     /// page.
     pub(crate) source: usize,
@@ -48,52 +48,52 @@ impl ListingPageFiles {
     ///
     /// * Their further pages need separate destinations.
     /// * Their further pages may be fetched only with some of the protocols.
-    pub(crate) fn are_needed(operation: &UrlGroup) -> bool {
-        let first = &operation.stages[0];
-        let to_stdout = |source| operation.output_of_source(source).is_stdout();
+    pub(crate) fn are_needed(group: &UrlGroup) -> bool {
+        let first = &group.stages[0];
+        let to_stdout = |source| group.output_of_source(source).is_stdout();
         let is_restricted = first.transfer.redirect.protocols != ProtocolSet::default();
-        let is_one = pages_share_file(operation) || (0..operation.urls.len()).all(to_stdout);
+        let is_one = pages_share_file(group) || (0..group.urls.len()).all(to_stdout);
         // A record may name a file of its own.
-        let has_records = operation.records.is_some();
+        let has_records = group.records.is_some();
         first.pagination.is_some() && (is_restricted || has_records || !is_one)
     }
 }
 
 /// Returns true if all pages of the first stage are written to one output.
-fn pages_share_file(operation: &UrlGroup) -> bool {
-    operation.stages.len() == 1 && operation.shared_output().is_some()
+fn pages_share_file(group: &UrlGroup) -> bool {
+    group.stages.len() == 1 && group.shared_output().is_some()
 }
 
 /// Returns the path, inside the output directory, of the output file `name` that a record in a list
 /// names. `page` is the page's number if the stage fetches paginated listings.
-pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> PathBuf {
-    in_output_dir(operation, fill_page_number(&operation.stages[0], name.as_os_str(), page).into_owned())
+pub(crate) fn file_of_record(group: &UrlGroup, name: &Path, page: u64) -> PathBuf {
+    in_output_dir(group, fill_page_number(&group.stages[0], name.as_os_str(), page).into_owned())
 }
 
 /// Returns `options`, changed for an output file that a record in a list names: the file must stay
 /// below the output directory.
-pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> FileOptions {
-    FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
+pub(crate) fn options_of_record(group: &UrlGroup, options: FileOptions) -> FileOptions {
+    FileOptions { beneath: Some(in_output_dir(group, OsString::new())), ..options }
 }
 
 impl ListingPageDestination for ListingPageFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
-        let Self { operation, source, naming, names } = self;
-        refuse_protocol(&operation.stages[0], target)?;
-        if pages_share_file(operation) && !matches!(naming, PageNaming::Record(_)) {
+        let Self { group, source, naming, names } = self;
+        refuse_protocol(&group.stages[0], target)?;
+        if pages_share_file(group) && !matches!(naming, PageNaming::Record(_)) {
             return Ok(BodyDestination::Output);
         }
         let url = target.to_url();
-        let of_command_line = operation.output_of_source(*source);
+        let of_command_line = group.output_of_source(*source);
         let file = |parts: &GlobValues, row: Option<(&[String], &CsvRow)>| {
             let column = |name: &str| {
                 let (columns, row) = row?;
                 columns.iter().position(|column| column == name).map(|index| Cow::from(row.field(index)))
             };
-            output_file_path(operation, *source, target, &url, parts, &column, page)
+            output_file_path(group, *source, target, &url, parts, &column, page)
         };
         let path = match naming {
-            PageNaming::Record(name) => Some(file_of_record(operation, name, page)),
+            PageNaming::Record(name) => Some(file_of_record(group, name, page)),
             PageNaming::Globs(parts) => file(parts, None)?,
             PageNaming::Columns(columns, row) => file(&GlobValues::default(), Some((columns, row)))?,
         };
@@ -101,10 +101,10 @@ impl ListingPageDestination for ListingPageFiles {
         let of_record = OutputArg::File(path.clone().into_os_string());
         let is_of_record = matches!(naming, PageNaming::Record(_));
         let output = if is_of_record { &of_record } else { of_command_line };
-        let path = if is_of_record { path } else { avoid_blocked_path(operation, names, output, path) };
-        claims_name(operation, names, output, &path, &url)?;
-        let options = options_for(operation, output, None, Some(names));
-        let options = if is_of_record { options_of_record(operation, options) } else { options };
+        let path = if is_of_record { path } else { avoid_blocked_path(group, names, output, path) };
+        reserve_first_stage_output_name(group, names, output, &path, &url)?;
+        let options = options_for(group, output, None, Some(names));
+        let options = if is_of_record { options_of_record(group, options) } else { options };
         Ok(BodyDestination::File { path, options })
     }
 }

@@ -18,8 +18,8 @@ use crate::run::archive_memory;
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage_requests::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL_DEVICE, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
-    shown_output, shows_content, standard_output,
+    NULL_DEVICE, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
+    reserve_first_stage_output_name, shown_output, shows_content, standard_output,
 };
 use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
@@ -35,20 +35,20 @@ use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
-    operation: &Arc<UrlGroup>,
+    group: &Arc<UrlGroup>,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
     let mut stages = Vec::new();
-    for (number, stage) in operation.stages.iter().enumerate() {
+    for (number, stage) in group.stages.iter().enumerate() {
         engine_options::set_resolver_options(client, stage)?;
         let before = stages.last().and_then(|stage: &FleetStage| stage.extract.as_ref());
         let value_mapper: Option<Arc<dyn ExtractedValueMapper>> = match number {
             0 => None,
-            _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.output_names())?)),
+            _ => Some(Arc::new(LaterStage::new(group, number, before, reporter.output_names())?)),
         };
         stages.push(FleetStage {
-            options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
+            options: Arc::new(request_of_many(plan, group, number, reporter, stores)?),
             extract: engine_options::extraction_options::query_of_stage(stage)?,
             search_in: if stage.extract_bytes { RegexInputKind::Bytes } else { RegexInputKind::Text },
             template: stage.template.clone().map(Arc::new),
@@ -58,25 +58,25 @@ pub(crate) fn run(
             sort: stage.sort,
             depth: stage.depth,
             with_url: stage.with_url,
-            records: stage.records.and_then(|_| record_options(&plan.global, operation)),
+            records: stage.records.and_then(|_| record_options(&plan.global, group)),
         });
     }
     let requests = UrlGroupRequestSettings {
         options: Arc::clone(&stages[0].options),
         body: None,
-        is_joined: false,
+        runs_with_other_groups: false,
         context: None,
     };
     let mut options = fleet_options(plan, reporter);
-    options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
-    options.slow_input = operation.urls.iter().any(may_wait);
+    options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, group));
+    options.slow_input = group.urls.iter().any(may_wait);
     if let Some(job) = reporter.job() {
         options.output_observer = Some(Arc::clone(job) as Arc<dyn OutputObserver>);
         options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageValueStore>);
         // The lines of a list may be a stranger's, and their origins are not the user's.
-        options.first_origin = job.first_origin().filter(|_| operation.records.is_none());
+        options.first_origin = job.first_origin().filter(|_| group.records.is_none());
         // What is done is not fetched again, but its names are taken.
-        job.finished_files(are_named_by_responses(operation), |file, url| {
+        job.finished_files(are_named_by_responses(group), |file, url| {
             reporter.output_names().reserve_for_url(file, url)
         })?;
         reporter.output_names().set_overwritable_since(job.created());
@@ -84,50 +84,50 @@ pub(crate) fn run(
     descriptor_limit::raise_soft_limit();
     let fleet = Fleet::new(stages, options);
     let numbers = UrlNumbers::default();
-    let has_file = operation.shared_output().is_some_and(|output| !output.is_stdout());
+    let has_file = group.shared_output().is_some_and(|output| !output.is_stdout());
     let report = FleetReporter::new(reporter, numbers.clone(), has_file);
-    let list = match &operation.checksum {
+    let list = match &group.checksum {
         Some(_) => {
-            let request = engine_options::request_options(&plan.global, &operation.stages[0], None, stores)?;
-            stores.checksums.list_for_many(client, &request, operation)?
+            let request = engine_options::request_options(&plan.global, &group.stages[0], None, stores)?;
+            stores.checksums.list_for_many(client, &request, group)?
         }
         None => None,
     };
-    let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
+    let shard = ShardFilter::new(plan.global.shard, group.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
     let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_number_of_items(plan) };
     let items =
-        UrlItems::new(operation, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
+        UrlItems::new(group, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {
         Some(job) => items.with_job(job)?,
         None => items,
     });
-    let output = operation.shared_output().filter(|output| !output.is_stdout());
+    let output = group.shared_output().filter(|output| !output.is_stdout());
     let file = output.and_then(|output| match output {
-        OutputArg::File(name) => Some((in_output_dir(operation, name.clone()), output)),
+        OutputArg::File(name) => Some((in_output_dir(group, name.clone()), output)),
         OutputArg::Null => Some((PathBuf::from(NULL_DEVICE), output)),
         OutputArg::Stdout | OutputArg::RemoteName | OutputArg::MirroredPath => None,
     });
-    let header = csv_header(&plan.global, operation);
+    let header = csv_header(&plan.global, group);
     let summary = match file {
         file if reporter.job().is_some() => {
             let path = file.as_ref().map(|(path, _)| path.as_path());
             if let Some(path) = path {
-                reporter.output_names().reserve_for_url(path, first_url(operation))?;
+                reporter.output_names().reserve_for_url(path, first_url(group))?;
             }
-            let output = job_output(reporter, &plan.global, operation, path, &header)?;
+            let output = job_output(reporter, &plan.global, group, path, &header)?;
             fleet.run(client, items, output, report)?
         }
         None => {
-            let mut output = standard_output(operation);
+            let mut output = standard_output(group);
             output.write(&header)?;
             fleet.run(client, items, output, report)?
         }
         Some((path, output)) => {
-            if !claims_name(operation, reporter.output_names(), output, &path, first_url(operation))? {
+            if !reserve_first_stage_output_name(group, reporter.output_names(), output, &path, first_url(group))? {
                 return Ok(0);
             }
-            let mut sink = FileSink::with_options(path, options_for(operation, output, None, None));
+            let mut sink = FileSink::with_options(path, options_for(group, output, None, None));
             let mut output = Descriptor::new(sink.open_descriptor()?);
             output.write(&header)?;
             let summary = fleet.run(client, items, output, report)?;
@@ -140,14 +140,14 @@ pub(crate) fn run(
 }
 
 /// Returns true if the responses choose the names of all output files of the first stage.
-fn are_named_by_responses(operation: &UrlGroup) -> bool {
-    (0..operation.urls.len()).all(|source| is_named_by_response(operation, operation.output_of_source(source)))
+fn are_named_by_responses(group: &UrlGroup) -> bool {
+    (0..group.urls.len()).all(|source| is_named_by_response(group, group.output_of_source(source)))
 }
 
 /// Returns the first URL of a group, or the name of its first list.
-fn first_url(operation: &UrlGroup) -> &str {
+fn first_url(group: &UrlGroup) -> &str {
     let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
-        operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
+        group.urls.get(0).unwrap_or(UrlSource::Argument(""));
     first
 }
 
@@ -157,57 +157,57 @@ fn first_url(operation: &UrlGroup) -> &str {
 fn job_output(
     reporter: &UrlGroupReporter,
     global: &GlobalArgs,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     path: Option<&Path>,
     header: &[u8],
 ) -> Result<Descriptor> {
-    let job = reporter.job().filter(|_| path.is_some() || prints_to_stdout(operation));
-    let Some(job) = job else { return Ok(standard_output(operation)) };
-    let opened: JobOutput = JobRun::open_output(job, path.map(|path| (path, operation.create_file_mode)))?;
+    let job = reporter.job().filter(|_| path.is_some() || prints_to_stdout(group));
+    let Some(job) = job else { return Ok(standard_output(group)) };
+    let opened: JobOutput = JobRun::open_output(job, path.map(|path| (path, group.create_file_mode)))?;
     if let Some(note) = opened.note.as_ref().filter(|_| !global.silent) {
         print_error_line(&format!("Note: {note}"));
     }
     let header = if opened.is_new { header } else { &[] };
     job.output_begins(&opened, header.len());
     let output = Descriptor::new(opened.descriptor);
-    let mut output = if path.is_some() { output } else { shown_output(operation, output) };
+    let mut output = if path.is_some() { output } else { shown_output(group, output) };
     output.write(header)?;
     output.drain(None)?;
     Ok(output)
 }
 
 /// Returns true if a transfer of the group may write to standard output.
-fn prints_to_stdout(operation: &UrlGroup) -> bool {
+fn prints_to_stdout(group: &UrlGroup) -> bool {
     let has_text = |stage: &StageArgs| stage.report.write_out.is_some() || stage.output.is_stdout();
-    operation.record_output().is_some()
-        || (0..operation.urls.len()).any(|source| operation.output_of_source(source).is_stdout())
-        || operation.stages.len() > 1 && operation.stages.iter().any(has_text)
-        || operation.stages[0].report.write_out.is_some()
+    group.record_output().is_some()
+        || (0..group.urls.len()).any(|source| group.output_of_source(source).is_stdout())
+        || group.stages.len() > 1 && group.stages.iter().any(has_text)
+        || group.stages[0].report.write_out.is_some()
 }
 
 /// Fetches the URLs of consecutive URL groups in one run of the engine's fleet, which transfers
-/// them in parallel as if they were one group. `groups` are the indexes of the groups, and
+/// them in parallel as if they were one group. `indexes` are the indexes of the groups, and
 /// `reporter` belongs to the first group. Returns the exit code.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,
-    groups: Range<usize>,
+    indexes: Range<usize>,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
-    let first = &plan.operations[groups.start];
+    let first = &plan.groups[indexes.start];
     engine_options::set_resolver_options(client, &first.stages[0])?;
     // Registers the stores of the first group, which all groups use.
     let options = Arc::new(request_of_many(plan, first, 0, reporter, stores)?);
     let records = record_options(&plan.global, first);
-    let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(|group| names_stdout(group));
+    let is_plain = records.is_some() || plan.groups[indexes.clone()].iter().any(|group| names_stdout(group));
     let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().refusing_binary_on_terminal() };
     let numbers = UrlNumbers::default();
-    let items = Box::new(UrlsOfGroups::new(plan, groups.clone(), reporter, stores, numbers.clone()));
+    let items = Box::new(UrlsOfGroups::new(plan, indexes.clone(), reporter, stores, numbers.clone()));
     let report = FleetReporter::new(reporter, numbers, false);
     let mut settings = fleet_options(plan, reporter);
     settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));
-    settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));
+    settings.slow_input = plan.groups[indexes].iter().any(|group| group.urls.iter().any(may_wait));
     descriptor_limit::raise_soft_limit();
     let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);
     Ok(fleet.run(client, items, output, report)?.exit_code)
@@ -216,18 +216,18 @@ pub(crate) fn run_joined(
 /// Returns the engine's options for the requests of a stage in a run of many URLs.
 pub(crate) fn request_of_many(
     plan: &RunPlan,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     number: usize,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<RequestOptions> {
-    let stage = &operation.stages[number];
+    let stage = &group.stages[number];
     let mut request = engine_options::request_options(&plan.global, stage, reporter.trace(number), stores)?;
     request.pauses = UrlGroupReporter::retry_observer(reporter);
     reporter.set_recorder(&mut request);
     request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
     request.stall = stage.transfer.stall_limit(plan.global.persona, RunSize::ManyUrls);
-    request.escape_head = request.include_head && shows_content(operation);
+    request.escape_head = request.include_head && shows_content(group);
     Ok(request)
 }
 
@@ -254,18 +254,18 @@ fn fleet_options(plan: &RunPlan, reporter: &UrlGroupReporter) -> FleetOptions {
 }
 
 /// Returns the header line that `--csv` prints; empty without this option.
-fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
-    let stage = operation.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
+fn csv_header(global: &GlobalArgs, group: &UrlGroup) -> Vec<u8> {
+    let stage = group.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
     stage.map(|stage| page_values_csv::header_line(stage, global.with_url)).unwrap_or_default()
 }
 
 /// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this
 /// case.
-fn is_curls_parallel(plan: &RunPlan, operation: &UrlGroup) -> bool {
+fn is_curls_parallel(plan: &RunPlan, group: &UrlGroup) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
-    let [first, later @ ..] = operation.stages.as_slice() else { return false };
+    let [first, later @ ..] = group.stages.as_slice() else { return false };
     let is_plain = later.is_empty() && !first.takes_values() && first.pagination.is_none();
-    plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
+    plan.global.persona.is_curl() && plan.global.parallel && is_plain && group.urls.iter().all(is_argument)
 }
 
 /// Returns true if reading URLs from this source may block: from standard input, or from a FIFO.

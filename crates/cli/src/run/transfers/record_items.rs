@@ -16,7 +16,7 @@ use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
 use crate::plan::{OutputArg, RecordInputArgs};
 use crate::record_input::{CsvRow, JsonlRequest, RecordInputFormat};
-use crate::run::engine_options::output_options::{claims_name, in_output_dir, options_for};
+use crate::run::engine_options::output_options::{in_output_dir, options_for, reserve_first_stage_output_name};
 
 /// A `--csv-in` list that is being read.
 pub(super) struct CsvListRequests {
@@ -54,7 +54,7 @@ impl UrlItems {
             RecordInputFormat::Csv | RecordInputFormat::Tsv => {
                 let rows = list.into_rows(args.format)?;
                 let options = &self.requests.options;
-                let requests = RowRequestBuilder::new(&self.operation, args, options, rows.columns(), rows.name())?;
+                let requests = RowRequestBuilder::new(&self.group, args, options, rows.columns(), rows.name())?;
                 OpenUrlSource::Rows(Box::new(CsvListRequests { rows, requests, current: None }))
             }
         };
@@ -110,9 +110,9 @@ impl UrlItems {
     /// record is in another shard, or `--skip-existing` skips it.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
         self.position += 1;
-        let NumberedRecord { place, id, record } = numbered;
+        let NumberedRecord { position, id, record } = numbered;
         let made = match record {
-            Ok(record) => self.item_of_request(source, record, &place),
+            Ok(record) => self.item_of_request(source, record, &position),
             Err(_) if !self.shard.contains_unusable_urls() => Ok(None),
             Err(error) => Err(error),
         };
@@ -132,23 +132,23 @@ impl UrlItems {
         &mut self,
         source: usize,
         record: JsonlRequest,
-        place: &ListLineNumber,
+        position: &ListLineNumber,
     ) -> Result<Option<FleetItem>> {
         let Self { records: Some(records), shard, .. } = self else { return Ok(None) };
         let output = record.output.clone();
-        let Some(listed) = shard.chosen(records.request(record, place))? else { return Ok(None) };
+        let Some(listed) = shard.chosen(records.request(record, position))? else { return Ok(None) };
         let ListedRequest { url, mut request, is_trusted } = listed;
         if let Some(option) = self.shared_by().filter(|_| output.is_some()) {
             let text = format!("with {option} all values go to one output: leave {option} out, or the key");
-            return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
+            return Err(Error::new(ErrorKind::Read, format!("{position}: key \"output\": {text}")));
         }
         let url = if is_trusted { self.prepare_url(url)? } else { self.check_url(url)? };
         let destination = match &output {
-            Some(name) => self.file_of_record(name, &url, place)?,
+            Some(name) => self.file_of_record(name, &url, position)?,
             None => self.destination(source, &url, &url, &GlobValues::default(), &no_columns)?,
         };
         self.check_login(&url)?;
-        let stage = &self.operation.stages[0];
+        let stage = &self.group.stages[0];
         if let (Some(_), Some(options)) = (&output, &mut request.options)
             && options.fail_with_body
             && !stage.transfer.options.fail_with_body
@@ -168,7 +168,7 @@ impl UrlItems {
     /// Returns the option that makes the values of all responses go to a single output; `None` if
     /// there is no such option.
     fn shared_by(&self) -> Option<&'static str> {
-        match self.operation.stages.as_slice() {
+        match self.group.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),
             [stage] if stage.unique => Some("--unique"),
             _ => None,
@@ -177,19 +177,19 @@ impl UrlItems {
 
     /// Returns the destination of the response body for a record that names an output file. Returns
     /// `None` if the file exists and `--skip-existing` is given.
-    fn file_of_record(&self, name: &Path, url: &str, place: &ListLineNumber) -> Result<Option<BodyDestination>> {
-        let has_pages = self.operation.stages[0].pagination.is_some();
-        let path = page_output_files::file_of_record(&self.operation, name, 1);
-        if has_pages && path == in_output_dir(&self.operation, name.as_os_str().to_owned()) {
+    fn file_of_record(&self, name: &Path, url: &str, position: &ListLineNumber) -> Result<Option<BodyDestination>> {
+        let has_pages = self.group.stages[0].pagination.is_some();
+        let path = page_output_files::file_of_record(&self.group, name, 1);
+        if has_pages && path == in_output_dir(&self.group, name.as_os_str().to_owned()) {
             let text = "the pages of a listing need a name each: write {page} into it, as in \"list-{page}.json\"";
-            return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
+            return Err(Error::new(ErrorKind::Read, format!("{position}: key \"output\": {text}")));
         }
         let output = OutputArg::File(path.clone().into_os_string());
-        if !claims_name(&self.operation, &self.names, &output, &path, url)? {
+        if !reserve_first_stage_output_name(&self.group, &self.names, &output, &path, url)? {
             return Ok(None);
         }
-        let options = options_for(&self.operation, &output, None, Some(&self.names));
-        let options = page_output_files::options_of_record(&self.operation, options);
+        let options = options_for(&self.group, &output, None, Some(&self.names));
+        let options = page_output_files::options_of_record(&self.group, options);
         Ok(Some(BodyDestination::File { path, options }))
     }
 }

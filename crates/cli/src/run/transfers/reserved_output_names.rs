@@ -21,7 +21,7 @@ use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
-const MAX_NAMES_IN_MEMORY: usize = 1 << 20;
+const MAX_URL_BYTES_IN_MEMORY: usize = 1 << 20;
 
 /// The first character of an owner's description, which [`ReservedOutputNames::reserve`] stores in
 /// place of a URL. No URL begins with this character.
@@ -239,7 +239,7 @@ struct UrlLog {
 impl UrlLog {
     /// Appends a URL to the log. Returns its offset.
     fn add(&mut self, url: &str) -> io::Result<u64> {
-        if self.last.len() >= MAX_NAMES_IN_MEMORY {
+        if self.last.len() >= MAX_URL_BYTES_IN_MEMORY {
             let file = match self.file.take() {
                 Some(file) => file,
                 None => tempfile::tempfile()?,

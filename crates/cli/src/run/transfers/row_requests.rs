@@ -82,13 +82,13 @@ impl RowRequestBuilder {
     /// # Errors
     /// The command line names a column that the list does not have.
     pub(crate) fn new(
-        operation: &UrlGroup,
+        group: &UrlGroup,
         args: &RecordInputArgs,
         options: &Arc<RequestOptions>,
         columns: &[String],
         list: &str,
     ) -> Result<Self> {
-        let stage = &operation.stages[0];
+        let stage = &group.stages[0];
         let request = &stage.request;
         let url_column = format!("{{{URL_COLUMN}}}");
         let texts: Vec<&str> = match args.urls.as_slice() {
@@ -118,7 +118,7 @@ impl RowRequestBuilder {
         });
         let own = |value: &Option<Vec<u8>>| value.as_deref().map(|value| lookup.template(value)).transpose();
         let with_columns = |value: Option<ValueTemplate>| value.filter(|value| value.literal_text().is_none());
-        for output in &operation.outputs {
+        for output in &group.outputs {
             lookup.check_output(output, stage.pagination.is_some())?;
         }
         let has_whole_content = request.body.as_ref().is_some_and(|body| !matches!(body, BodyArg::ByValue(_)));

@@ -21,21 +21,21 @@ use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 /// Returns true if the URLs of a URL group are transferred one after the other. This is the case
 /// for a single upload and for uploads without parallel transfers. With the curl persona, it is
 /// also the case for runs without `-Z`, for a single URL, and for `file:` URLs.
-pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
+pub(crate) fn is_sequential(plan: &RunPlan, group: &UrlGroup) -> bool {
     // A job is a run of the fleet, whatever the number of its URLs.
     if plan.global.job.is_some() {
         return false;
     }
-    let has_uploads = (0..operation.urls.len()).any(|index| operation.upload_of_source(index).is_some());
-    let is_alone = crate::run::only_url(operation).is_some();
+    let has_uploads = (0..group.urls.len()).any(|index| group.upload_of_source(index).is_some());
+    let is_alone = crate::run::only_url(group).is_some();
     let uploads_in_turn = has_uploads && (!plan.global.parallel || is_alone);
     // Files have no server to be asked beside others.
     let is_curls = plan.global.persona.is_curl()
-        && (!plan.global.parallel || is_alone || operation.has_file_url())
-        && operation.stages.len() == 1
-        && !operation.stages[0].takes_values()
-        && operation.stages[0].pagination.is_none()
-        && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
+        && (!plan.global.parallel || is_alone || group.has_file_url())
+        && group.stages.len() == 1
+        && !group.stages[0].takes_values()
+        && group.stages[0].pagination.is_none()
+        && group.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
     uploads_in_turn || is_curls
 }
 
@@ -45,11 +45,11 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
-    let mut serial = SequentialRun { client, plan, operation, reporter, stores, exit_code: 0 };
+    let mut serial = SequentialRun { client, plan, group, reporter, stores, exit_code: 0 };
     serial.transfer_all()?;
     Ok(serial.exit_code)
 }
@@ -59,7 +59,7 @@ pub(crate) fn run(
 struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
-    operation: &'a UrlGroup,
+    group: &'a UrlGroup,
     reporter: &'a Arc<UrlGroupReporter>,
     stores: &'a mut StateStores,
     exit_code: u8,
@@ -67,12 +67,12 @@ struct SequentialRun<'a> {
 
 impl SequentialRun<'_> {
     fn transfer_all(&mut self) -> Result<()> {
-        let operation = self.operation;
-        for (index, source) in operation.urls.iter().enumerate() {
+        let group = self.group;
+        for (index, source) in group.urls.iter().enumerate() {
             let UrlSource::Argument(source) = source else {
                 return Err(Error::new(ErrorKind::Setup, "-T cannot be used with a list of URLs"));
             };
-            for upload in uploads(operation, index)? {
+            for upload in uploads(group, index)? {
                 if self.transfer_source(index, source, &upload)?.is_break() {
                     return Ok(());
                 }
@@ -83,7 +83,7 @@ impl SequentialRun<'_> {
 
     /// Transfers all URLs of `source`, which may be a glob. `index` is the index of the source.
     fn transfer_source(&mut self, index: usize, source: &str, upload: &UrlUpload) -> Result<ControlFlow<()>> {
-        if !self.operation.is_glob(index, source) {
+        if !self.group.is_glob(index, source) {
             return self.transfer_url(index, source, GlobValues::default(), upload);
         }
         for expansion in parse_glob(source)?.iter() {
@@ -104,35 +104,34 @@ impl SequentialRun<'_> {
         upload: &UrlUpload,
     ) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
-        let scheme = self.operation.stages[0].transfer.redirect.default_scheme;
+        let scheme = self.group.stages[0].transfer.redirect.default_scheme;
         if global.shard.is_some_and(|shard| !shard.contains_url(url, scheme)) {
             return Ok(ControlFlow::Continue(()));
         }
         self.reporter.wait_for_start_rate();
         let parts = upload.with_named_values(parts);
-        let sent = match upload.for_url(url, self.operation) {
+        let sent = match upload.for_url(url, self.group) {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
             // error.
             Err(error) if error.kind() == ErrorKind::Read => {
-                if let Some(tag) =
-                    self.operation.stages[0].request.etag_save.as_ref().filter(|_| global.persona.is_curl())
+                if let Some(tag) = self.group.stages[0].request.etag_save.as_ref().filter(|_| global.persona.is_curl())
                 {
                     // curl makes this file first, even if it cannot read the other one.
-                    let _ = file_metadata::check_can_be_saved(self.operation, tag);
+                    let _ = file_metadata::check_can_be_saved(self.group, tag);
                 }
                 self.write_out_unbegun(index, url, &error)?;
                 return Err(error);
             }
             sent => sent,
         };
-        let done = sent.and_then(|(place, upload)| {
-            let job = SingleUrlTransfer { url: &place, given: url, index, parts: &parts, upload };
-            single_url::run(self.client, global, self.operation, job, self.reporter, self.stores)
+        let done = sent.and_then(|(transfer_url, upload)| {
+            let job = SingleUrlTransfer { url: &transfer_url, given: url, index, parts: &parts, upload };
+            single_url::run(self.client, global, self.group, job, self.reporter, self.stores)
         });
         let began = done.is_ok();
         let code = match done {
             // An error in one URL does not affect the others, unless they depend on it.
-            Err(error) if global.persona.is_curl() && !is_fatal_for_run(self.operation, index, upload, &error) => {
+            Err(error) if global.persona.is_curl() && !is_fatal_for_run(self.group, index, upload, &error) => {
                 let is_sent = error.kind() == ErrorKind::PartialBody;
                 let shown = if is_sent { &upload.named_url(url) } else { url };
                 self.report(index, shown, &error)?
@@ -148,7 +147,7 @@ impl SequentialRun<'_> {
             crate::run::report_unwritten_files(
                 self.plan,
                 self.reporter.progress(),
-                &self.stores.print_jars(self.operation),
+                &self.stores.print_jars(self.group),
             );
         }
         let counts = match global.persona.is_curl() {
@@ -193,10 +192,10 @@ impl SequentialRun<'_> {
 /// * a form whose file cannot be read
 /// * an invalid URL, if the URL must be parsed before the transfer: to add a query or the name of
 ///   the uploaded file, or to derive the name of the output file
-fn is_fatal_for_run(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
-    let names = *operation.output_of_source(index) == OutputArg::RemoteName;
-    let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();
-    let is_form = matches!(operation.stages[0].request.body, Some(BodyArg::Multipart(_)));
+fn is_fatal_for_run(group: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
+    let names = *group.output_of_source(index) == OutputArg::RemoteName;
+    let is_named = matches!(upload, UrlUpload::File(..)) || group.stages[0].request.query.is_some();
+    let is_form = matches!(group.stages[0].request.body, Some(BodyArg::Multipart(_)));
     match error.kind() {
         ErrorKind::Setup => true,
         ErrorKind::Url => names || is_named,

@@ -27,8 +27,8 @@ use crate::file_and_environment_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, claims_name, file_checksum, file_options, options_for, output_file_path, record_options,
-    shows_content, standard_output,
+    avoid_blocked_path, file_checksum, file_options, options_for, output_file_path, record_options,
+    reserve_first_stage_output_name, shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login};
@@ -56,22 +56,22 @@ pub(crate) struct SingleUrlTransfer<'a> {
 pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
-    operation: &UrlGroup,
+    group: &UrlGroup,
     job: SingleUrlTransfer<'_>,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
-    let stage = &operation.stages[0];
+    let stage = &group.stages[0];
     engine_options::set_resolver_options(client, stage)?;
     let mut request = engine_options::request_options(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
     request.limit_rate_total = reporter.limit_rate_total().cloned();
     request.pauses = UrlGroupReporter::retry_observer(reporter);
     reporter.set_recorder(&mut request);
-    request.escape_head = request.include_head && shows_content(operation);
+    request.escape_head = request.include_head && shows_content(group);
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {
-        request.method = stage.request.method_for(operation.upload_of_source(job.index)).to_owned();
+        request.method = stage.request.method_for(group.upload_of_source(job.index)).to_owned();
         (request.body, request.content_range) = (Some(part.body), part.range);
         // They are about what is sent.
         (request.resume_from, request.range) = (None, None);
@@ -88,11 +88,11 @@ pub(crate) fn run(
         _ => None,
     };
     let named_after = given.as_ref().unwrap_or(&target);
-    let file = output_file_path(operation, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
-    let output = operation.output_of_source(job.index);
-    let file = file.map(|file| avoid_blocked_path(operation, reporter.output_names(), output, file));
+    let file = output_file_path(group, job.index, named_after, job.given, job.parts, &no_columns, 1)?;
+    let output = group.output_of_source(job.index);
+    let file = file.map(|file| avoid_blocked_path(group, reporter.output_names(), output, file));
     if let Some(file) = &file
-        && !claims_name(operation, reporter.output_names(), output, file, url)?
+        && !reserve_first_stage_output_name(group, reporter.output_names(), output, file, url)?
     {
         if global.shows_notes() {
             print_error_line(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
@@ -100,32 +100,32 @@ pub(crate) fn run(
         return Ok(0);
     }
     if let Some(tag) = &stage.request.etag_save {
-        file_metadata::check_can_be_saved(operation, tag)?;
+        file_metadata::check_can_be_saved(group, tag)?;
     }
     refuse_login(stage, &target)?;
     let host = target.origin();
     if local.is_none() {
         reporter.wait_for_host_start_rate(&host);
     }
-    let to_file = file.as_deref().map(|file| (file, file_options(operation, 0, None)));
+    let to_file = file.as_deref().map(|file| (file, file_options(group, 0, None)));
     if local.is_none()
-        && let Some(outcome) = eligibility::fetch(client, global, operation, url, &request, to_file)?
+        && let Some(outcome) = eligibility::fetch(client, global, group, url, &request, to_file)?
     {
         reporter.count_retries(&host, outcome.facts.retries);
         let body = DeliveredBody { file: file.as_deref(), content: FinishedTransferContent::default() };
-        return report_outcome(operation, &outcome, url, job.index, &request.method, body, reporter);
+        return report_outcome(group, &outcome, url, job.index, &request.method, body, reporter);
     }
-    let checksum = stores.checksums.expected_checksum(client, &request, operation, &target, file.as_deref())?;
+    let checksum = stores.checksums.expected_checksum(client, &request, group, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => {
-            let options = options_for(operation, output, checksum, Some(reporter.output_names()));
+            let options = options_for(group, output, checksum, Some(reporter.output_names()));
             let append = options.append.filter(|_| !uploads);
             let file = FileSink::with_options(path, FileOptions { append, ..options });
-            Box::new(file.with_record_checksum(file_checksum(operation)))
+            Box::new(file.with_record_checksum(file_checksum(group)))
         }
-        (None, checksum) => match record_options(global, operation) {
+        (None, checksum) => match record_options(global, group) {
             Some(records) => with_checksum(RecordContentSink::new(records), checksum),
-            None => with_checksum(BlockingOutputSink::new(standard_output(operation), None), checksum),
+            None => with_checksum(BlockingOutputSink::new(standard_output(group), None), checksum),
         },
     };
     let named = Arc::new(Mutex::new(file));
@@ -138,7 +138,7 @@ pub(crate) fn run(
         reporter.progress().set_resume_offset(offset);
     }
     let outcome = match local {
-        Some(local) => local.transfer(operation, &request, uploads, sink, reporter),
+        Some(local) => local.transfer(group, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
     };
     reporter.progress().transfer_ends();
@@ -146,7 +146,7 @@ pub(crate) fn run(
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));
     let body = DeliveredBody { file: file.as_deref(), content };
-    report_outcome(operation, &outcome, url, job.index, &request.method, body, reporter)
+    report_outcome(group, &outcome, url, job.index, &request.method, body, reporter)
 }
 
 /// Returns a sink that verifies the body against a checksum, if there is one, and passes it on to
@@ -167,7 +167,7 @@ struct DeliveredBody<'a> {
 
 /// Reports the outcome of the transfer of one URL. Returns the exit code.
 fn report_outcome(
-    operation: &UrlGroup,
+    group: &UrlGroup,
     outcome: &TransferOutcome,
     url: &str,
     index: usize,
@@ -187,12 +187,12 @@ fn report_outcome(
     }
     // The file that the response named exists. The name is known only now. Where existing files are
     // skipped, this is no failure.
-    if operation.existing == ExistingFilePolicy::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
+    if group.existing == ExistingFilePolicy::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }
-    let query = operation.stages[0].request.query.as_ref();
+    let query = group.stages[0].request.query.as_ref();
     let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
-    let settings = operation.stages.first();
+    let settings = group.stages.first();
     let report = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome, settings };
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_file_url(url);

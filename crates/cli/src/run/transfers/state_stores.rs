@@ -66,10 +66,10 @@ fn is_output(jar: &Path) -> bool {
 impl StateStores {
     /// Records the start time and the host of the first URL of a URL group (the URLs between two
     /// `--next`).
-    pub(crate) fn begin_group(&mut self, operation: &UrlGroup) {
+    pub(crate) fn begin_group(&mut self, group: &UrlGroup) {
         self.began = Some(Instant::now());
-        let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
-        self.host = match operation.urls.get(0) {
+        let reads = group.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
+        self.host = match group.urls.get(0) {
             Some(UrlSource::Argument(url)) if reads => {
                 Target::parse(url).ok().map(|target| target.host_text().to_owned())
             }
@@ -132,7 +132,7 @@ impl StateStores {
         if args.junk_session {
             read.clear_session();
         }
-        // curl has one for all operations that use cookies.
+        // curl has one for all groups that use cookies.
         let jar = match self.jars.first().filter(|_| args.as_curl) {
             Some((_, shared)) => {
                 shared.import_text(&read.to_text());
@@ -148,9 +148,9 @@ impl StateStores {
     /// path of the file, and the jar.
     fn written_jars<'s>(
         &'s self,
-        operation: &UrlGroup,
+        group: &UrlGroup,
     ) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s SharedCookieJar)> {
-        let is_used = |args: &CookieArgs| operation.stages.iter().any(|stage| stage.transfer.cookies == *args);
+        let is_used = |args: &CookieArgs| group.stages.iter().any(|stage| stage.transfer.cookies == *args);
         let used = self.jars.iter().filter(move |(args, _)| is_used(args));
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
@@ -158,15 +158,15 @@ impl StateStores {
     /// Returns the time at which waiting for the locks of files must end because of `--max-time`;
     /// `None` without this option. For a single URL, the time limit counts from the start of the
     /// URL group. For several URLs, it counts from now.
-    fn deadline(&self, operation: &UrlGroup) -> Option<Instant> {
-        let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
-        let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
+    fn deadline(&self, group: &UrlGroup) -> Option<Instant> {
+        let limit = group.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
+        let from = self.began.filter(|_| crate::run::only_url(group).is_some()).unwrap_or_else(Instant::now);
         from.checked_add(limit)
     }
 
     /// Prints the cookie jars of `-c -` on standard output. Returns the errors that occurred.
-    pub(crate) fn print_jars(&self, operation: &UrlGroup) -> Vec<Error> {
-        let jars = self.written_jars(operation).filter(|(_, path, _)| is_output(path));
+    pub(crate) fn print_jars(&self, group: &UrlGroup) -> Vec<Error> {
+        let jars = self.written_jars(group).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
@@ -174,11 +174,11 @@ impl StateStores {
     /// Writes the stores that a URL group uses to their files, so that the next group can read
     /// them. Returns the errors of files that could not be written. Calls `notify` if another
     /// process holds a lock for a long time.
-    pub(crate) fn save(&self, operation: &UrlGroup, notify: &dyn Fn(&Error)) -> Vec<Error> {
+    pub(crate) fn save(&self, group: &UrlGroup, notify: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let save_with_notice =
-            |save: &dyn Fn(Option<Instant>) -> Result<()>| save_with_notice(self.deadline(operation), notify, save);
-        for (args, path, jar) in self.written_jars(operation).filter(|(_, path, _)| !is_output(path)) {
+            |save: &dyn Fn(Option<Instant>) -> Result<()>| save_with_notice(self.deadline(group), notify, save);
+        for (args, path, jar) in self.written_jars(group).filter(|(_, path, _)| !is_output(path)) {
             // Cookies that were not read are not kept, as in curl: a new login has none of the old
             // session.
             let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);

@@ -13,18 +13,18 @@ use crate::url_sources::url_in_line;
 /// URLs, there are uploads, a list is not a regular file, or the lines of a list are not plain
 /// URLs.
 pub(crate) fn total_urls(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(|group| urls_of_group(group)).sum()
+    plan.groups.iter().map(|group| urls_of_group(group)).sum()
 }
 
 /// Returns the number of URLs of the first stage in all groups of a run; `None` if it is unknown.
 pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(|group| count_given_urls(group)).sum()
+    plan.groups.iter().map(|group| count_given_urls(group)).sum()
 }
 
 /// Returns true if the run has only one URL group, and responses add no URLs to it. The number of
 /// the run's URLs is then known as soon as the lists of the group have been read to their ends.
 pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
-    matches!(plan.operations.as_slice(), [group] if has_only_given_urls(group))
+    matches!(plan.groups.as_slice(), [group] if has_only_given_urls(group))
 }
 
 fn has_only_given_urls(group: &UrlGroup) -> bool {

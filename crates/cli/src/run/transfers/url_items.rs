@@ -21,7 +21,8 @@ use crate::job::{EarlierFetch, JobRun, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, claims_name, fixed_output_path, is_common_output, options_for, output_file_path,
+    avoid_blocked_path, fixed_output_path, is_common_output, options_for, output_file_path,
+    reserve_first_stage_output_name,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
@@ -39,7 +40,7 @@ use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 /// Iterates over the URLs of a URL group, as items (transfers to run) for the engine's fleet. A
 /// file of URLs is read line by line as items are needed.
 pub(crate) struct UrlItems {
-    pub(super) operation: Arc<UrlGroup>,
+    pub(super) group: Arc<UrlGroup>,
     /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
     /// none.
     list: Option<(Arc<ChecksumList>, String)>,
@@ -102,7 +103,7 @@ pub(crate) struct UrlGroupRequestSettings {
     pub(crate) body: Option<RequestBody>,
     /// True if each item carries these settings. This is necessary if the engine's fleet also runs
     /// the items of other URL groups.
-    pub(crate) is_joined: bool,
+    pub(crate) runs_with_other_groups: bool,
     /// The value that each item carries for its reporter; `None` if the fleet has one reporter for
     /// all items.
     pub(crate) context: Option<ItemUserData>,
@@ -116,7 +117,7 @@ impl UrlGroupRequestSettings {
         let Some((content, name)) = upload else {
             let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
             let shared = || PerItemRequestOptions { options: Some(Arc::clone(&self.options)), overrides: overrides() };
-            return self.is_joined.then(|| Box::new(shared()));
+            return self.runs_with_other_groups.then(|| Box::new(shared()));
         };
         let overrides =
             RequestOverrides { method: Some(method(name)), body: Some(content.body), ..RequestOverrides::default() };
@@ -150,24 +151,24 @@ pub(super) enum OpenUrlSource {
 
 impl UrlItems {
     pub(crate) fn new(
-        operation: &Arc<UrlGroup>,
+        group: &Arc<UrlGroup>,
         requests: UrlGroupRequestSettings,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: ReservedOutputNames,
         shard: ShardFilter,
     ) -> Self {
-        let json = operation.records.as_ref().filter(|args| args.format == RecordInputFormat::JsonLines);
+        let json = group.records.as_ref().filter(|args| args.format == RecordInputFormat::JsonLines);
         Self {
-            operation: Arc::clone(operation),
+            group: Arc::clone(group),
             list,
             at: 0,
             current: OpenUrlSource::None,
             upload: UrlUpload::Nothing,
             uploads: VecDeque::new(),
-            records: json.map(|args| RecordRequestBase::new(operation, args, &requests.options)),
+            records: json.map(|args| RecordRequestBase::new(group, args, &requests.options)),
             requests,
-            has_listings: ListingPageFiles::are_needed(operation),
+            has_listings: ListingPageFiles::are_needed(group),
             near: None,
             common: None,
             made: 0,
@@ -190,7 +191,7 @@ impl UrlItems {
     /// Makes the iterator number its items after the items of `earlier`, which iterates over the
     /// previous URL group of the same run.
     pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
-        let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;
+        let earlier_sources = earlier.earlier_sources + earlier.group.urls.len() as u64;
         Self { made: earlier.made, earlier_sources, ..self }
     }
 
@@ -213,8 +214,7 @@ impl UrlItems {
             UrlUpload::Nothing => (self.prepare_url(given)?, None),
             upload => {
                 let shown = || crate::usage_error::shown_url(&given);
-                let (url, content) =
-                    upload.for_url(&given, &self.operation).map_err(|error| error.with_url(shown()))?;
+                let (url, content) = upload.for_url(&given, &self.group).map_err(|error| error.with_url(shown()))?;
                 // A file is named after the URL without the name of the uploaded file.
                 (self.prepare_url(url)?, content.map(|content| (content, given)))
             }
@@ -224,7 +224,7 @@ impl UrlItems {
             return Ok(None);
         };
         self.check_login(&url)?;
-        let method = self.operation.stages[0].request.method_for(self.operation.upload_of_source(source));
+        let method = self.group.stages[0].request.method_for(self.group.upload_of_source(source));
         let request = self.requests.request_for_item(content.map(|(content, _)| (content, method)));
         let context = self.requests.context.clone();
         let later_pages = self.later_pages(source, || PageNaming::Globs(parts.clone()));
@@ -245,9 +245,9 @@ impl UrlItems {
         if let Some(common) = self.common_destination(source) {
             return Ok(Some(common.clone()));
         }
-        let operation = Arc::clone(&self.operation);
-        let output = operation.output_of_source(source);
-        let is_shared = operation.stages.len() == 1 && operation.shared_output().is_some();
+        let group = Arc::clone(&self.group);
+        let output = group.output_of_source(source);
+        let is_shared = group.stages.len() == 1 && group.shared_output().is_some();
         if is_shared || output.is_stdout() {
             if self.list.is_some() {
                 let message = "a list of checksums requires a file for each body; use -O or -o with #1";
@@ -257,19 +257,19 @@ impl UrlItems {
             return Ok(Some(BodyDestination::Output));
         }
         if self.list.is_none()
-            && let Some(path) = fixed_output_path(&operation, source)?
+            && let Some(path) = fixed_output_path(&group, source)?
         {
             return self.file_destination(source, path, url, None);
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
         // another one cannot.
-        let path_as_is = operation.stages[0].transfer.options.path_as_is;
+        let path_as_is = group.stages[0].transfer.options.path_as_is;
         let parsed = Target::parse_near(named_after, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         let Ok(target) = parsed else { return Ok(Some(BodyDestination::Output)) };
-        match output_file_path(&operation, source, &target, named_after, parts, columns, 1)? {
+        match output_file_path(&group, source, &target, named_after, parts, columns, 1)? {
             Some(path) => {
-                let path = avoid_blocked_path(&operation, &self.names, output, path);
+                let path = avoid_blocked_path(&group, &self.names, output, path);
                 self.file_destination(source, path, url, Some(&target))
             }
             None => Ok(Some(BodyDestination::Output)),
@@ -286,18 +286,18 @@ impl UrlItems {
         url: &str,
         target: Option<&Target>,
     ) -> Result<Option<BodyDestination>> {
-        let operation = &*self.operation;
-        let output = operation.output_of_source(source);
-        if !claims_name(operation, &self.names, output, &path, url)? {
+        let group = &*self.group;
+        let output = group.output_of_source(source);
+        if !reserve_first_stage_output_name(group, &self.names, output, &path, url)? {
             return Ok(None);
         }
         let checksum = match (&self.list, target) {
-            (Some((list, place)), Some(target)) => {
-                Some(expected_checksum::find_in_list(list, place, target, Some(&path))?)
+            (Some((list, url_or_path)), Some(target)) => {
+                Some(expected_checksum::find_in_list(list, url_or_path, target, Some(&path))?)
             }
             _ => None,
         };
-        let options = options_for(operation, output, checksum, Some(&self.names));
+        let options = options_for(group, output, checksum, Some(&self.names));
         // -C is about the file that is uploaded.
         let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
         let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
@@ -305,7 +305,7 @@ impl UrlItems {
         // A single URL has no other with which it could share the destination.
         let is_common = self.list.is_none()
             && !matches!(self.current, OpenUrlSource::None)
-            && is_common_output(operation, &self.names, output, &path);
+            && is_common_output(group, &self.names, output, &path);
         let destination = BodyDestination::File { path, options: FileOptions { append, beneath, ..options } };
         self.common = is_common.then(|| (source, destination.clone()));
         Ok(Some(destination))
@@ -320,9 +320,9 @@ impl UrlItems {
     /// Returns true if `-O` names the output files after URLs that come from a list, not from the
     /// command line. The curl persona treats names from a list like names on the command line.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
-        let is_list = self.operation.urls.is_listed(source)
-            || matches!(self.operation.urls.get(source), Some(UrlSource::InputFile(_)));
-        is_list && *output == OutputArg::RemoteName && !self.operation.in_place
+        let is_list =
+            self.group.urls.is_listed(source) || matches!(self.group.urls.get(source), Some(UrlSource::InputFile(_)));
+        is_list && *output == OutputArg::RemoteName && !self.group.in_place
     }
 
     /// Returns the destinations for the pages of a paginated listing after the first page. Returns
@@ -332,14 +332,14 @@ impl UrlItems {
         source: usize,
         naming: impl FnOnce() -> PageNaming,
     ) -> Option<Arc<dyn ListingPageDestination>> {
-        let operation = self.has_listings.then(|| Arc::clone(&self.operation))?;
-        Some(Arc::new(ListingPageFiles { operation, source, naming: naming(), names: self.names.clone() }))
+        let group = self.has_listings.then(|| Arc::clone(&self.group))?;
+        Some(Arc::new(ListingPageFiles { group, source, naming: naming(), names: self.names.clone() }))
     }
 
     /// Returns an error if the URL has a user name that is not allowed, or the netrc file is
     /// missing.
     pub(super) fn check_login(&self, url: &str) -> Result<()> {
-        let stage = &self.operation.stages[0];
+        let stage = &self.group.stages[0];
         if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcArg::Missing {
             return Ok(());
         }
@@ -350,7 +350,7 @@ impl UrlItems {
     /// Returns the URL with the query of `-G` and `--url-query`. Adds the scheme of
     /// `--proto-default` if the URL has none.
     pub(super) fn prepare_url(&self, url: String) -> Result<String> {
-        let url = match &self.operation.stages[0].request.query {
+        let url = match &self.group.stages[0].request.query {
             Some(query) => append_query(&url, query),
             None => url,
         };
@@ -360,7 +360,7 @@ impl UrlItems {
     /// Returns the URL, with the scheme of `--proto-default` if it has no scheme. Fails if
     /// `--proto` does not allow its scheme.
     pub(super) fn check_url(&self, url: String) -> Result<String> {
-        let stage = &self.operation.stages[0];
+        let stage = &self.group.stages[0];
         let redirect = &stage.transfer.redirect;
         if redirect.protocols != ProtocolSet::default() {
             let target = Target::parse_with(&url, redirect.default_scheme, false);
@@ -378,10 +378,10 @@ impl UrlItems {
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         if self.uploads.is_empty() {
             let index = self.at;
-            self.operation.urls.get(index)?;
+            self.group.urls.get(index)?;
             self.at += 1;
-            if self.operation.upload_of_source(index).is_some() {
-                match uploads(&self.operation, index) {
+            if self.group.upload_of_source(index).is_some() {
+                match uploads(&self.group, index) {
                     Ok(all) => self.uploads = all.into(),
                     Err(error) => return Some(Err(error)),
                 }
@@ -389,9 +389,9 @@ impl UrlItems {
         }
         self.upload = self.uploads.pop_front().unwrap_or(UrlUpload::Nothing);
         let index = self.at - 1;
-        let source = self.operation.urls.get(index)?;
+        let source = self.group.urls.get(index)?;
         Some(match source {
-            UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
+            UrlSource::Argument(url) if !self.group.is_glob(index, url) => {
                 let url = url.to_owned();
                 self.item_of_url(index, url, GlobValues::default())
             }
@@ -417,7 +417,7 @@ impl UrlItems {
             Some(reader) => ListReader::from_reader(reader, name),
             None => ListReader::open(name)?,
         };
-        match self.operation.records.clone() {
+        match self.group.records.clone() {
             Some(args) => self.open_records(list, &args)?,
             None => self.current = OpenUrlSource::File(list),
         }
@@ -466,7 +466,7 @@ impl UrlItems {
             Err(error) => FleetItem::failed(error),
         };
         let mut item = FleetItem { number: Some(number), ..item };
-        let stage = &self.operation.stages[0];
+        let stage = &self.group.stages[0];
         if let Some(known) = known.filter(|_| stage.request.method == "GET") {
             // With -i, the file has the head, too, but the size is that of the body.
             let size = known.size.filter(|_| !stage.report.include);
@@ -538,7 +538,7 @@ impl Iterator for UrlItems {
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.next_item()?;
         // Only curl numbers URLs by their source; haul numbers transfers.
-        if self.operation.in_place {
+        if self.group.in_place {
             self.numbers.add(self.made, self.earlier_sources + self.at.saturating_sub(1) as u64);
             self.made += 1;
         }

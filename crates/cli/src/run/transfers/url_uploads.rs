@@ -13,10 +13,10 @@ use crate::run::parse_glob;
 
 /// Returns true if the `-T` value for the source of URLs at this index may be a glob, which stands
 /// for several files.
-pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
-    match operation.upload_of_source(index) {
+pub(crate) fn is_glob(group: &UrlGroup, index: usize) -> bool {
+    match group.upload_of_source(index) {
         Some(UploadArg::File(file)) => {
-            !operation.globoff && file.to_str().is_some_and(|file| file.contains(['[', ']', '{', '}', '\\']))
+            !group.globoff && file.to_str().is_some_and(|file| file.contains(['[', ']', '{', '}', '\\']))
         }
         _ => false,
     }
@@ -53,20 +53,20 @@ impl UrlUpload {
 
     /// Returns the URL to which the content is uploaded, and the content. The content is `None` if
     /// nothing is uploaded; the URL is then fetched.
-    pub(crate) fn for_url(&self, url: &str, operation: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
-        let request = &operation.stages[0].request;
+    pub(crate) fn for_url(&self, url: &str, group: &UrlGroup) -> Result<(String, Option<UploadContent>)> {
+        let request = &group.stages[0].request;
         Ok(match self {
             UrlUpload::Nothing => (url.to_owned(), None),
             UrlUpload::Stdin => (url.to_owned(), Some(UploadContent::from_stdin(request)?)),
             UrlUpload::File(file, _) => {
-                let place = self.named_url(url);
+                let upload_url = self.named_url(url);
                 // A file is not opened for an invalid URL, as in curl.
-                if let Err(error) = parse_target(&operation.stages[0], &place)
+                if let Err(error) = parse_target(&group.stages[0], &upload_url)
                     && error.kind() == ErrorKind::Url
                 {
                     return Err(error);
                 }
-                (place, Some(UploadContent::from_file(Path::new(file), request)?))
+                (upload_url, Some(UploadContent::from_file(Path::new(file), request)?))
             }
         })
     }
@@ -74,11 +74,11 @@ impl UrlUpload {
 
 /// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
 /// sent to all URLs of the source.
-pub(crate) fn uploads(operation: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
-    Ok(match operation.upload_of_source(index) {
+pub(crate) fn uploads(group: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
+    Ok(match group.upload_of_source(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],
         Some(UploadArg::Stdin { .. }) => vec![UrlUpload::Stdin],
-        Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
+        Some(UploadArg::File(files)) => match files.to_str().filter(|_| !group.globoff) {
             Some(files) => parse_glob(files)?.iter().map(|file| UrlUpload::File(file.url.into(), file.parts)).collect(),
             None => vec![UrlUpload::File(files.clone(), GlobValues::default())],
         },

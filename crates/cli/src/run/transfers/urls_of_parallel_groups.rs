@@ -1,4 +1,4 @@
-//! Iterates over the URLs of several URL groups (operations), which run in parallel as one list.
+//! Iterates over the URLs of several URL groups, which run in parallel as one list.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::run::transfers::url_items::{UrlGroupRequestSettings, UrlItems};
 /// memory.
 pub(crate) struct UrlsOfGroups {
     plan: Arc<RunPlan>,
-    groups: Range<usize>,
+    indexes: Range<usize>,
     /// The reporter of the first group, from which the reporters of all groups are made.
     first: Arc<UrlGroupReporter>,
     /// The stores of the first group, such as cookies, which all groups share.
@@ -40,24 +40,28 @@ pub(crate) struct UrlsOfGroups {
 impl UrlsOfGroups {
     pub(crate) fn new(
         plan: &Arc<RunPlan>,
-        groups: Range<usize>,
+        indexes: Range<usize>,
         first: &Arc<UrlGroupReporter>,
         stores: &StateStores,
         numbers: UrlNumbers,
     ) -> Self {
         let (plan, first, stores) = (Arc::clone(plan), Arc::clone(first), stores.clone());
-        Self { plan, groups, first, stores, numbers, current: None, shared_options: None }
+        Self { plan, indexes, first, stores, numbers, current: None, shared_options: None }
     }
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
-        let operation = &Arc::clone(&self.plan.operations[index]);
-        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
-        let (options, body) = self.request_options(operation, &reporter)?;
+        let group = &Arc::clone(&self.plan.groups[index]);
+        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, group)?);
+        let (options, body) = self.request_options(group, &reporter)?;
         let names = reporter.output_names().clone();
-        let requests =
-            UrlGroupRequestSettings { options, body, is_joined: true, context: Some(ItemUserData::new(reporter)) };
-        let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
-        let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
+        let requests = UrlGroupRequestSettings {
+            options,
+            body,
+            runs_with_other_groups: true,
+            context: Some(ItemUserData::new(reporter)),
+        };
+        let shard = ShardFilter::new(self.plan.global.shard, group.stages[0].transfer.redirect.default_scheme);
+        let items = UrlItems::new(group, requests, None, self.numbers.clone(), names, shard);
         Ok(match &self.current {
             Some(earlier) => items.numbered_after(earlier),
             None => items,
@@ -101,7 +105,7 @@ impl Iterator for UrlsOfGroups {
             if let Some(item) = self.current.as_mut().and_then(Iterator::next) {
                 return Some(item);
             }
-            let index = self.groups.next()?;
+            let index = self.indexes.next()?;
             match self.open(index) {
                 Ok(items) => self.current = Some(items),
                 Err(error) => return Some(Err(error)),

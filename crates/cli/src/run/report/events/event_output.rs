@@ -17,7 +17,7 @@ const FLUSH_THRESHOLD: usize = 64 << 10;
 pub(super) struct EventOutput {
     writer: DescriptorWriter,
     /// The file name or the number of the descriptor, for error messages.
-    place: PathBuf,
+    path: PathBuf,
     /// The event file, which this run has truncated; `None` if the output is not such a file.
     file: Option<File>,
     /// The number of bytes that were written. They are whole lines.
@@ -27,13 +27,13 @@ pub(super) struct EventOutput {
 }
 
 impl EventOutput {
-    /// Opens the output `place`: standard output for `-`, an open descriptor if `place` is its
+    /// Opens the output `path`: standard output for `-`, an open descriptor if `path` is its
     /// number, and otherwise the file with this name, which is truncated.
     ///
     /// # Errors
     /// The file cannot be opened, or the descriptor is not open for writing.
-    pub(super) fn open(place: &Path) -> Result<Self> {
-        let number = match place.to_str() {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let number = match path.to_str() {
             Some("-") => Some("1"),
             Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
             _ => None,
@@ -49,15 +49,15 @@ impl EventOutput {
                 (descriptor(number).map_err(failed)?, None)
             }
             None => {
-                let failed = |cause| refused(cause, format!("failed to open {} for the events", place.display()));
-                let file = File::create(place).map_err(failed)?;
+                let failed = |cause| refused(cause, format!("failed to open {} for the events", path.display()));
+                let file = File::create(path).map_err(failed)?;
                 let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
                 let copy = if is_regular { Some(file.try_clone().map_err(failed)?) } else { None };
                 (OwnedFd::from(file), copy)
             }
         };
         let writer = DescriptorWriter::new(descriptor);
-        Ok(Self { writer, place: place.to_owned(), file, written: 0, lines: Vec::new(), is_read: true })
+        Ok(Self { writer, path: path.to_owned(), file, written: 0, lines: Vec::new(), is_read: true })
     }
 
     /// Returns false if the reader of the output has closed it, so that nothing more is written.
@@ -95,7 +95,7 @@ impl EventOutput {
             // so.
             let _ = file.set_len(self.written);
         }
-        let text = format!("the events in {} are incomplete", self.place.display());
+        let text = format!("the events in {} are incomplete", self.path.display());
         let cause = error.io_source().map_or_else(|| error.cause(), ToString::to_string);
         Err(Error::with_source(ErrorKind::Write, text, cause))
     }

@@ -51,8 +51,8 @@ impl EventLog {
     /// # Errors
     /// The output cannot be opened, or no thread can be started.
     pub(crate) fn open(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
-        let Some(place) = &plan.global.events else { return Ok(None) };
-        let output = EventOutput::open(place)?;
+        let Some(path) = &plan.global.events else { return Ok(None) };
+        let output = EventOutput::open(path)?;
         let (lines, queue) = sync_channel(QUEUE_LENGTH);
         let counts = Arc::clone(progress.counts());
         let (plan, watched, start) = (Arc::clone(plan), Arc::clone(&counts), SystemTime::now());

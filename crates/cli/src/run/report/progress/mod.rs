@@ -238,7 +238,7 @@ impl ProgressReporter {
     }
 
     fn count_total_urls(&self, plan: &RunPlan) {
-        let is_staged = plan.operations.iter().any(|operation| operation.stages.len() > 1);
+        let is_staged = plan.groups.iter().any(|group| group.stages.len() > 1);
         if is_staged {
             let total = url_count::urls_of_first_stage(plan);
             self.lock_state().stage(0).total = total;
@@ -247,9 +247,9 @@ impl ProgressReporter {
         }
     }
 
-    /// Begins a URL group (operation), i.e. the URLs between two `--next`, with this number of
-    /// stages. `output` is what its transfers print on the terminal.
-    pub(crate) fn operation_begins(&self, output: OutputBesideProgress, stages: usize) {
+    /// Begins a URL group, i.e. the URLs between two `--next`, with this number of stages. `output`
+    /// is what its transfers print on the terminal.
+    pub(crate) fn group_begins(&self, output: OutputBesideProgress, stages: usize) {
         if self.wanted {
             self.lock_state().stage(stages.saturating_sub(1));
         }

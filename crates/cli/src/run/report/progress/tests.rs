@@ -86,14 +86,14 @@ fn retry_pause_is_shown_until_the_body_begins() {
 #[test]
 fn progress_line_is_hidden_during_terminal_output() {
     let progress = shown();
-    progress.operation_begins(OutputBesideProgress::Texts, 1);
+    progress.group_begins(OutputBesideProgress::Texts, 1);
     assert!(!progress.is_drawn());
-    progress.operation_begins(OutputBesideProgress::Body, 1);
+    progress.group_begins(OutputBesideProgress::Body, 1);
     assert!(progress.is_drawn());
     progress.transfer_begins(false);
     progress.body_begins(None, 0);
     assert!(!progress.is_drawn(), "the body is on the terminal now");
-    progress.operation_begins(OutputBesideProgress::None, 1);
+    progress.group_begins(OutputBesideProgress::None, 1);
     assert!(progress.is_drawn());
 }
 

@@ -15,7 +15,7 @@ fn stage(options: &str) -> StageArgs {
     let words = options.split_whitespace().chain(["http://h/"]).map(OsString::from).collect::<Vec<_>>();
     let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFilesAndEnvironment).expect("valid options");
     let plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
-    plan.operations[0].stages[0].clone()
+    plan.groups[0].stages[0].clone()
 }
 
 /// Returns the remedy for an error of this kind and cause that does not belong to a transfer.

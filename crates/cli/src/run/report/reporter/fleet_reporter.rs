@@ -52,8 +52,8 @@ impl FleetReporter {
             BodyDestination::Output => None,
         };
         // A repeated stage (`--depth`) has the options of the last one.
-        let stage = job.stage.min(self.reporter.operation.stages.len().saturating_sub(1));
-        let settings = self.reporter_of(job).operation.stages.get(stage);
+        let stage = job.stage.min(self.reporter.group.stages.len().saturating_sub(1));
+        let settings = self.reporter_of(job).group.stages.get(stage);
         let method = match (&job.method, settings) {
             (Some(method), _) => method,
             (None, Some(settings)) => settings.request.method.as_str(),
@@ -68,7 +68,7 @@ impl FleetReporter {
 
     /// Returns true if values are extracted from the response of a transfer.
     fn has_values(&self, job: &FleetJob) -> bool {
-        let stages = &self.reporter.operation.stages;
+        let stages = &self.reporter.group.stages;
         stages.get(job.stage.min(stages.len() - 1)).is_some_and(StageArgs::takes_values)
     }
 
