@@ -62,7 +62,7 @@ pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
     limits: StartLimits,
-    memory: Option<Arc<dyn StageValueStore>>,
+    value_store: Option<Arc<dyn StageValueStore>>,
 }
 
 /// The state of a dispatcher, which its lock protects.
@@ -105,9 +105,9 @@ pub(super) struct DispatchState {
     /// The time since which the total limit on concurrent transfers has allowed another transfer,
     /// but the limits for each host have allowed none of the waiting transfers. `None` if this is
     /// not the present situation.
-    held_since: Option<Instant>,
+    blocked_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the queued new jobs take.
-    kept: usize,
+    queued_bytes: usize,
     /// The URLs that repeated stages ([`FleetStage::depth`]) have already queued; `None` without
     /// repeated stages.
     known_urls: Option<KnownUrls>,
@@ -135,14 +135,16 @@ impl Dispatcher {
         if options.per_host.is_none() && pipeline == 1 {
             queue.adapt_caps(MAX_LIMIT);
         }
-        let memory = options.stage_memory.clone();
-        let of_stages = |memory: &Arc<dyn StageValueStore>| {
-            (1..stages).map(|stage| (stage, memory.unfinished_transfers(stage))).collect()
+        let value_store = options.stage_memory.clone();
+        let of_stages = |value_store: &Arc<dyn StageValueStore>| {
+            (1..stages).map(|stage| (stage, value_store.unfinished_transfers(stage))).collect()
         };
-        let number = |stage: usize| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
+        let number = |stage: usize| {
+            value_store.as_ref().filter(|_| stage > 0).map_or(0, |value_store| value_store.next_number(stage))
+        };
         Self {
             state: Mutex::new(DispatchState {
-                unfinished: memory.as_ref().map(of_stages).unwrap_or_default(),
+                unfinished: value_store.as_ref().map(of_stages).unwrap_or_default(),
                 queue,
                 running: Slab::new(),
                 source: Some(source),
@@ -159,12 +161,12 @@ impl Dispatcher {
                 // With one transfer at a time, the order is part of the request.
                 max_retrying: if caps.total == pipeline { 0 } else { MAX_WAITING_RETRIES },
                 max_backlog: MAX_STAGE_BACKLOG,
-                held_since: None,
-                kept: 0,
+                blocked_since: None,
+                queued_bytes: 0,
                 known_urls,
             }),
             stages,
-            memory,
+            value_store,
             limits: StartLimits {
                 all: options.start_rate.clone(),
                 each_host: options.host_start_rate.clone(),
@@ -209,7 +211,7 @@ impl Dispatcher {
     fn push(&self, state: &mut DispatchState, waiting: Box<UnreportedJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
-        state.kept += waiting.kept;
+        state.queued_bytes += waiting.request_bytes;
         let origin = waiting.target.as_ref().expect("a job that has not started has a target").origin();
         let host = state.queue.push(&origin, priority, QueuedJob::New(waiting));
         if self.limits.each_host.is_some() {
@@ -232,7 +234,8 @@ impl Dispatcher {
     /// # Errors
     /// A value cannot be read back from disk.
     fn fill_queue(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
-        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.kept < MAX_QUEUED_BYTES {
+        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.queued_bytes < MAX_QUEUED_BYTES
+        {
             if let Some((stage, transfers)) = state.unfinished.last_mut() {
                 let stage = *stage;
                 match transfers.next_transfer()? {
@@ -289,7 +292,7 @@ impl Dispatcher {
             None => Target::parse_near(&item.url, last, Scheme::Http, view.stages[0].options.path_as_is)
                 .map_err(|error| url_error(&item.url, error)),
         };
-        let kept = item.kept_bytes();
+        let request_bytes = item.kept_bytes();
         let FleetItem { url, destination, request, id, context, is_users_origin, later_pages, .. } = item;
         let job = |state: &mut DispatchState, url, destination| {
             let method = request.as_ref().and_then(|request| request.overrides.method.clone());
@@ -303,7 +306,7 @@ impl Dispatcher {
                 state.last_origin = Some(target.origin());
                 state.remember_url(&view.stages[0], &target);
                 let job = job(state, url, destination);
-                let job = Box::new(UnreportedJob { job, target: Some(target), value: None, request, kept });
+                let job = Box::new(UnreportedJob { job, target: Some(target), value: None, request, request_bytes });
                 self.enqueue_job(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
@@ -335,7 +338,7 @@ impl Dispatcher {
                 state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)
             {
                 self.limits.on_start(&mut state.queue, host, now);
-                state.held_since = None;
+                state.blocked_since = None;
                 return Ok(Some((host, state.start_job(waiting))));
             }
             if state.queue.len() < target || state.reads_further_at(now).is_none_or(|at| now < at) {
@@ -447,7 +450,7 @@ impl Dispatcher {
             (Some(_), None) => state.queue.next_wakeup(time),
         };
         // Later than `now`: otherwise the queue has just been filled.
-        let fills = state.held_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
+        let fills = state.blocked_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
         [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
@@ -515,11 +518,11 @@ impl DispatchState {
     /// Returns `None` if it must not read further.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
-            self.held_since = None;
+            self.blocked_since = None;
             return None;
         }
         let has_room = self.source.is_some() && self.queue.len() < MAX_QUEUE_TARGET.min(self.max_backlog / 2);
-        has_room.then_some(*self.held_since.get_or_insert(now) + READ_FURTHER_AFTER)
+        has_room.then_some(*self.blocked_since.get_or_insert(now) + READ_FURTHER_AFTER)
     }
 
     fn start_job(&mut self, waiting: QueuedJob) -> NewJobOrRetry {
@@ -534,7 +537,7 @@ impl DispatchState {
         let (value, request) = (started.value.take(), started.request.take());
         let FleetJob { stage, slot, .. } = started.job;
         self.waiting[stage] -= 1;
-        self.kept -= started.kept;
+        self.queued_bytes -= started.request_bytes;
         if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }

@@ -65,7 +65,7 @@ pub(super) fn new_windows(
                 None => sifter,
             };
             Box::new(match &options.stage_memory {
-                Some(memory) => sifter.with_memory(memory, number, feeds)?,
+                Some(value_store) => sifter.with_value_store(value_store, number, feeds)?,
                 None => sifter,
             })
         } else {
@@ -168,7 +168,7 @@ pub(super) struct UniqueOrSortSink {
     /// The store that records the values, the index of the stage, and a flag. The flag is true if
     /// the values are output, and false if the next stage makes requests from them. `None` if no
     /// values are recorded.
-    memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
+    value_store: Option<(Arc<dyn StageValueStore>, usize, bool)>,
 }
 
 impl UniqueOrSortSink {
@@ -183,26 +183,26 @@ impl UniqueOrSortSink {
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
             passing: ExtractedValues::default(),
-            memory: None,
+            value_store: None,
         }
     }
 
-    /// Makes the sink record the values of the stage in the store `memory`, and drop the values
+    /// Makes the sink record the values of the stage in the store `value_store`, and drop the values
     /// that earlier runs of the program have already passed on. `feeds` is true if the next stage
     /// makes requests from the values.
-    fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
+    fn with_value_store(mut self, value_store: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, StageValueStatus::Queued) } else { (stage, StageValueStatus::Printed) };
         if let Some(distinct) = &mut self.distinct {
-            memory.recall_values(of, kind, &mut |value| {
+            value_store.recall_values(of, kind, &mut |value| {
                 distinct.recall_known(value);
                 Ok(())
             })?;
-            memory.recall_values(stage, StageValueStatus::Kept, &mut |value| distinct.recall_deferred(value))?;
+            value_store.recall_values(stage, StageValueStatus::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(sorter) = &mut self.sorter {
-            memory.recall_values(stage, StageValueStatus::Kept, &mut |value| sorter.push(value))?;
+            value_store.recall_values(stage, StageValueStatus::Kept, &mut |value| sorter.push(value))?;
         }
-        self.memory = Some((Arc::clone(memory), stage, !feeds));
+        self.value_store = Some((Arc::clone(value_store), stage, !feeds));
         Ok(self)
     }
 
@@ -221,9 +221,9 @@ impl UniqueOrSortSink {
             (None, Some(distinct)) => distinct.push(value)?,
             (None, None) => return Ok(true),
         };
-        match (&self.memory, result) {
-            (Some((memory, stage, true)), DistinctResult::New) => memory.on_printed(*stage, value),
-            (Some((memory, stage, _)), DistinctResult::Deferred) => memory.on_kept(*stage, value),
+        match (&self.value_store, result) {
+            (Some((value_store, stage, true)), DistinctResult::New) => value_store.on_printed(*stage, value),
+            (Some((value_store, stage, _)), DistinctResult::Deferred) => value_store.on_kept(*stage, value),
             _ => {}
         }
         Ok(result == DistinctResult::New)
@@ -242,8 +242,8 @@ impl StageSink for UniqueOrSortSink {
             for value in records.iter() {
                 if known_urls.map_or(Ok(true), |known| known.is_new(value))? {
                     sorter.push(value)?;
-                    if let Some((memory, stage, _)) = &self.memory {
-                        memory.on_kept(*stage, value);
+                    if let Some((value_store, stage, _)) = &self.value_store {
+                        value_store.on_kept(*stage, value);
                     }
                 }
             }

@@ -207,11 +207,12 @@ impl Default for PoolLimits {
 struct IdleConnection<C> {
     /// A hash of the key's host and port. Comparing it is faster than comparing keys, and excludes
     /// most other connections.
-    mark: u64,
+    host_port_hash: u64,
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
-    /// The index of the previously added connection with the same `mark`; `None` if there is none.
+    /// The index of the previously added connection with the same `host_port_hash`; `None` if there
+    /// is none.
     previous: Option<usize>,
 }
 
@@ -229,7 +230,7 @@ pub struct ConnectionPool<C> {
 #[derive(Debug)]
 struct PooledConnectionTable<C> {
     entries: Slab<IdleConnection<C>>,
-    /// The index of the most recently added connection for each mark (hash of host and port).
+    /// The index of the most recently added connection for each `host_port_hash`.
     newest: FxHashMap<u64, usize>,
     order: RecencyList,
 }
@@ -241,25 +242,25 @@ impl<C> Default for PooledConnectionTable<C> {
 }
 
 impl<C> PooledConnectionTable<C> {
-    /// Returns the connections whose `mark` is this hash, with their indices, beginning with the
+    /// Returns the connections with this `host_port_hash`, with their indices, beginning with the
     /// most recently added connection.
-    fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
+    fn with_hash(&self, hash: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
-        let first = self.newest.get(&mark).and_then(|index| entry(*index));
+        let first = self.newest.get(&hash).and_then(|index| entry(*index));
         std::iter::successors(first, move |(_, idle)| idle.previous.and_then(entry))
     }
 
     fn insert(&mut self, mut idle: IdleConnection<C>) {
         let entry = self.entries.vacant_entry();
         let index = entry.key();
-        idle.previous = self.newest.insert(idle.mark, index);
+        idle.previous = self.newest.insert(idle.host_port_hash, index);
         entry.insert(idle);
         self.order.mark_newest(index);
     }
 
     fn remove(&mut self, index: usize) -> IdleConnection<C> {
         let idle = self.entries.remove(index);
-        if let Entry::Occupied(mut newest) = self.newest.entry(idle.mark) {
+        if let Entry::Occupied(mut newest) = self.newest.entry(idle.host_port_hash) {
             let mut next = *newest.get();
             if next != index {
                 while let Some(at) = self.entries[next].previous.filter(|at| *at != index) {
@@ -318,11 +319,11 @@ impl<C> ConnectionPool<C> {
         if self.limits.keep_none() {
             return Some(connection);
         }
-        let mark = host_port_hash(&key.host, key.port);
+        let hash = host_port_hash(&key.host, key.port);
         let mut idle = self.lock();
         let surplus = (self.limits.per_key < self.limits.connections)
             .then(|| {
-                let same = idle.with_hash(mark).filter(|(_, other)| *other.key == *key);
+                let same = idle.with_hash(hash).filter(|(_, other)| *other.key == *key);
                 same.skip(self.limits.per_key.saturating_sub(1)).last().map(|(index, _)| index)
             })
             .flatten();
@@ -331,7 +332,7 @@ impl<C> ConnectionPool<C> {
                 || idle.entries.len() >= self.limits.connections
         };
         let surplus = surplus.or(idle.order.oldest().filter(must_go)).map(|index| idle.remove(index).connection);
-        idle.insert(IdleConnection { mark, key, since: now, connection, previous: None });
+        idle.insert(IdleConnection { host_port_hash: hash, key, since: now, connection, previous: None });
         self.len.store(idle.entries.len(), Ordering::Relaxed);
         surplus
     }
@@ -395,10 +396,10 @@ impl<C: PoolableConnection> ConnectionPool<C> {
         if self.len() == 0 {
             return None;
         }
-        let mark = host_port_hash(host, port);
+        let hash = host_port_hash(host, port);
         let mut idle = self.lock();
         loop {
-            let index = idle.with_hash(mark).find(|(_, other)| fits(&other.key))?.0;
+            let index = idle.with_hash(hash).find(|(_, other)| fits(&other.key))?.0;
             let IdleConnection { since, mut connection, .. } = idle.remove(index);
             self.len.store(idle.entries.len(), Ordering::Relaxed);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;

@@ -19,7 +19,7 @@ use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
 /// The minimum size in bytes of the buffer for ciphertext from an https proxy: the size of four TLS
 /// records.
-const MAX_BUFFERED: usize = 4 * MAX_RECORD;
+const MIN_BUFFER_SIZE: usize = 4 * MAX_RECORD;
 
 /// The maximum capacity, in bytes, of an empty buffer on an idle connection. Larger buffers are
 /// freed.
@@ -138,7 +138,7 @@ impl SocketOrProxyTls {
         };
         let first = if tunnel.is_some() { ahead.len() } else { 0 };
         let partial = std::mem::take(&mut secured.partial);
-        let mut wire = vec![0; MAX_BUFFERED.max(first + 2 * partial.len())].into_boxed_slice();
+        let mut wire = vec![0; MIN_BUFFER_SIZE.max(first + 2 * partial.len())].into_boxed_slice();
         wire[..first].copy_from_slice(&ahead[..first]);
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);

@@ -52,7 +52,7 @@ pub enum OutputReadiness {
 
 /// The minimum size in bytes of a write that is passed to the system immediately. Shorter writes
 /// are collected in a buffer.
-const MAX_BUFFERED_WRITE: usize = 16 << 10;
+const MIN_DIRECT_WRITE: usize = 16 << 10;
 /// The number of buffered bytes at which the buffer is written to the descriptor.
 const FLUSH_THRESHOLD: usize = 64 << 10;
 /// The number of bytes at the beginning of an output that are searched for a NUL byte, as in curl.
@@ -150,7 +150,7 @@ impl DescriptorWriter {
     pub fn write(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.check_for_binary(bytes)?;
         let waiting = self.backlog.len() - self.done;
-        if bytes.len() < MAX_BUFFERED_WRITE {
+        if bytes.len() < MIN_DIRECT_WRITE {
             self.backlog.extend_from_slice(bytes);
             return if self.backlog.len() - self.done < FLUSH_THRESHOLD {
                 Ok(OutputReadiness::Free)
@@ -183,7 +183,7 @@ impl DescriptorWriter {
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputReadiness> {
-        let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < MAX_BUFFERED_WRITE;
+        let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < MIN_DIRECT_WRITE;
         if small || self.unchecked > 0 || self.flush()? == OutputReadiness::Full {
             return pieces.iter().try_fold(OutputReadiness::Free, |_, piece| self.write(piece));
         }

@@ -63,10 +63,10 @@ pub struct PartialFile {
 /// lists the ranges of the content that the file contains.
 #[derive(Debug)]
 struct CheckpointProgress {
-    note: Checkpoint,
+    checkpoint: Checkpoint,
     sequence: u64,
     /// The number of bytes written since the last checkpoint.
-    unnoted: u64,
+    bytes_since_checkpoint: u64,
     /// True if the file is complete or was removed, so that no further checkpoints are written.
     is_over: bool,
 }
@@ -96,18 +96,18 @@ impl PartialFile {
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
-        let noted = read_checkpoint(&file).filter(|(_, note)| {
-            note.identity == target_hash(target)
-                && note.is_reliable_in_boot(&super::boot_id::read())
-                && note.done.byte_count() > 0
+        let stored = read_checkpoint(&file).filter(|(_, checkpoint)| {
+            checkpoint.identity == target_hash(target)
+                && checkpoint.is_reliable_in_boot(&super::boot_id::read())
+                && checkpoint.done.byte_count() > 0
         });
-        let Some((sequence, note)) = noted else {
+        let Some((sequence, checkpoint)) = stored else {
             // The file belongs to this user and is locked here; the next run may make a new one.
             let _ = fs::remove_file(path);
             return None;
         };
-        let progress = CheckpointProgress { sequence, unnoted: 0, is_over: false, note };
-        let total = progress.note.total;
+        let progress = CheckpointProgress { sequence, bytes_since_checkpoint: 0, is_over: false, checkpoint };
+        let total = progress.checkpoint.total;
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
 
@@ -147,7 +147,7 @@ impl PartialFile {
                 let _ = fs::remove_file(path);
             }
         })?;
-        let note = Checkpoint {
+        let checkpoint = Checkpoint {
             identity: target_hash(target),
             boot: super::boot_id::read(),
             is_synced: false,
@@ -155,7 +155,7 @@ impl PartialFile {
             validator: validator.clone(),
             done: ByteRangeSet::new(),
         };
-        let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
+        let progress = CheckpointProgress { checkpoint, sequence: 0, bytes_since_checkpoint: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
         let has_room = disk_space_reservation::check_length_fits(&partial.file, total.saturating_add(2 * SLOT_SIZE));
         // The space for the checkpoints is allocated now, so that they can be written even when the
@@ -174,22 +174,22 @@ impl PartialFile {
     #[must_use]
     pub fn existing_content(&self) -> Option<ExistingPartialContent> {
         let progress = self.progress();
-        let note = &progress.note;
-        let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
-        Some(ExistingPartialContent { gap, known: Some((self.total, note.validator.clone())) })
+        let checkpoint = &progress.checkpoint;
+        let gap = checkpoint.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
+        Some(ExistingPartialContent { gap, known: Some((self.total, checkpoint.validator.clone())) })
     }
 
     /// Returns the first range after the offset `from` that is missing in the file. Returns `None`
     /// if nothing is missing there.
     #[must_use]
     pub fn next_gap(&self, from: u64) -> Option<Range<u64>> {
-        self.progress().note.done.first_gap(from, self.total)
+        self.progress().checkpoint.done.first_gap(from, self.total)
     }
 
     /// Returns the ranges of the content that the file contains.
     #[must_use]
     pub fn present_ranges(&self) -> ByteRangeSet {
-        self.progress().note.done.clone()
+        self.progress().checkpoint.done.clone()
     }
 
     /// Returns the length in bytes of the whole content.
@@ -237,10 +237,10 @@ impl PartialFile {
     /// Records that the bytes of the range `span` were written. Writes a checkpoint if one is due.
     fn on_written(&self, span: Range<u64>) {
         let mut progress = self.progress();
-        progress.unnoted += span.end - span.start;
-        progress.note.done.insert(span);
+        progress.bytes_since_checkpoint += span.end - span.start;
+        progress.checkpoint.done.insert(span);
         let every = if self.syncs { SYNCED_CHECKPOINT_INTERVAL } else { CHECKPOINT_INTERVAL };
-        if progress.unnoted >= every {
+        if progress.bytes_since_checkpoint >= every {
             self.write_checkpoint(&mut progress);
         }
     }
@@ -248,11 +248,11 @@ impl PartialFile {
     /// Writes the checkpoint to the partial file. Ignores errors, because without a checkpoint a
     /// later run of the program only receives more bytes than necessary.
     fn write_checkpoint(&self, progress: &mut CheckpointProgress) {
-        progress.unnoted = 0;
-        progress.note.is_synced = self.syncs && self.file.sync_data().is_ok();
+        progress.bytes_since_checkpoint = 0;
+        progress.checkpoint.is_synced = self.syncs && self.file.sync_data().is_ok();
         progress.sequence += 1;
         let slot = self.total + (progress.sequence % 2) * SLOT_SIZE;
-        let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
+        let _ = self.file.write_all_at(&progress.checkpoint.encode(progress.sequence), slot);
     }
 
     /// Completes the file: removes the checkpoints at its end, and syncs it if the options request
@@ -262,7 +262,7 @@ impl PartialFile {
     /// An error of the file system, or bytes are missing.
     pub fn complete(&self) -> io::Result<()> {
         let mut progress = self.progress();
-        if !progress.note.done.is_complete(self.total) {
+        if !progress.checkpoint.done.is_complete(self.total) {
             return Err(io::Error::other("bytes are missing"));
         }
         self.check_same_file(&fs::symlink_metadata(&self.path)?)?;
@@ -292,7 +292,7 @@ impl Drop for PartialFile {
         if progress.is_over {
             return;
         }
-        if progress.note.done.byte_count() == 0 {
+        if progress.checkpoint.done.byte_count() == 0 {
             let _ = fs::remove_file(&self.path);
             return;
         }
@@ -301,7 +301,7 @@ impl Drop for PartialFile {
         if self.file.metadata().is_ok_and(|metadata| metadata.len() < self.total) {
             let _ = self.file.set_len(self.total);
         }
-        for gap in progress.note.done.gaps(self.total) {
+        for gap in progress.checkpoint.done.gaps(self.total) {
             disk_space_reservation::release_blocks(&self.file, gap.start, gap.end - gap.start);
         }
         self.write_checkpoint(&mut progress);
@@ -324,7 +324,7 @@ fn read_checkpoint(file: &File) -> Option<(u64, Checkpoint)> {
     let total = file.metadata().ok()?.len().checked_sub(2 * SLOT_SIZE)?;
     let mut slots = vec![0; 2 * SLOT_SIZE as usize];
     let read = read_to_end_at(file, &mut slots, total)?;
-    checkpoint::latest(&slots[..read]).filter(|(_, note)| note.total == total)
+    checkpoint::latest(&slots[..read]).filter(|(_, checkpoint)| checkpoint.total == total)
 }
 
 fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {

@@ -51,7 +51,7 @@ struct ContentQueueState {
     is_wanted: bool,
     /// True if the writer of the queue is gone: the [`StreamFeeder`] was dropped, or the stream
     /// failed. No more bytes come.
-    is_left: bool,
+    is_writer_gone: bool,
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.
     reader: Option<Waker>,
@@ -111,10 +111,12 @@ impl ContentQueueState {
                 Ok(0)
             }
             Some(Err(error)) => {
-                self.is_left = true;
+                self.is_writer_gone = true;
                 Err(error)
             }
-            None if self.is_left => Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody gives the content any more")),
+            None if self.is_writer_gone => {
+                Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody gives the content any more"))
+            }
             None => {
                 self.reader = Some(waker.clone());
                 Err(io::ErrorKind::WouldBlock.into())
@@ -133,7 +135,7 @@ impl StreamFeeder {
     pub(crate) fn poll_stream(&mut self, context: &mut Context<'_>) -> bool {
         for _ in 0..MAX_POLLS_PER_TURN {
             let mut held = self.feed_queue.lock();
-            if held.end.is_some() || held.is_left {
+            if held.end.is_some() || held.is_writer_gone {
                 return true;
             }
             if !held.is_wanted || held.bytes >= MAX_UNSENT {
@@ -166,7 +168,7 @@ impl StreamFeeder {
 impl Drop for StreamFeeder {
     fn drop(&mut self) {
         let mut held = self.feed_queue.lock();
-        held.is_left = true;
+        held.is_writer_gone = true;
         let (reader, is_wanted) = (held.reader.take(), held.is_wanted);
         drop(held);
         if !is_wanted {

@@ -142,7 +142,7 @@ pub enum HttpConnection {
 }
 
 /// A macro that calls the same method on a connection of any protocol.
-macro_rules! any {
+macro_rules! call_on_any_protocol {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
             HttpConnection::H1($inner) => $call,
@@ -182,7 +182,7 @@ impl HttpConnection {
     /// it may carry.
     #[must_use]
     pub fn key(&self) -> &Arc<ConnectionKey> {
-        any!(self, connection => &connection.key)
+        call_on_any_protocol!(self, connection => &connection.key)
     }
 
     /// Returns true if the connection carries concurrent transfers (HTTP/2 and HTTP/3). One such
@@ -195,19 +195,19 @@ impl HttpConnection {
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
     pub fn outstanding_count(&self) -> usize {
-        any!(self, connection => connection.outstanding_count())
+        call_on_any_protocol!(self, connection => connection.outstanding_count())
     }
 
     /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        any!(self, connection => connection.can_start())
+        call_on_any_protocol!(self, connection => connection.can_start())
     }
 
     /// Returns true if this transfer's request can be sent now.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        any!(self, connection => connection.accepts(transfer))
+        call_on_any_protocol!(self, connection => connection.accepts(transfer))
     }
 
     /// Returns the unfinished transfer whose request was sent last on an HTTP/1 connection. Returns
@@ -262,43 +262,43 @@ impl HttpConnection {
     /// Sets the number of pipelined requests that the previous connection to this peer answered
     /// before it closed; see [`PipelineLimit`].
     pub fn set_pipeline_limit(&mut self, limit: usize) {
-        any!(self, connection => connection.pipeline_limit.set(limit));
+        call_on_any_protocol!(self, connection => connection.pipeline_limit.set(limit));
     }
 
     /// Returns true if the [`PipelineLimit`] forbids another request before a response arrives.
     #[must_use]
     pub fn is_pipeline_limited(&self) -> bool {
-        any!(self, connection => connection.is_pipeline_limited())
+        call_on_any_protocol!(self, connection => connection.is_pipeline_limited())
     }
 
     /// Returns the number of pipelined requests that the next connection to this peer is expected
     /// to answer before it closes. Returns `None` if this connection has shown no such limit.
     #[must_use]
     pub fn learned_pipeline_limit(&self) -> Option<usize> {
-        any!(self, connection => connection.learned_pipeline_limit())
+        call_on_any_protocol!(self, connection => connection.learned_pipeline_limit())
     }
 
     /// Returns true if the connection will never take another request.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        any!(self, connection => connection.is_closing())
+        call_on_any_protocol!(self, connection => connection.is_closing())
     }
 
     /// Returns true if the connection is open and has no transfer.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        any!(self, connection => connection.is_idle())
+        call_on_any_protocol!(self, connection => connection.is_idle())
     }
 
     /// Frees memory that an idle connection does not need.
     pub(crate) fn release_buffers(&mut self) {
-        any!(self, connection => connection.release_buffers());
+        call_on_any_protocol!(self, connection => connection.release_buffers());
     }
 
     /// Returns the number of complete responses received on the connection.
     #[must_use]
     pub fn response_count(&self) -> usize {
-        any!(self, connection => connection.response_count())
+        call_on_any_protocol!(self, connection => connection.response_count())
     }
 
     /// Returns the host slots of complete responses that are kept until the server is known to have
@@ -321,7 +321,7 @@ impl HttpConnection {
         finished: &mut FinishedTransfers,
     ) {
         transfer.set_open_route(self.key());
-        any!(self, connection => connection.start(transfer, now, waker, finished));
+        call_on_any_protocol!(self, connection => connection.start(transfer, now, waker, finished));
     }
 
     /// Sends pending output. Returns false if the socket has no room for all of it.
@@ -330,7 +330,7 @@ impl HttpConnection {
     /// The error of the socket. Nevertheless, a response may have arrived: receive before the
     /// connection is given up.
     pub fn send_pending(&mut self) -> io::Result<bool> {
-        any!(self, connection => connection.send_pending())
+        call_on_any_protocol!(self, connection => connection.send_pending())
     }
 
     /// Returns true if acknowledgements of the last receive are not sent yet. The event loop must
@@ -348,20 +348,20 @@ impl HttpConnection {
     /// the unsent output of the connection is larger than an empty send buffer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        any!(self, connection => connection.is_uploading())
+        call_on_any_protocol!(self, connection => connection.is_uploading())
     }
 
     /// Returns true if the next [`HttpConnection::receive`] will report a finished transfer even if
     /// no byte arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        any!(self, connection => connection.has_pending_results())
+        call_on_any_protocol!(self, connection => connection.has_pending_results())
     }
 
     /// Returns true if unsent bytes wait for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        any!(self, connection => connection.has_output())
+        call_on_any_protocol!(self, connection => connection.has_output())
     }
 
     /// Receives bytes once into `buffer`, and passes them to the transfers. Adds finished transfers
@@ -373,26 +373,26 @@ impl HttpConnection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        any!(self, connection => connection.receive(buffer, now, waker, finished))
+        call_on_any_protocol!(self, connection => connection.receive(buffer, now, waker, finished))
     }
 
     /// Returns the time when a transfer that has reached its rate limit may receive again; `None`
     /// if no transfer has reached its limit.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
-        any!(self, connection => connection.pacing.resumes_at)
+        call_on_any_protocol!(self, connection => connection.pacing.resumes_at)
     }
 
     /// Ends the pause of a transfer that reached its rate limit.
     pub fn resume(&mut self) {
-        any!(self, connection => connection.pacing.resumes_at = None);
+        call_on_any_protocol!(self, connection => connection.pacing.resumes_at = None);
     }
 
     /// Returns the number of bytes of the body in progress that are still to come. Returns 0 if the
     /// number is unknown, or if there is no body or several bodies are in progress.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        any!(self, connection => connection.remaining())
+        call_on_any_protocol!(self, connection => connection.remaining())
     }
 
     /// Returns true if the kernel can move the rest of the body to the sink. The caller then calls
@@ -420,13 +420,13 @@ impl HttpConnection {
     /// # Errors
     /// The errors of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<ZeroCopyWaitResult> {
-        any!(self, connection => connection.wait(deadline))
+        call_on_any_protocol!(self, connection => connection.wait(deadline))
     }
 
     /// Returns the time that [`HttpConnection::wait`] has spent waiting for the server.
     #[must_use]
     pub fn waited(&self) -> Duration {
-        any!(self, connection => connection.pacing.waited)
+        call_on_any_protocol!(self, connection => connection.pacing.waited)
     }
 
     /// Has the kernel move available bytes of the body in progress to its sink, once. Call it only
@@ -449,13 +449,13 @@ impl HttpConnection {
     /// must call [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
-        any!(self, connection => connection.pacing.low_water.timeout())
+        call_on_any_protocol!(self, connection => connection.pacing.low_water.timeout())
     }
 
     /// Resets the socket's low-water mark (`SO_RCVLOWAT`) to 1 byte, because a fast body has slowed
     /// down. From then on, every byte wakes the reader.
     pub fn reset_low_water_mark(&mut self) {
-        if let Some(mark) = any!(self, connection => connection.pacing.low_water.lower())
+        if let Some(mark) = call_on_any_protocol!(self, connection => connection.pacing.low_water.lower())
             && let Some(stream) = self.stream()
         {
             pause_before_next_read::set_low_water_mark(stream, mark);
@@ -465,7 +465,7 @@ impl HttpConnection {
     /// Closes a connection after an error. On HTTP/1, the first transfer fails with `error`. The
     /// other transfers are retried where that is safe. All transfers are added to `finished`.
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        any!(self, connection => connection.abort(error, now, finished))
+        call_on_any_protocol!(self, connection => connection.abort(error, now, finished))
     }
 
     /// Returns true if the connection must be [drained](Self::drain), so that the peer receives the
@@ -490,20 +490,20 @@ impl HttpConnection {
     /// occurred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        any!(self, connection => connection.next_timeout())
+        call_on_any_protocol!(self, connection => connection.next_timeout())
     }
 
     /// Ends the transfers that have exceeded a time limit or are too slow, and adds them to
     /// `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        any!(self, connection => connection.end_expired(now, finished))
+        call_on_any_protocol!(self, connection => connection.end_expired(now, finished))
     }
 
     /// Cancels the transfer with this tag (the caller's ID for it). Closes an HTTP/1 connection. On
     /// HTTP/2 and HTTP/3, resets the stream. Returns `None` if the transfer is not on this
     /// connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
-        any!(self, connection => connection.cancel(tag, now, finished))
+        call_on_any_protocol!(self, connection => connection.cancel(tag, now, finished))
     }
 
     /// Returns the transfer in progress; `None` if there is none. On HTTP/1, it is the transfer
@@ -511,12 +511,12 @@ impl HttpConnection {
     /// several transfers run concurrently. A split download examines this transfer to decide
     /// whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
-        any!(self, connection => connection.front_transfer())
+        call_on_any_protocol!(self, connection => connection.front_transfer())
     }
 
     /// Returns a mutable reference to the transfer of [`front_transfer`](Self::front_transfer), for
     /// example to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
-        any!(self, connection => connection.front_transfer_mut())
+        call_on_any_protocol!(self, connection => connection.front_transfer_mut())
     }
 }

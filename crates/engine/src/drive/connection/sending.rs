@@ -38,7 +38,7 @@ pub(super) enum SendResult {
     /// The socket has no room for the rest of the output.
     Full,
     /// Sending was interrupted, because the connection must be checked for an early response first.
-    Looks,
+    CheckForResponse,
 }
 
 /// A protocol machine (HTTP/1, HTTP/2 or HTTP/3), as the sender of requests uses it. It accepts
@@ -230,7 +230,7 @@ pub(super) fn send_output<M: ByteStreamMachine>(
                 machine.advance_output(n);
                 sent();
                 if next_timeout.is_some_and(|at| at <= Instant::now()) {
-                    return Ok(if stream.flush()? { SendResult::Looks } else { SendResult::Full });
+                    return Ok(if stream.flush()? { SendResult::CheckForResponse } else { SendResult::Full });
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(SendResult::Full),

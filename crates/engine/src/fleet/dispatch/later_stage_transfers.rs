@@ -87,9 +87,13 @@ impl Dispatcher {
     ) {
         let StageOutputPosition { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
-        match (&self.memory, &recalled) {
-            (Some(memory), None) if !matches!(made, Ok(None)) => memory.on_queued(number, state.numbers[number], value),
-            (Some(memory), Some(_)) if matches!(made, Ok(None)) => memory.on_skipped(number, state.numbers[number]),
+        match (&self.value_store, &recalled) {
+            (Some(value_store), None) if !matches!(made, Ok(None)) => {
+                value_store.on_queued(number, state.numbers[number], value)
+            }
+            (Some(value_store), Some(_)) if matches!(made, Ok(None)) => {
+                value_store.on_skipped(number, state.numbers[number])
+            }
             _ => {}
         }
         match made {
@@ -98,7 +102,7 @@ impl Dispatcher {
                 let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
                 let job = state.new_job(number, url, order, destination, window.reserve_slot());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = Box::new(UnreportedJob { job, target: Some(target), value, request, kept: 0 });
+                let job = Box::new(UnreportedJob { job, target: Some(target), value, request, request_bytes: 0 });
                 self.enqueue_job(state, job.in_listing(stage, None));
             }
             Ok(None) => {}

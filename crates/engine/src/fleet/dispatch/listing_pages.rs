@@ -121,8 +121,8 @@ impl Dispatcher {
             Ok((destination, target)) => {
                 let job = FleetJob { url: target.to_url(), destination, ..job };
                 let (value, request) = (listing.value.clone(), listing.request.clone());
-                let kept = request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
-                let job = UnreportedJob { job, target: Some(target), value, request, kept };
+                let request_bytes = request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
+                let job = UnreportedJob { job, target: Some(target), value, request, request_bytes };
                 self.push(&mut state, Box::new(job));
             }
             Err(error) => {

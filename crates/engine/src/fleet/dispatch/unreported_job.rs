@@ -31,7 +31,7 @@ pub(in crate::fleet) struct UnreportedJob {
     /// no difference.
     pub(super) request: Option<Box<PerItemRequestOptions>>,
     /// The number of bytes of memory that the job's request takes while it waits in the queue.
-    pub(super) kept: usize,
+    pub(super) request_bytes: usize,
 }
 
 /// The next transfer to run in a host slot (a permit for one transfer to a host).

@@ -28,7 +28,7 @@ pub(super) struct ResolvedRoute {
     bind: LocalBinding,
     /// The destination addresses to request from the proxies on the route, one entry for each
     /// proxy. An entry is `None` if the proxy itself resolves the destination's name.
-    pub(super) asked: Vec<Option<IpAddr>>,
+    pub(super) proxy_destinations: Vec<Option<IpAddr>>,
 }
 
 /// The addresses of the first host on the route (a proxy or the origin).
@@ -65,17 +65,17 @@ impl ResolvedRoute {
                 bind.addresses = Some(addresses.to_vec());
             }
         }
-        let local = |socket: UnixSocketAddress, asked, bind| Self {
+        let local = |socket: UnixSocketAddress, proxy_destinations, bind| Self {
             entry: socket.to_string(),
             to: FirstHopAddresses::Local(socket),
             bind,
-            asked,
+            proxy_destinations,
         };
         if let Some(socket) = &key.connect.unix_socket {
             return Ok(Some(local(socket.clone(), Vec::new(), bind)));
         }
         let proxies = proxies(key);
-        let mut asked = Vec::with_capacity(proxies.len());
+        let mut proxy_destinations = Vec::with_capacity(proxies.len());
         for (index, proxy) in proxies.iter().enumerate() {
             // Each proxy is asked to connect to the next one, and the last one to the origin. A
             // proxy that forwards requests is not asked to connect.
@@ -84,7 +84,7 @@ impl ResolvedRoute {
                 None if key.via.forwarding_hop().is_some() => break,
                 None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
             };
-            asked.push(match parse_ip_literal(host) {
+            proxy_destinations.push(match parse_ip_literal(host) {
                 Some(address) => Some(address),
                 None if proxy.kind().resolves_names() => None,
                 None => {
@@ -97,7 +97,7 @@ impl ResolvedRoute {
             });
         }
         if let Some(path) = proxies.first().and_then(|proxy| proxy.socket_path()) {
-            return Ok(Some(local(UnixSocketAddress::Path(path.into()), asked, bind)));
+            return Ok(Some(local(UnixSocketAddress::Path(path.into()), proxy_destinations, bind)));
         }
         let (host, port, kind) = match proxies.first() {
             Some(proxy) => (proxy.host_text(), proxy.port(), ErrorKind::ProxyResolve),
@@ -115,7 +115,7 @@ impl ResolvedRoute {
                 }
             }
         }
-        Ok(Some(Self { entry: host.to_owned(), to: FirstHopAddresses::Addresses(addresses), bind, asked }))
+        Ok(Some(Self { entry: host.to_owned(), to: FirstHopAddresses::Addresses(addresses), bind, proxy_destinations }))
     }
 
     /// Returns the race to connect to the addresses of the first host on the route. `spread` is the

@@ -208,7 +208,7 @@ impl QuicAddressRace {
         let budget = resources.load.reserve(resources.recv_memory);
         let windows = QuicWindows::new(&budget, resources.load);
         let context = contexts.context(&self.tls)?.for_server(self.session_key.clone());
-        let tls = QuicAttemptTls::new(context, &self.host, windows.first)?;
+        let tls = QuicAttemptTls::new(context, &self.host, windows.initial_stream)?;
         let (memory, buffers) = ((budget, windows), resources.buffers);
         let opened = QuicConnection::open(peer, &self.bind, Arc::clone(&tls), memory, buffers, now);
         let mut attempt = opened.map_err(|error| match (error, tls.failure()) {

@@ -30,7 +30,7 @@ pub(crate) struct QuicWindows {
     /// response.
     pub(crate) stream: u32,
     /// The initial receive window of a stream. It is at least a quarter of `stream`.
-    pub(crate) first: u32,
+    pub(crate) initial_stream: u32,
 }
 
 /// The largest window of a stream on a connection that several transfers share.
@@ -42,11 +42,13 @@ impl QuicWindows {
         let connection = budget.connection_window();
         let stream = match load {
             // The sink of a part always has room, so a stream may fill the window.
-            QuicConnectionLoad::PartsOfBody => return Self { connection, stream: connection, first: connection },
+            QuicConnectionLoad::PartsOfBody => {
+                return Self { connection, stream: connection, initial_stream: connection };
+            }
             QuicConnectionLoad::One => connection / 3 * 2,
             QuicConnectionLoad::Many => (connection / 16).min(MAX_SHARED_STREAM_WINDOW),
         };
-        Self { connection, stream, first: stream / 4 }
+        Self { connection, stream, initial_stream: stream / 4 }
     }
 }
 

@@ -34,7 +34,7 @@ pub struct TlsConnection {
     keeps_certificates: bool,
     /// The server's name, if a label of the name begins or ends with a hyphen. rustls rejects such
     /// names; see [`HyphenHostName`].
-    odd_name: Option<Arc<HyphenHostName>>,
+    hyphen_name: Option<Arc<HyphenHostName>>,
     /// The trace line about Encrypted Client Hello after the handshake; `None` if Encrypted Client
     /// Hello is not wanted.
     ech: Option<String>,
@@ -68,15 +68,15 @@ impl TlsConnection {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        let (name, odd_name) = server_name_of(server_name).map_err(|error| failed(error.into()))?;
+        let (name, hyphen_name) = server_name_of(server_name).map_err(|error| failed(error.into()))?;
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
-        let connection = hyphen_host_stand_in::with_real_name_hashes(odd_name.as_ref(), connect)
+        let connection = hyphen_host_stand_in::with_real_name_hashes(hyphen_name.as_ref(), connect)
             .map_err(|error| failed(error.into()))?;
         let phase = TlsPhase::Handshake(Box::new(connection));
         let keeps_certificates = context.keeps_certificates;
         let ech = context.ech.result_line(server_name);
-        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name, ech })
+        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, hyphen_name, ech })
     }
 
     /// Returns the results of the handshake. `None` before the handshake has ended.
@@ -113,7 +113,7 @@ impl TlsConnection {
     /// [`ErrorKind::TlsHandshake`] for any other failure. The output may then contain an alert,
     /// which should be sent if possible.
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
-        let Some(name) = self.odd_name.clone() else { return self.continue_handshake(input, output) };
+        let Some(name) = self.hyphen_name.clone() else { return self.continue_handshake(input, output) };
         let mut made = Vec::new();
         let outcome =
             hyphen_host_stand_in::with_real_name_hashes(Some(&name), || self.continue_handshake(input, &mut made));

@@ -135,12 +135,12 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {
-    let odd_name = HyphenHostName::parse(without_dot_and_brackets(host)).map(Arc::new);
-    let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
+    let hyphen_name = HyphenHostName::parse(without_dot_and_brackets(host)).map(Arc::new);
+    let name = match hyphen_name.as_ref().and_then(|name| name.stand_in()) {
         Some(stand_in) => stand_in,
         None => name_of(host)?.to_owned(),
     };
-    Ok((name, odd_name))
+    Ok((name, hyphen_name))
 }
 
 /// Parses a host as a server name. Ignores the brackets of an IPv6 address, and a final dot, which

@@ -42,7 +42,7 @@ const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0
 pub(crate) struct QuicAttemptTls {
     context: Arc<TlsContext>,
     name: ServerName<'static>,
-    odd_name: Option<Arc<HyphenHostName>>,
+    hyphen_name: Option<Arc<HyphenHostName>>,
     /// The initial flow-control window of streams, in bytes. The server learns this window instead
     /// of the larger window in quinn-proto's settings.
     first_window: VarInt,
@@ -57,11 +57,11 @@ impl QuicAttemptTls {
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if `host` cannot be the name of a server.
     pub(crate) fn new(context: Arc<TlsContext>, host: &str, first_window: u32) -> Result<Arc<Self>> {
-        let (name, odd_name) = server_name_of(host).map_err(|error| {
+        let (name, hyphen_name) = server_name_of(host).map_err(|error| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {host}"), error)
         })?;
         let first_window = VarInt::from_u32(first_window);
-        Ok(Arc::new(Self { context, name, odd_name, first_window, failure: Mutex::default() }))
+        Ok(Arc::new(Self { context, name, hyphen_name, first_window, failure: Mutex::default() }))
     }
 
     /// Returns the TLS error that made the handshake fail; `None` if there was no TLS error.
@@ -86,7 +86,7 @@ impl crypto::ClientConfig for QuicAttemptTls {
         let encoded = with_first_window(&encoded, self.first_window);
         let (config, name) = (Arc::clone(&self.context.config), self.name.clone());
         let connect = || ClientConnection::new(config, Version::V1, name, encoded);
-        match hyphen_host_stand_in::with_real_name_hashes(self.odd_name.as_ref(), connect) {
+        match hyphen_host_stand_in::with_real_name_hashes(self.hyphen_name.as_ref(), connect) {
             Ok(connection) => {
                 let connection = Connection::Client(connection);
                 let examiner = self.context.examiner.clone().map(|examiner| (examiner, self.name.clone()));
@@ -176,7 +176,7 @@ impl Session for QuicTlsSession {
 
     fn read_handshake(&mut self, bytes: &[u8]) -> std::result::Result<bool, TransportError> {
         let read = || self.connection.read_hs(bytes);
-        if let Err(error) = hyphen_host_stand_in::with_real_name_hashes(self.tls.odd_name.as_ref(), read) {
+        if let Err(error) = hyphen_host_stand_in::with_real_name_hashes(self.tls.hyphen_name.as_ref(), read) {
             self.tls.fail(&error);
             let code = match self.connection.alert() {
                 Some(alert) => TransportErrorCode::crypto(alert.into()),
@@ -193,7 +193,7 @@ impl Session for QuicTlsSession {
     }
 
     fn write_handshake(&mut self, output: &mut Vec<u8>) -> Option<Keys> {
-        let Some(name) = self.tls.odd_name.clone() else { return self.write(output) };
+        let Some(name) = self.tls.hyphen_name.clone() else { return self.write(output) };
         let mut made = Vec::new();
         let keys = hyphen_host_stand_in::with_real_name_hashes(Some(&name), || self.write(&mut made));
         output.extend_from_slice(&name.with_real_name(&made));

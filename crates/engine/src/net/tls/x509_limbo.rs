@@ -66,7 +66,7 @@ fn answer(case: &Value) -> Result<(), String> {
 
 /// Returns true if haul can run the test case: it validates the name of a server, and sets no limit
 /// on the length of chains. (`scripts/bettertls.sh` runs the cases of BetterTLS with real servers.)
-fn is_ours(case: &Value) -> bool {
+fn is_supported(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")
         && matches!(case["expected_peer_name"]["kind"].as_str(), Some("DNS" | "IP"))
@@ -87,7 +87,7 @@ fn x509_limbo_chains_are_rejected_as_required() {
     let documented = read("LIMBO_ACCEPTED");
     let documented: BTreeSet<_> = documented.lines().filter(|line| !line.starts_with('#')).collect();
     let cases = suite["testcases"].as_array().expect("cases");
-    let judged = cases.iter().filter(|case| is_ours(case)).map(|case| X509LimboVerdict {
+    let judged = cases.iter().filter(|case| is_supported(case)).map(|case| X509LimboVerdict {
         id: case["id"].as_str().unwrap_or_default().to_owned(),
         is_good: case["expected_result"] == "SUCCESS",
         answer: answer(case),

@@ -112,14 +112,14 @@ impl H1Connection {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
                 _ if self.is_headless => ExchangeFailurePoint::WhileStale,
-                _ if self.violated => ExchangeFailurePoint::ByProtocol,
+                _ if self.peer_violated_protocol => ExchangeFailurePoint::ByProtocol,
                 (true, _) => ExchangeFailurePoint::InResponse,
                 (false, 0) => ExchangeFailurePoint::BeforeResponse,
                 (false, _) => ExchangeFailurePoint::WhileStale,
             };
             // What looks like a malformed head may be the content of an earlier response that must
             // have none, such as a 204.
-            let is_shifted = self.violated
+            let is_shifted = self.peer_violated_protocol
                 && self.served > 0
                 && transfer.reuse.is_pipelined()
                 && transfer.awaits_head()

@@ -174,7 +174,7 @@ impl H1Connection {
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
-        let is_doubtful = is_shifted || self.violated;
+        let is_doubtful = is_shifted || self.peer_violated_protocol;
         self.has_extra_response |= is_shifted && !self.pipelined.is_empty();
         self.breaks_pipelining |= is_doubtful && !self.pipelined.is_empty();
         self.pipelined.idle_since = None;

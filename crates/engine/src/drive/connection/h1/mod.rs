@@ -77,7 +77,7 @@ pub struct H1Connection {
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
     /// True if the peer violated the protocol. Closing the connection too early is not a violation.
-    violated: bool,
+    peer_violated_protocol: bool,
     /// True if an HTTP/0.9 response, which has no head, arrived after responses with a head.
     is_headless: bool,
     direct: ZeroCopyDecision,
@@ -126,7 +126,7 @@ impl H1Connection {
             was_reset: false,
             send_error: None,
             breaks_pipelining: false,
-            violated: false,
+            peer_violated_protocol: false,
             is_headless: false,
             direct: ZeroCopyDecision::Undecided,
             expects_body_in_sink: false,

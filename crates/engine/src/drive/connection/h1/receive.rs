@@ -171,7 +171,7 @@ impl H1Connection {
                 Ok(step) => step,
                 Err(error) => {
                     self.is_headless = self.is_headless_after_first(error);
-                    self.violated |= is_violation(error) && !self.is_headless;
+                    self.peer_violated_protocol |= is_violation(error) && !self.is_headless;
                     return Err(self.on_violation(error, &input.bytes()[at..end]));
                 }
             };

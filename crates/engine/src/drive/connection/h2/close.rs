@@ -111,7 +111,7 @@ impl H2Connection {
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());
         let by_protocol = kind == ErrorKind::Http2;
-        self.has_sent_error |= by_protocol;
+        self.peer_violated_protocol |= by_protocol;
         if self.unanswered_up_to(u64::MAX) > 0 {
             self.pipeline_limit.on_unanswered(self.answered);
         }

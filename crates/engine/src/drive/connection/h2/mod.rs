@@ -68,7 +68,7 @@ pub struct H2Connection {
     closing: bool,
     /// True if the peer violated the protocol. The last frame sent is then a GOAWAY with the error
     /// code.
-    has_sent_error: bool,
+    peer_violated_protocol: bool,
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
     /// True if the server sent a GOAWAY frame but made progress: it had answered at least one
@@ -133,7 +133,7 @@ impl H2Connection {
             served: 0,
             opened_at: Instant::now(),
             closing: false,
-            has_sent_error: false,
+            peer_violated_protocol: false,
             awaits_settings: true,
             closes_with_progress: false,
             pacing: ReadPacing::new(rcvlowat::MARK_FOR_MANY_STREAMS),
@@ -168,7 +168,7 @@ impl H2Connection {
     /// Returns true if the last frame sent is a GOAWAY with an error code, because the peer
     /// violated the protocol.
     pub(super) fn needs_drain(&self) -> bool {
-        self.has_sent_error
+        self.peer_violated_protocol
     }
 
     /// Returns the number of transfers in progress on the connection.
@@ -303,7 +303,7 @@ impl H2Connection {
         let may_block = uploads.may_block();
         let pumped =
             sending::send_output(stream, conn, may_block, |conn| uploads.read_into_machine(conn, active), || {})?;
-        uploads.is_interrupted = pumped == SendResult::Looks;
+        uploads.is_interrupted = pumped == SendResult::CheckForResponse;
         Ok(pumped != SendResult::Full)
     }
 

@@ -57,7 +57,7 @@ impl FullSinkStreams {
         // A stream's window is larger once an eighth of it was read.
         let held = |active: &H3ActiveStream| match active.received >= u64::from(windows.stream / 8) {
             true => u64::from(windows.stream),
-            false => u64::from(windows.first),
+            false => u64::from(windows.initial_stream),
         };
         let extra = self.ids.iter().filter_map(|id| active.get(id)).map(held).sum();
         if extra != self.extra {

@@ -72,7 +72,7 @@ pub(super) fn stages_for(
             stages.push_back(Box::new(TlsStage::for_proxy(options, key.proxy_session_key(proxy), proxy.host_text())));
         }
         // A proxy that forwards requests gets no CONNECT.
-        let Some(address) = route.asked.get(index) else { break };
+        let Some(address) = route.proxy_destinations.get(index) else { break };
         let (host, port) = match proxies.get(index + 1) {
             Some(next) => (next.host_text(), next.port()),
             None => (key.dial.0.as_str(), key.dial.1),
