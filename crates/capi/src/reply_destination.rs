@@ -61,16 +61,16 @@ impl ReplyCallbacks {
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
     /// The body if haul stored it, else empty. The memory is reused for the next reply.
-    pub(crate) kept: Vec<u8>,
+    pub(crate) stored: Vec<u8>,
     /// The body in memory that the caller supplied (haul_reserve_fn): its start and length. The
     /// pointer is NULL if the body is stored elsewhere.
-    pub(crate) lent: haul_slice,
+    pub(crate) callers_memory: haul_slice,
     /// The body of a batch's response. `None` if the body is stored elsewhere.
     pub(crate) malloc: Option<MallocBody>,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
-    /// True if the body is in `kept`; false if it is in the caller's memory or went to a callback.
-    pub(crate) is_kept: bool,
+    /// True if the body is in `stored`; false if it is in the caller's memory or went to a callback.
+    pub(crate) is_stored: bool,
 }
 
 impl StoredBody {
@@ -78,8 +78,8 @@ impl StoredBody {
     pub(crate) fn bytes(&self) -> haul_slice {
         match &self.malloc {
             Some(body) => haul_slice::from_bytes(body.as_bytes()),
-            None if self.is_kept => haul_slice::from_bytes(&self.kept),
-            None => self.lent,
+            None if self.is_stored => haul_slice::from_bytes(&self.stored),
+            None => self.callers_memory,
         }
     }
 
@@ -90,7 +90,7 @@ impl StoredBody {
             // SAFETY: the caller's memory, or haul's, has the body until the next call.
             (!body.data.is_null()).then(|| unsafe { body.bytes() }).and_then(MallocBody::copy_of)
         })?;
-        *self = Self { kept: std::mem::take(&mut self.kept), ..Self::default() };
+        *self = Self { stored: std::mem::take(&mut self.stored), ..Self::default() };
         Some(body)
     }
 }
@@ -98,7 +98,7 @@ impl StoredBody {
 /// Receives one body and writes it to its destination.
 pub(crate) struct ReplyBodyWriter {
     output: ReplyCallbacks,
-    kept: Vec<u8>,
+    stored: Vec<u8>,
     /// The start of the caller's memory, whose size is `room`; NULL before the memory is requested.
     start: *mut u8,
     room: usize,
@@ -110,21 +110,21 @@ pub(crate) struct ReplyBodyWriter {
 unsafe impl Send for ReplyBodyWriter {}
 
 impl ReplyBodyWriter {
-    /// Creates a writer of a reply's body. `kept` is the memory of an earlier body, which is
+    /// Creates a writer of a reply's body. `stored` is the memory of an earlier body, which is
     /// reused.
-    pub(crate) fn new(output: ReplyCallbacks, kept: Vec<u8>) -> Self {
-        Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
+    pub(crate) fn new(output: ReplyCallbacks, stored: Vec<u8>) -> Self {
+        Self { output, stored, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_stored(&self) -> bool {
         self.output.reserve.is_none() && self.output.on_body.is_none()
     }
 
     /// Prepares for a body of this length in bytes; `None` if the length is unknown.
     pub(crate) fn set_expected_length(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
-        if self.is_kept() {
-            self.kept.reserve_exact(length);
+        if self.is_stored() {
+            self.stored.reserve_exact(length);
         } else if self.output.reserve.is_some() && length > self.room {
             self.grow(length)?;
         }
@@ -132,9 +132,9 @@ impl ReplyBodyWriter {
     }
 
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.is_kept() {
-            make_room(&mut self.kept, bytes.len())?;
-            self.kept.extend_from_slice(bytes);
+        if self.is_stored() {
+            make_room(&mut self.stored, bytes.len())?;
+            self.stored.extend_from_slice(bytes);
         } else if let Some(on_body) = self.output.on_body {
             // SAFETY: a function of the caller's, with its own pointer and bytes that live during
             // the call.
@@ -168,13 +168,13 @@ impl ReplyBodyWriter {
 
     /// Returns the received body. Must be called after the last byte, or after an error.
     pub(crate) fn finish(self) -> StoredBody {
-        let is_kept = self.is_kept();
-        let lent = if self.output.reserve.is_some() && !self.start.is_null() {
+        let is_stored = self.is_stored();
+        let callers_memory = if self.output.reserve.is_some() && !self.start.is_null() {
             haul_slice { data: self.start.cast(), len: self.len }
         } else {
             haul_slice::NONE
         };
-        StoredBody { kept: self.kept, lent, malloc: None, len: self.len as u64, is_kept }
+        StoredBody { stored: self.stored, callers_memory, malloc: None, len: self.len as u64, is_stored }
     }
 }
 
@@ -188,8 +188,8 @@ impl Sink for ReplyBodyWriter {
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        let received = if self.is_kept() {
-            receive_into(&mut self.kept, socket, most)?
+        let received = if self.is_stored() {
+            receive_into(&mut self.stored, socket, most)?
         } else {
             // A callback receives the bytes as an argument, so there is no memory of the caller to
             // receive them into.
@@ -215,7 +215,7 @@ impl Sink for ReplyBodyWriter {
         if self.output.on_body.is_some() && self.len > 0 {
             return false;
         }
-        self.kept.clear();
+        self.stored.clear();
         self.len = 0;
         true
     }
@@ -264,8 +264,8 @@ mod tests {
         }
         let body = filler.finish();
         // SAFETY: the memory is still there, and as long as was said.
-        assert_eq!(unsafe { body.lent.bytes() }, b"abcdefghijklmnopqrstuvwxyz");
-        assert_eq!((body.len, body.is_kept), (26, false));
+        assert_eq!(unsafe { body.callers_memory.bytes() }, b"abcdefghijklmnopqrstuvwxyz");
+        assert_eq!((body.len, body.is_stored), (26, false));
     }
 
     #[test]
@@ -273,6 +273,6 @@ mod tests {
         let mut filler = into(Some(none), &mut Vec::new());
         filler.write_bytes(b"").unwrap();
         assert_eq!(filler.write_bytes(b"a").unwrap_err().kind(), ErrorKind::Write);
-        assert!(filler.finish().lent.data.is_null());
+        assert!(filler.finish().callers_memory.data.is_null());
     }
 }

@@ -119,9 +119,9 @@ impl haul_response {
         self.trailer_fields = None;
         self.url.clear();
         self.version = None;
-        let mut kept = std::mem::take(&mut self.body.kept);
-        kept.clear();
-        self.body = StoredBody { kept, ..StoredBody::default() };
+        let mut stored = std::mem::take(&mut self.body.stored);
+        stored.clear();
+        self.body = StoredBody { stored, ..StoredBody::default() };
         self.is_decoded = false;
         self.facts = None;
         self.hops.clear();

@@ -39,7 +39,7 @@ pub(crate) fn receive_reply(
     output: ReplyCallbacks,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
-    let filler = ReplyBodyWriter::new(output, std::mem::take(&mut response.body.kept));
+    let filler = ReplyBodyWriter::new(output, std::mem::take(&mut response.body.stored));
     if output.on_head.is_some() {
         return receive_reply_after_head(engine, request, output, filler, response);
     }

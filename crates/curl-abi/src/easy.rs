@@ -69,7 +69,7 @@ pub struct EasyState {
     hsts: Option<HstsCache>,
     alt_svc: Option<AltSvcCache>,
     /// The parts of the last request that the handle's next request can use again.
-    pub(crate) kept: ReusableRequest,
+    pub(crate) reusable_request: ReusableRequest,
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
@@ -415,7 +415,7 @@ pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
         let new = EasyOptions { has_cookies, ..EasyOptions::default() };
         let old = std::mem::replace(&mut state.options, new);
         state.files_read = 0;
-        state.kept = ReusableRequest::default();
+        state.reusable_request = ReusableRequest::default();
         state.infos = TransferInfo::default();
         state.headers = HeaderStore::default();
         drop(state);

@@ -64,10 +64,10 @@ pub(crate) struct HeaderStore {
     /// The fields that were returned to the C program. They are boxed, so that their addresses stay
     /// valid.
     #[expect(clippy::vec_box, reason = "the program keeps the addresses")]
-    given: Vec<Box<curl_header>>,
+    returned_headers: Vec<Box<curl_header>>,
 }
 
-// SAFETY: the pointers in `given` lead to the strings in `fields`, which the store owns.
+// SAFETY: the pointers in `returned_headers` lead to the strings in `fields`, which the store owns.
 unsafe impl Send for HeaderStore {}
 
 impl HeaderStore {
@@ -102,8 +102,8 @@ impl HeaderStore {
             origin: field.origin as c_uint,
             anchor: std::ptr::without_provenance_mut(position + 1),
         };
-        self.given.push(Box::new(header));
-        self.given.last_mut().map_or(std::ptr::null_mut(), |header| &raw mut **header)
+        self.returned_headers.push(Box::new(header));
+        self.returned_headers.last_mut().map_or(std::ptr::null_mut(), |header| &raw mut **header)
     }
 
     /// Returns the positions in `fields` of the fields with this name, origin and request.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn curl_easy_nextheader(
             0
         } else {
             // `previous` is accepted only if this handle returned it.
-            match headers.given.iter().find(|given| std::ptr::eq(&***given, previous.cast_const())) {
+            match headers.returned_headers.iter().find(|given| std::ptr::eq(&***given, previous.cast_const())) {
                 Some(given) => given.anchor.addr(),
                 None => return std::ptr::null_mut(),
             }

@@ -381,7 +381,7 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         let mut state = lock(&easy.state);
-        state.kept.forget_dependents(option);
+        state.reusable_request.forget_dependents(option);
         state.options.set_number(option, value).err().unwrap_or(CURLE_OK)
     })
 }
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         let mut state = lock(&easy.state);
-        state.kept.forget_dependents(option);
+        state.reusable_request.forget_dependents(option);
         // SAFETY: libcurl's contract.
         let code = unsafe { state.set_pointer(option, value) }.err().unwrap_or(CURLE_OK);
         // Dropped without the lock, since this may call a callback of the program.

@@ -61,11 +61,11 @@ impl From<CURLcode> for TransferFailure {
 /// # Errors
 /// An option cannot be used.
 pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequest, TransferFailure> {
-    let (target, url) = match state.kept.target() {
+    let (target, url) = match state.reusable_request.target() {
         Some(kept) => kept,
         None => target::target(&state.options)?,
     };
-    if let Some(options) = state.kept.options(state.options.kind) {
+    if let Some(options) = state.reusable_request.options(state.options.kind) {
         let content = method_and_content::content_of_kept(&state.options, easy);
         return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
     }

@@ -73,5 +73,5 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
         return;
     }
     let target = given.pointer(opt::CURLU).is_null().then(|| (target.clone(), url.to_owned()));
-    state.kept = ReusableRequest { options: Some((given.kind, Arc::clone(options))), target };
+    state.reusable_request = ReusableRequest { options: Some((given.kind, Arc::clone(options))), target };
 }
