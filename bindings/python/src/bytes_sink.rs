@@ -249,7 +249,7 @@ impl BytesSink {
     }
 
     /// Allocates the memory for the body, if its length is known and nothing of it has arrived yet.
-    fn begin_gathering(&mut self) {
+    fn allocate_buffer(&mut self) {
         if self.expected > 0 && matches!(self.store, CollectedBytes::Empty) {
             // A vector that grows while the body arrives is copied at each doubling.
             self.store = CollectedBytes::Gathered(match &self.spare {
@@ -357,7 +357,7 @@ impl Sink for BytesSink {
         if self.decoder.is_some() {
             return None;
         }
-        self.begin_gathering();
+        self.allocate_buffer();
         match &mut self.store {
             CollectedBytes::BytesObject(object) => object.receive(socket, most),
             CollectedBytes::Gathered(gathered) => receive_into(gathered, socket, most),
@@ -376,7 +376,7 @@ impl Sink for BytesSink {
                     Err(lease) => lease,
                 };
             }
-            self.begin_gathering();
+            self.allocate_buffer();
             return self.store.push(lease.bytes());
         };
         decoder.push(lease.bytes(), &mut |piece| store.push(piece))

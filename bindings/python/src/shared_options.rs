@@ -154,7 +154,12 @@ impl SharedOptions {
     /// * `proxies`, if given, replaces the proxy. The engine chooses from it for each request of a
     ///   redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
-    fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<ProxiesAndNoProxy>) -> Self {
+    fn with_redirects_jar_and_proxies(
+        &self,
+        redirects: Option<u32>,
+        jar: Option<&PyJar>,
+        proxies: Option<ProxiesAndNoProxy>,
+    ) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);
@@ -178,7 +183,7 @@ impl SharedOptions {
     }
 
     /// Returns true if these options have one fixed proxy. Returns false if the engine chooses
-    /// among the `proxies` of `following`.
+    /// among the `proxies` of `with_redirects_jar_and_proxies`.
     #[getter]
     fn proxied(&self) -> bool {
         self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())

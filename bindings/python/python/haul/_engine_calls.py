@@ -286,7 +286,7 @@ class EngineCallsMixin:
         key = (options, redirects, jar, proxies)
         following = self._options_cache.get(key)
         if following is None:
-            following = options.following(redirects, jar, proxies)
+            following = options.with_redirects_jar_and_proxies(redirects, jar, proxies)
             self._cache_options(key, following)
         return following
 

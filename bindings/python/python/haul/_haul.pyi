@@ -81,7 +81,7 @@ class SharedOptions:
         http2: bool = False,
         http3: bool | str | None = None,
     ) -> SharedOptions: ...
-    def following(
+    def with_redirects_jar_and_proxies(
         self, redirects: int | None, jar: Jar | None, proxies: tuple[str | None, str | None, str | None] | None = None
     ) -> SharedOptions: ...
     @property
