@@ -12,7 +12,7 @@ use crate::lock_even_if_poisoned::lock;
 
 /// The maximum time for which a read of a scripted peer waits for a silent client. After that time,
 /// the peer's script ends with an error.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A listener on loopback, and the state that its connections change. A test can wait for a change
 /// of the state.
@@ -52,7 +52,7 @@ impl<T: Default + Send + 'static> ScriptedPeer<T> {
                 accepted(&mut accepting.lock());
                 let (shared, play) = (accepting.clone(), play.clone());
                 thread::spawn(move || {
-                    let _ = stream.set_read_timeout(Some(PATIENCE));
+                    let _ = stream.set_read_timeout(Some(WAIT_TIMEOUT));
                     play(stream, number, &shared);
                 });
             }
@@ -90,7 +90,7 @@ impl<T> ScriptedPeerState<T> {
     /// Waits until `done` returns true for the state. Returns `false` if that takes more than 30
     /// seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         let mut state = self.lock();
         while !done(&state) {
             let left = end.saturating_duration_since(Instant::now());

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::encode::{CONTROL_STREAM, DECODER_STREAM, HEADERS, decode_varint, settings, varint};
 use super::{H3ScriptState, ReceivedUniStream};
-use crate::scripted_peer_listener::{PATIENCE, ScriptedPeerState};
+use crate::scripted_peer_listener::{ScriptedPeerState, WAIT_TIMEOUT};
 
 pub(super) const H3_NO_ERROR: u64 = 0x100;
 pub(super) const H3_INTERNAL_ERROR: u64 = 0x102;
@@ -260,5 +260,5 @@ fn varint_of(code: u64) -> VarInt {
 
 /// Waits for the result of `work`, and fails after 30 seconds.
 async fn with_timeout<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    tokio::time::timeout(WAIT_TIMEOUT, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

@@ -14,7 +14,7 @@ use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 
 /// The maximum time for which a read or write of the server waits for an idle client. After that
 /// time the session ends.
-const PATIENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time for which the server waits for a second or later request, before it continues with the
 /// reply. It is short, since most replies give the client no reason to send another request.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -80,8 +80,8 @@ impl Drop for HostileServer {
 
 fn play(stream: &TcpStream, reply: &HostileReply) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
+    stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
     let (sender, heads) = channel();
     let (reading, protocol) = (stream.try_clone()?, reply.protocol);
     let reader = thread::spawn(move || read(reading, protocol, &sender));
@@ -115,7 +115,7 @@ fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> 
             }
             ReplyPiece::Await(count) => {
                 while seen < *count {
-                    match heads.recv_timeout(if *count == 1 { PATIENCE } else { PAUSE }) {
+                    match heads.recv_timeout(if *count == 1 { IDLE_TIMEOUT } else { PAUSE }) {
                         Ok(()) => seen += 1,
                         Err(RecvTimeoutError::Timeout) => break,
                         Err(RecvTimeoutError::Disconnected) => return Ok(()),

@@ -105,8 +105,8 @@ impl EventLoop {
                     Token(token) if token < first_connection => self.accept(token - FIRST_PORT),
                     Token(token) => self.on_event(token - first_connection, event),
                 }
-                while let Some(place) = self.ready.pop() {
-                    self.start_request(place);
+                while let Some(index) = self.ready.pop() {
+                    self.start_request(index);
                 }
             }
         }
@@ -132,24 +132,24 @@ impl EventLoop {
                 connection.reset_on_drop();
                 continue;
             }
-            let place = self.free.pop().unwrap_or_else(|| {
+            let index = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let token = Token(first_connection + place);
+            let token = Token(first_connection + index);
             if self.poll.registry().register(&mut connection.stream, token, Interest::READABLE).is_err() {
-                self.free.push(place);
+                self.free.push(index);
                 continue;
             }
             self.accepted += 1;
-            self.connections[place] = Some(NumberedConnection { number: self.accepted, connection });
+            self.connections[index] = Some(NumberedConnection { number: self.accepted, connection });
         }
     }
 
     /// Handles a socket event of the connection in this slot: reads and writes as much as the
     /// socket allows.
-    fn on_event(&mut self, place: usize, event: &Event) {
-        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
+    fn on_event(&mut self, index: usize, event: &Event) {
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(index) else { return };
         if event.is_readable() {
             let is_open = connection.read().unwrap_or(false) && !event.is_read_closed();
             match connection.finished_handshake() {
@@ -158,20 +158,20 @@ impl EventLoop {
                 None => {}
             }
             if !is_open {
-                return self.drop_connection(place);
+                return self.drop_connection(index);
             }
         }
         if connection.waits_to_write {
-            self.write(place);
+            self.write(index);
         } else {
-            self.ready.push(place);
+            self.ready.push(index);
         }
     }
 
     /// Starts the next request of the connection in this slot, if no request is in progress and the
     /// next request has arrived completely.
-    fn start_request(&mut self, place: usize) {
-        let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(place) else { return };
+    fn start_request(&mut self, index: usize) {
+        let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(index) else { return };
         if connection.phase != RequestPhase::Idle {
             return;
         }
@@ -191,7 +191,7 @@ impl EventLoop {
         match service {
             PortBehavior::ResetRequest => {
                 connection.reset_on_drop();
-                return self.drop_connection(place);
+                return self.drop_connection(index);
             }
             PortBehavior::Pages(_) => {
                 let fields = "Content-Type: text/plain\r\nContent-Length: ";
@@ -205,7 +205,7 @@ impl EventLoop {
         }
         connection.input = input;
         connection.input.drain(..len);
-        let key = (place, *number);
+        let key = (index, *number);
         match service {
             PortBehavior::Pages(timing) if is_first && !timing.setup_delay.is_zero() => {
                 connection.phase = RequestPhase::Opening;
@@ -215,7 +215,7 @@ impl EventLoop {
             _ => {
                 connection.phase = RequestPhase::Refused;
                 self.counts.arrived(Instant::now());
-                self.respond(place, Instant::now());
+                self.respond(index, Instant::now());
             }
         }
     }
@@ -262,8 +262,8 @@ impl EventLoop {
 
     /// Sends the response of the connection in this slot, then serves the oldest request in the
     /// port's queue.
-    fn respond(&mut self, place: usize, now: Instant) {
-        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
+    fn respond(&mut self, index: usize, now: Instant) {
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(index) else { return };
         let (port, len) = (connection.port, connection.page_len);
         let phase = mem::replace(&mut connection.phase, RequestPhase::Writing);
         // Counted before it is sent: the next request may follow at once.
@@ -272,7 +272,7 @@ impl EventLoop {
             RequestPhase::Serving => self.counts.sent_page(now, len),
             _ => self.counts.sent_refusal(),
         }
-        self.write(place);
+        self.write(index);
         if phase == RequestPhase::Serving {
             self.serve_next(port, now);
         }
@@ -292,33 +292,33 @@ impl EventLoop {
 
     /// Writes the response of the connection in this slot. When the response is complete, starts
     /// the next request of the connection if one has arrived.
-    fn write(&mut self, place: usize) {
+    fn write(&mut self, index: usize) {
         let first_connection = FIRST_PORT + self.ports.len();
-        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
-        let Ok(is_written) = connection.write() else { return self.drop_connection(place) };
+        let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(index) else { return };
+        let Ok(is_written) = connection.write() else { return self.drop_connection(index) };
         if is_written && connection.closes {
-            return self.drop_connection(place);
+            return self.drop_connection(index);
         }
         if connection.waits_to_write == is_written {
             connection.waits_to_write = !is_written;
             let interest = if is_written { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
-            let token = Token(first_connection + place);
+            let token = Token(first_connection + index);
             if self.poll.registry().reregister(&mut connection.stream, token, interest).is_err() {
-                return self.drop_connection(place);
+                return self.drop_connection(index);
             }
         }
         if is_written {
             connection.phase = RequestPhase::Idle;
             if !connection.input.is_empty() {
-                self.ready.push(place);
+                self.ready.push(index);
             }
         }
     }
 
     /// Closes the connection in this slot, and removes its request from the port's load.
-    fn drop_connection(&mut self, place: usize) {
-        let Some(NumberedConnection { connection, .. }) = self.connections[place].take() else { return };
-        self.free.push(place);
+    fn drop_connection(&mut self, index: usize) {
+        let Some(NumberedConnection { connection, .. }) = self.connections[index].take() else { return };
+        self.free.push(index);
         let (port, phase) = (connection.port, connection.phase);
         drop(connection);
         let now = Instant::now();

@@ -32,7 +32,7 @@ pub use screen::Screen;
 pub use svg::picture;
 
 /// The maximum time for which a test waits for the screen or for the end of the program.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program that runs on a terminal.
 pub struct TerminalSession {
@@ -121,7 +121,7 @@ impl TerminalSession {
     /// The screen does not meet the condition within a minute.
     #[track_caller]
     pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&Screen) -> bool) -> Screen {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         let mut shown = self.shown.lock();
         loop {
             let screen = Screen::from_vt100(shown.1.screen());
@@ -164,7 +164,7 @@ impl TerminalSession {
     /// # Panics
     /// The program does not end within a minute.
     pub fn wait_for_end(&mut self) -> Option<i32> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         let status = loop {
             match self.child.try_wait().expect("a child") {
                 Some(status) => break status,

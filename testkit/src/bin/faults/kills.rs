@@ -56,7 +56,7 @@ pub(crate) struct KillTally {
     pub(crate) not_done: u64,
     /// The number of tries in which the origin sent more bytes a second time than
     /// [`KillTry::bound`] allows.
-    pub(crate) over_bound: u64,
+    pub(crate) over_limit: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
     pub(crate) twice: u64,
@@ -67,7 +67,7 @@ pub(crate) struct KillTally {
 
 impl KillTally {
     pub(crate) fn is_right(&self) -> bool {
-        self.survived == self.tried && self.over_bound == 0
+        self.survived == self.tried && self.over_limit == 0
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -80,7 +80,7 @@ impl KillTally {
             "survived": self.survived,
             "wrong_hash": self.wrong_hash,
             "not_done": self.not_done,
-            "over_bound": self.over_bound,
+            "over_bound": self.over_limit,
             "connections_killed": self.connections,
             "bytes_twice": self.twice,
             "most_bytes_twice": self.most_twice,
@@ -274,7 +274,7 @@ impl KillTally {
         self.not_done += u64::from(!tried.done);
         self.wrong_hash += u64::from(tried.done && !tried.equal);
         let over = tried.twice > tried.bound;
-        self.over_bound += u64::from(over);
+        self.over_limit += u64::from(over);
         self.twice += tried.twice;
         self.most_twice = self.most_twice.max(tried.twice);
         if (over || !tried.equal) && self.failures.len() < 5 {

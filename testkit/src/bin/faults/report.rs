@@ -58,7 +58,7 @@ pub(crate) fn print_summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",
-            kills.tried, kills.killed, kills.survived, kills.wrong_hash, kills.not_done, kills.over_bound, kills.twice
+            kills.tried, kills.killed, kills.survived, kills.wrong_hash, kills.not_done, kills.over_limit, kills.twice
         );
         kills.failures.iter().for_each(|failure| println!("    {failure}"));
     }

@@ -92,11 +92,11 @@ impl HaulProgram {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs haul until it ends. Each piece of its standard output is passed to `take`.
-    pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
+    /// Runs haul until it ends. Each piece of its standard output is passed to `on_output`.
+    pub(crate) fn run(&self, job: &HaulCommand, mut on_output: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {
-            take(bytes);
+            on_output(bytes);
             if let Some(rate) = job.reader {
                 thread::sleep(Duration::from_secs_f64(bytes.len() as f64 / rate as f64));
             }
