@@ -41,7 +41,8 @@ pub(crate) struct BenchRecord {
     pub(crate) seconds: f64,
     /// The jobs that could not run on this computer, each with the reason.
     pub(crate) skipped: BTreeMap<String, String>,
-    pub(crate) sheets: Vec<PartResult>,
+    #[serde(rename = "sheets")]
+    pub(crate) part_results: Vec<PartResult>,
 }
 
 /// The computer on which the bench ran.
@@ -142,7 +143,7 @@ impl BenchRecord {
         let path = if self.whole {
             self.path(dir, "")
         } else {
-            let mut jobs: Vec<&str> = self.sheets.iter().map(|sheet| sheet.job.as_str()).collect();
+            let mut jobs: Vec<&str> = self.part_results.iter().map(|part_result| part_result.job.as_str()).collect();
             jobs.dedup();
             self.path(dir, &format!("-{}", jobs.join("-")))
         };
@@ -171,7 +172,7 @@ impl BenchRecord {
     /// Returns the results of the part with this [`name`](PartResult::name); `None` if the part did
     /// not run.
     pub(crate) fn part(&self, name: &str) -> Option<&PartResult> {
-        self.sheets.iter().find(|sheet| sheet.name() == name)
+        self.part_results.iter().find(|part_result| part_result.name() == name)
     }
 }
 
@@ -293,7 +294,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn sheet(entries: Vec<ProgramRuns>) -> PartResult {
+    pub(crate) fn part_result(entries: Vec<ProgramRuns>) -> PartResult {
         PartResult {
             job: "job".to_owned(),
             part: String::new(),
@@ -309,7 +310,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn record(sheets: Vec<PartResult>) -> BenchRecord {
+    pub(crate) fn record(part_results: Vec<PartResult>) -> BenchRecord {
         BenchRecord {
             schema: SCHEMA,
             date: "2026-01-02".to_owned(),
@@ -325,7 +326,7 @@ pub(crate) mod tests {
             whole: true,
             seconds: 3.0,
             skipped: BTreeMap::new(),
-            sheets,
+            part_results,
         }
     }
 
@@ -338,37 +339,37 @@ pub(crate) mod tests {
 
     #[test]
     fn ratio_with_any_wrong_run_is_none() {
-        let sheet = sheet(vec![
+        let part_result = part_result(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
             entry("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
             entry("c", vec![Ok(figures(0.1)), Err("wrong answer".to_owned()), Ok(figures(0.1))]),
         ]);
-        assert_eq!(sheet.ratio(MetricKind::Wall, "haul", "b"), Some(0.5));
-        assert_eq!(sheet.ratio(MetricKind::Cpu, "haul", "b"), Some(0.5));
-        assert_eq!(sheet.ratio(MetricKind::Wall, "c", "b"), None);
-        assert_eq!(sheet.entries[2].median(MetricKind::Wall), None);
-        assert_eq!(sheet.entries[2].fault(), Some("wrong answer"));
-        assert_eq!(sheet.entries[2].right_runs(), 2);
-        assert_eq!(sheet.ratio(MetricKind::Wall, "haul", "nobody"), None);
-        assert_eq!(sheet.ratio(MetricKind::FirstByte, "haul", "b"), None);
+        assert_eq!(part_result.ratio(MetricKind::Wall, "haul", "b"), Some(0.5));
+        assert_eq!(part_result.ratio(MetricKind::Cpu, "haul", "b"), Some(0.5));
+        assert_eq!(part_result.ratio(MetricKind::Wall, "c", "b"), None);
+        assert_eq!(part_result.entries[2].median(MetricKind::Wall), None);
+        assert_eq!(part_result.entries[2].fault(), Some("wrong answer"));
+        assert_eq!(part_result.entries[2].right_runs(), 2);
+        assert_eq!(part_result.ratio(MetricKind::Wall, "haul", "nobody"), None);
+        assert_eq!(part_result.ratio(MetricKind::FirstByte, "haul", "b"), None);
         // The fastest program has a wrong run, so it is not the best competitor.
-        assert_eq!(sheet.best_peer(MetricKind::Wall).map(|entry| entry.name.as_str()), Some("b"));
+        assert_eq!(part_result.best_peer(MetricKind::Wall).map(|entry| entry.name.as_str()), Some("b"));
         let aim = |what, of: &str, against: Option<&str>| JobGoal {
             what,
             of: of.to_owned(),
             against: against.map(str::to_owned),
             at_most: 1.0,
         };
-        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Wall, "haul", Some("b"))), Some((0.5, "")));
-        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Cpu, "haul", None)), Some((3.0, "s/GB")));
-        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Rss, "b", None)), Some((2.0, "MB")));
-        assert_eq!(sheet.value_of_goal(&aim(MetricKind::Rss, "c", None)), None);
+        assert_eq!(part_result.value_of_goal(&aim(MetricKind::Wall, "haul", Some("b"))), Some((0.5, "")));
+        assert_eq!(part_result.value_of_goal(&aim(MetricKind::Cpu, "haul", None)), Some((3.0, "s/GB")));
+        assert_eq!(part_result.value_of_goal(&aim(MetricKind::Rss, "b", None)), Some((2.0, "MB")));
+        assert_eq!(part_result.value_of_goal(&aim(MetricKind::Rss, "c", None)), None);
     }
 
     #[test]
     fn written_record_is_read_back() {
-        let sheets = vec![sheet(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
-        let record = record(sheets);
+        let part_results = vec![part_result(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
+        let record = record(part_results);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));
         record.write_so_far(&dir).unwrap();
         assert_eq!(BenchRecord::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);

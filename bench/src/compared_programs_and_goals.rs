@@ -59,7 +59,7 @@ pub(crate) struct BenchProgram {
     /// True if the program's output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
     /// The number of times that the program is started in one run. The results of the run are the
-    /// means over these starts. If this is above 1, `check` must be [`OutputCheck::Proof`] and
+    /// means over these starts. If this is above 1, `check` must be [`OutputCheck::CheckedOnce`] and
     /// `piped` false.
     pub(crate) times: u32,
     pub(crate) check: OutputCheck,
@@ -99,14 +99,14 @@ pub(crate) enum OutputCheck {
     File(&'static str, OutputDigest),
     /// The output of the program is discarded. Instead, the shell command in the first field
     /// fetches the same bytes once before the rounds, and its output is compared with the digest.
-    Proof(String, OutputDigest),
+    CheckedOnce(String, OutputDigest),
     /// The body is discarded, but the program prints the number of bytes that it received, which is
     /// checked in every round. If there is a shell command, it runs once before the rounds, and its
     /// output is compared with the digest.
-    Told(Option<String>, OutputDigest),
+    PrintedLength(Option<String>, OutputDigest),
     /// In every round, the output is compared with this digest. The reader of the output also
     /// records the time of the first byte.
-    Watched(OutputDigest),
+    OutputWithFirstByteTime(OutputDigest),
     /// In every round, the output must consist of these pages in any order. If pages are missing,
     /// the output is wrong, and the number of missing pages is recorded.
     Pages(Rc<PageCheck>),
@@ -121,9 +121,9 @@ impl OutputCheck {
         match self {
             OutputCheck::Output(print)
             | OutputCheck::File(_, print)
-            | OutputCheck::Proof(_, print)
-            | OutputCheck::Told(_, print)
-            | OutputCheck::Watched(print) => print.len,
+            | OutputCheck::CheckedOnce(_, print)
+            | OutputCheck::PrintedLength(_, print)
+            | OutputCheck::OutputWithFirstByteTime(print) => print.len,
             OutputCheck::Pages(check) => check.len,
             OutputCheck::Replies(_) => 0,
         }
@@ -144,36 +144,36 @@ pub(crate) const BEST_PEER: &str = "the best peer";
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalMaximum {
     /// The maximum ratio to the result of this other program in the same round.
-    Of(&'static str, f64),
+    RatioTo(&'static str, f64),
     /// The maximum ratio to the result of the best competitor of haul.
-    OfBest(f64),
+    RatioToBestPeer(f64),
     /// The maximum of the result itself: CPU time in s/GB, memory in MB, times in s, or a count.
-    Most(f64),
+    AtMost(f64),
 }
 
 impl PartGoal {
     /// Creates the goal that the result of `of` is at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: MetricKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalMaximum::Of(against, at_most) }
+        PartGoal { what, of, bound: GoalMaximum::RatioTo(against, at_most) }
     }
 
     /// Creates the goal that the result of `of` is at most `at_most` times that of haul's best
     /// competitor.
     pub(crate) fn ratio_to_best_peer(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalMaximum::OfBest(at_most) }
+        PartGoal { what, of, bound: GoalMaximum::RatioToBestPeer(at_most) }
     }
 
     /// Creates the goal that the result of `of` is at most `at_most`.
     pub(crate) fn at_most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalMaximum::Most(at_most) }
+        PartGoal { what, of, bound: GoalMaximum::AtMost(at_most) }
     }
 
     /// Returns the goal in the format in which it is stored with the results.
     pub(crate) fn to_job_goal(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
-            GoalMaximum::Of(against, at_most) => (Some(against.to_owned()), at_most),
-            GoalMaximum::OfBest(at_most) => (Some(BEST_PEER.to_owned()), at_most),
-            GoalMaximum::Most(at_most) => (None, at_most),
+            GoalMaximum::RatioTo(against, at_most) => (Some(against.to_owned()), at_most),
+            GoalMaximum::RatioToBestPeer(at_most) => (Some(BEST_PEER.to_owned()), at_most),
+            GoalMaximum::AtMost(at_most) => (None, at_most),
         };
         JobGoal { what: self.what, of: self.of.to_owned(), against, at_most }
     }
@@ -234,7 +234,7 @@ impl MetricKind {
             MetricKind::Client => figures.client,
             MetricKind::Rss => Some(figures.rss),
             MetricKind::FirstByte => figures.first_byte,
-            MetricKind::MissingPages => of_pages(|pages| Some((pages.healthy - pages.fetched) as f64)),
+            MetricKind::MissingPages => of_pages(|pages| Some((pages.required - pages.fetched) as f64)),
             MetricKind::LastPage => of_pages(|pages| Some(pages.last_page_us as f64 / 1e6)),
             MetricKind::Connections => of_pages(|pages| Some(pages.connections as f64)),
             MetricKind::FullHandshakes => of_pages(|pages| pages.full_handshakes.map(|count| count as f64)),

@@ -15,7 +15,7 @@ use crate::body_files::LargeBodyFiles;
 use crate::{Result, installed_programs, tls_files};
 
 /// The longest time to wait until the server listens.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the quic-go server that is built for the bench.
 const PROGRAM: &str = "quicgo-server";
 /// The TCP congestion control in a comparison with HTTP/2 over a lossy link: the one that most
@@ -84,7 +84,7 @@ impl Http3Server {
         command.arg("-address-file").arg(&address).arg("-root").arg(bodies.root());
         let child = command.current_dir(work).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut running = QuicGoProcess(child);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + START_TIMEOUT;
         let addr = loop {
             if let Ok(addr) = fs::read_to_string(&address) {
                 break addr;

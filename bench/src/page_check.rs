@@ -85,7 +85,7 @@ pub(crate) enum ExpectedPages {
 #[derive(Clone)]
 pub(crate) struct RequiredAndOptionalPages {
     /// The keys of the pages that a client must fetch.
-    pub(crate) healthy: HashSet<u64>,
+    pub(crate) required: HashSet<u64>,
     /// The keys of pages that a client may fetch but need not fetch, for example pages of a host
     /// whose name may be looked up too late.
     pub(crate) optional: HashSet<u64>,
@@ -97,7 +97,8 @@ pub(crate) struct FetchedPageCounts {
     /// The number of required pages in the client's output.
     pub(crate) fetched: usize,
     /// The number of required pages: the client must fetch all of them, because their hosts work.
-    pub(crate) healthy: usize,
+    #[serde(rename = "healthy")]
+    pub(crate) required: usize,
     /// The time from the start of the run to the last page that the server sent, in microseconds.
     pub(crate) last_page_us: u64,
     pub(crate) connections: u64,
@@ -123,8 +124,8 @@ impl FetchedPageCounts {
     /// Returns a message with the number of required pages that were fetched, if any is missing.
     /// `None` if no required page is missing.
     pub(crate) fn fault(&self) -> Option<String> {
-        let FetchedPageCounts { fetched, healthy, .. } = self;
-        (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
+        let FetchedPageCounts { fetched, required, .. } = self;
+        (fetched < required).then(|| format!("{fetched} of {required} required pages"))
     }
 }
 
@@ -143,8 +144,8 @@ impl PageCheck {
     pub(crate) fn check_output(&self, output: &Path) -> Result<Result<FetchedPageCounts, String>> {
         let counts = self.pages.counts();
         let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
-        let (fetched, healthy) = match &self.expected {
-            ExpectedPages::Pages(keys) => (count_pages(reader, keys)?, keys.healthy.len()),
+        let (fetched, required) = match &self.expected {
+            ExpectedPages::Pages(keys) => (count_pages(reader, keys)?, keys.required.len()),
             ExpectedPages::Lengths { count, len } => (count_lengths(reader, *count, *len)?, *count),
         };
         let fetched = match fetched {
@@ -153,7 +154,7 @@ impl PageCheck {
         };
         Ok(Ok(FetchedPageCounts {
             fetched,
-            healthy,
+            required,
             last_page_us: u64::try_from(counts.last_page.unwrap_or_default().as_micros())?,
             connections: counts.connections,
             full_handshakes: self.tls.then_some(counts.full_handshakes),
@@ -173,13 +174,13 @@ fn count_pages(mut output: impl BufRead, keys: &RequiredAndOptionalPages) -> io:
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line)? > 0 {
         match key_of(&line) {
-            Some(key) if missing.healthy.remove(&key) || missing.optional.remove(&key) => {}
+            Some(key) if missing.required.remove(&key) || missing.optional.remove(&key) => {}
             Some(_) => return Ok(Err(format!("unexpected page {:?}", start_of(&line)))),
             None => return Ok(Err(format!("damaged page {:?}", start_of(&line)))),
         }
         line.clear();
     }
-    Ok(Ok(keys.healthy.len() - missing.healthy.len()))
+    Ok(Ok(keys.required.len() - missing.required.len()))
 }
 
 /// Counts the lines in a client's output that contain the length `len`. The line of a failed
@@ -221,7 +222,7 @@ mod tests {
     fn page_check_accepts_pages_in_any_order() {
         let urls = [("a.test", "/60/1"), ("a.test", "/60/2"), ("b.test", "/60/1")];
         let keys = RequiredAndOptionalPages {
-            healthy: urls.iter().map(|(host, path)| page_key(host, path)).collect(),
+            required: urls.iter().map(|(host, path)| page_key(host, path)).collect(),
             optional: HashSet::from([page_key("late.test", "/60/1")]),
         };
         let check = PageCheck {
@@ -239,9 +240,9 @@ mod tests {
             check.check_output(&file).unwrap()
         };
         let all = judge([&pages[2][..], &pages[0], &pages[1]].concat()).unwrap();
-        assert_eq!((all.fetched, all.healthy, all.fault()), (3, 3, None));
+        assert_eq!((all.fetched, all.required, all.fault()), (3, 3, None));
         let some = judge([pages[1].clone(), page("late.test", "/60/1")].concat()).unwrap();
-        assert_eq!(some.fault().unwrap(), "1 of 3 healthy pages");
+        assert_eq!(some.fault().unwrap(), "1 of 3 required pages");
         let mixed = [&pages[0][..30], &pages[1], &pages[0][30..]].concat();
         for wrong in [pages[0].repeat(2), page("c.test", "/60/1"), mixed, b"x".to_vec()] {
             assert!(judge(wrong).unwrap_err().starts_with("wrong answer"));

@@ -52,20 +52,20 @@ impl RoundLimits {
 }
 
 /// Runs the rounds of a part, and returns the results of all programs.
-pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> Result<PartResult> {
-    let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
+pub(crate) fn run(bench: &JobEnvironment, job_part: JobPart, time: RoundLimits) -> Result<PartResult> {
+    let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = job_part;
     let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
     let is_proven = |bench_program: &BenchProgram| {
-        matches!(bench_program.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _))
+        matches!(bench_program.check, OutputCheck::CheckedOnce(..) | OutputCheck::PrintedLength(Some(_), _))
     };
     // A page server reads nothing from disk.
     let has_pages =
         |bench_program: &BenchProgram| matches!(bench_program.check, OutputCheck::Pages(_) | OutputCheck::Replies(_));
     let is_cold = !bench.options.smoke && !bench_programs.iter().any(|entry| is_proven(entry) || has_pages(entry));
     let warm_up = warm_up && is_cold;
-    let mut sheet = PartResult {
+    let mut part_result = PartResult {
         job: bench.job.name.to_owned(),
         part: part.to_owned(),
         about: bench.job.about.to_owned(),
@@ -78,11 +78,11 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
         entries: Vec::new(),
         goals: goals.iter().map(|goal| goal.to_job_goal()).collect(),
     };
-    println!("{}: {}", sheet.name(), sheet.server);
+    println!("{}: {}", part_result.name(), part_result.server);
     let mut proofs = Vec::new();
     for bench_program in &bench_programs {
         proofs.push(check_output_of(bench, bench_program)?);
-        sheet.entries.push(ProgramRuns {
+        part_result.entries.push(ProgramRuns {
             name: bench_program.name.to_owned(),
             role: ProgramRole::from_name(bench_program.name, limit),
             command: bench_program.argv.clone(),
@@ -101,13 +101,13 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     let mut warm = !warm_up;
     let mut each = Duration::ZERO;
     let mut skipped = vec![false; bench_programs.len()];
-    while time.allows_another(sheet.rounds, each, start, Instant::now()) {
-        let took = round(bench, &bench_programs, &mut proofs, &skipped, warm.then_some(&mut sheet.entries))?;
+    while time.allows_another(part_result.rounds, each, start, Instant::now()) {
+        let took = round(bench, &bench_programs, &mut proofs, &skipped, warm.then_some(&mut part_result.entries))?;
         if warm && time.until.is_some() {
-            skipped = programs_to_skip(&sheet);
+            skipped = programs_to_skip(&part_result);
         }
         each = took.iter().zip(&skipped).filter(|(_, skipped)| !**skipped).map(|(took, _)| *took).sum();
-        sheet.rounds += usize::from(warm);
+        part_result.rounds += usize::from(warm);
         warm = true;
     }
     if calls && !bench.options.smoke {
@@ -115,13 +115,14 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
             let wall = entry.median(MetricKind::Wall);
             wall.is_some_and(|wall| wall < MAX_TRACED_RUN.as_secs_f64()) && unit != WorkPerRun::Run
         };
-        for (bench_program, entry) in bench_programs.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry))
+        for (bench_program, entry) in
+            bench_programs.iter().zip(&mut part_result.entries).filter(|(_, entry)| is_quick(entry))
         {
             entry.system_calls = count_calls(bench, bench_program)?;
         }
     }
     terminal_table::end_of_progress();
-    Ok(sheet)
+    Ok(part_result)
 }
 
 /// Runs each program once, except those whose entry in `skipped` is true. Returns the time that
@@ -157,21 +158,23 @@ fn round(
 /// Returns for each program whether it skips all rounds after its first. This is true if the
 /// program takes more than twice as long as the fastest competitor of haul, and longer than
 /// [`LONG_RUN_SECONDS`]. The first program and the limit program run in every round.
-fn programs_to_skip(sheet: &PartResult) -> Vec<bool> {
+fn programs_to_skip(part_result: &PartResult) -> Vec<bool> {
     let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
-    let peers = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);
+    let peers = part_result.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);
     let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
     let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG_RUN_SECONDS));
     let is_long =
         |entry: &ProgramRuns| entry.role != ProgramRole::Limit && wall(entry).is_some_and(|wall| wall > enough);
-    sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
+    part_result.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Runs the shell command that checks the program once ([`OutputCheck::Proof`]), if there is one,
+/// Runs the shell command that checks the program once ([`OutputCheck::CheckedOnce`]), if any,
 /// and compares its output with the expected digest. Returns an error message if they differ. The
 /// digest is computed while the output arrives, since there may be gigabytes.
 fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<(), String>> {
-    let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &bench_program.check else {
+    let (OutputCheck::CheckedOnce(shell, expected) | OutputCheck::PrintedLength(Some(shell), expected)) =
+        &bench_program.check
+    else {
         return Ok(Ok(()));
     };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
@@ -185,15 +188,17 @@ fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
 fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<RunMetrics, String>> {
     let run = |out| measure::run(bench, &bench_program.argv, out);
     match &bench_program.check {
-        OutputCheck::Proof(..) if bench_program.piped => run(RunOutputDestination::Cat),
-        OutputCheck::Proof(..) => run(RunOutputDestination::InARow(File::create("/dev/null")?, bench_program.times)),
-        OutputCheck::Told(_, expected) => {
+        OutputCheck::CheckedOnce(..) if bench_program.piped => run(RunOutputDestination::Cat),
+        OutputCheck::CheckedOnce(..) => {
+            run(RunOutputDestination::InARow(File::create("/dev/null")?, bench_program.times))
+        }
+        OutputCheck::PrintedLength(_, expected) => {
             let path = bench.work.join("output");
             let ran = run(RunOutputDestination::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
             Ok(ran.and_then(|figures| check_printed_sizes(&said, expected).map(|()| figures)))
         }
-        OutputCheck::Watched(expected) => {
+        OutputCheck::OutputWithFirstByteTime(expected) => {
             let path = bench.work.join("seen");
             let ran = run(RunOutputDestination::Watch(path.clone()))?;
             let seen = std::fs::read_to_string(path).unwrap_or_default();
@@ -295,7 +300,7 @@ fn compare(print: &OutputDigest, expected: &OutputDigest) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result};
 
     #[test]
     fn rounds_stop_when_time_runs_out() {
@@ -319,7 +324,7 @@ mod tests {
     #[test]
     fn slow_programs_run_only_one_round() {
         let ran = |wall: f64| vec![Ok(figures(wall))];
-        let sheet = sheet(vec![
+        let part_result = part_result(vec![
             entry("haul", ran(30.0)),
             entry("curl", ran(3.0)),
             entry("slow", ran(6.1)),
@@ -327,7 +332,7 @@ mod tests {
             entry("wrong", vec![Err("wrong answer".to_owned())]),
             entry("requests, haul", ran(6.1)),
         ]);
-        assert_eq!(programs_to_skip(&sheet), [false, false, true, false, false, true]);
+        assert_eq!(programs_to_skip(&part_result), [false, false, true, false, false, true]);
     }
 
     #[test]

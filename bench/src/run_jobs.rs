@@ -64,7 +64,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
         whole: false,
         seconds: 0.0,
         skipped: BTreeMap::new(),
-        sheets: Vec::new(),
+        part_results: Vec::new(),
     };
     for (at, (job, part)) in asked.iter().enumerate() {
         let share = |(job, _): &(&BenchJob, _)| {
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
             record.tools = bench.versions();
         }
         match measure_job(&mut bench, *part, until.map(|until| (until, part_of_rest))) {
-            Ok(sheets) => record.sheets.extend(sheets),
+            Ok(part_results) => record.part_results.extend(part_results),
             // If a job cannot run here, the other jobs are still measured.
             Err(error) if whole => {
                 println!("{}: skipped: {error}\n", job.name);
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     if options.save {
         println!("raw figures: {}", record.write(&options.results)?.display());
     }
-    Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if haul_is_right(&record.part_results) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Returns the requested jobs, each with the requested part (`None` for all parts).
@@ -119,54 +119,58 @@ fn measure_job(
     part: Option<&str>,
     time: Option<(Instant, f64)>,
 ) -> Result<Vec<PartResult>> {
-    let mut cards = (bench.job.set_up)(bench)?;
+    let mut job_parts = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
         let now = Instant::now();
         now + until.saturating_duration_since(now).mul_f64(share)
     });
     if let Some(part) = part {
-        let parts: Vec<&str> = cards.iter().map(|card| card.part).collect();
+        let parts: Vec<&str> = job_parts.iter().map(|job_part| job_part.part).collect();
         let unknown = format!("{} has the parts {}, not {part}", bench.job.name, parts.join(", "));
-        cards.retain(|card| card.part == part || card.part.split_once('@').is_some_and(|(curve, _)| curve == part));
-        if cards.is_empty() {
+        job_parts.retain(|job_part| {
+            job_part.part == part || job_part.part.split_once('@').is_some_and(|(curve, _)| curve == part)
+        });
+        if job_parts.is_empty() {
             return Err(unknown.into());
         }
     }
-    let mut sheets = Vec::new();
-    let mut left = u32::try_from(cards.len())?;
-    for card in cards {
+    let mut part_results = Vec::new();
+    let mut left = u32::try_from(job_parts.len())?;
+    for job_part in job_parts {
         left -= 1;
         // The points of a curve are many, and the others still show its course.
-        if until.is_some_and(|until| Instant::now() > until) && card.part.contains('@') {
-            println!("{}:{}: skipped, the job's time is over", bench.job.name, card.part);
+        if until.is_some_and(|until| Instant::now() > until) && job_part.part.contains('@') {
+            println!("{}:{}: skipped, the job's time is over", bench.job.name, job_part.part);
             continue;
         }
-        let rounds = if bench.options.smoke { 1 } else { bench.options.rounds.unwrap_or(card.rounds) };
+        let rounds = if bench.options.smoke { 1 } else { bench.options.rounds.unwrap_or(job_part.rounds) };
         let until = until.map(|until| {
             let now = Instant::now();
             now + until.saturating_duration_since(now) / (left + 1)
         });
-        let sheet = rounds::run(bench, bench.with_allowed_programs(card), RoundLimits { rounds, until })?;
+        let part_result = rounds::run(bench, bench.with_allowed_programs(job_part), RoundLimits { rounds, until })?;
         if bench.options.smoke {
-            terminal_table::print_right(&sheet);
+            terminal_table::print_right(&part_result);
         } else {
-            terminal_table::print(&sheet);
+            terminal_table::print(&part_result);
         }
-        sheets.push(sheet);
+        part_results.push(part_result);
     }
-    Ok(sheets)
+    Ok(part_results)
 }
 
 /// Returns true if every output of haul was right. Outputs of other programs may be wrong.
-fn haul_is_right(sheets: &[PartResult]) -> bool {
+fn haul_is_right(part_results: &[PartResult]) -> bool {
     let is_haul = |entry: &&crate::bench_results_file::ProgramRuns| {
         entry.role == crate::compared_programs_and_goals::ProgramRole::Haul
     };
-    let wrong: Vec<String> = sheets
+    let wrong: Vec<String> = part_results
         .iter()
-        .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))
+        .flat_map(|part_result| part_result.entries.iter().map(move |entry| (part_result, entry)))
         .filter(|(_, entry)| is_haul(entry) && entry.fault().is_some())
-        .map(|(sheet, entry)| format!("{}: {}: {}", sheet.name(), entry.name, entry.fault().unwrap_or_default()))
+        .map(|(part_result, entry)| {
+            format!("{}: {}: {}", part_result.name(), entry.name, entry.fault().unwrap_or_default())
+        })
         .collect();
     for line in &wrong {
         eprintln!("bench: {line}");
@@ -177,7 +181,7 @@ fn haul_is_right(sheets: &[PartResult]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result};
 
     #[test]
     fn job_names_select_jobs_and_parts() {
@@ -200,7 +204,7 @@ mod tests {
     fn run_fails_only_if_haul_output_is_wrong() {
         let wrong = || vec![Ok(figures(1.0)), Err("wrong answer".to_owned())];
         let right = || vec![Ok(figures(1.0)), Ok(figures(1.0))];
-        assert!(haul_is_right(&[sheet(vec![entry("haul", right()), entry("curl", wrong())])]));
-        assert!(!haul_is_right(&[sheet(vec![entry("haul, in order", wrong()), entry("curl", right())])]));
+        assert!(haul_is_right(&[part_result(vec![entry("haul", right()), entry("curl", wrong())])]));
+        assert!(!haul_is_right(&[part_result(vec![entry("haul, in order", wrong()), entry("curl", right())])]));
     }
 }

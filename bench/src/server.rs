@@ -19,7 +19,7 @@ use testkit::site::GeneratedSite;
 use crate::{Result, installed_programs, tls_files};
 
 /// The longest time to wait until nginx listens.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running server of one site. Dropping it stops it. Clients must trust the certificate in the
 /// file [`tls_files::CA`] of the working directory.
@@ -89,7 +89,7 @@ impl NginxProcess {
             .stderr(Stdio::null())
             .spawn()?;
         let mut nginx = NginxProcess(child);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + START_TIMEOUT;
         while addrs.iter().any(|addr| TcpStream::connect(addr).is_err()) {
             let log = || fs::read_to_string(dir.join("error.log")).unwrap_or_default();
             if nginx.0.try_wait()?.is_some() || Instant::now() > end {

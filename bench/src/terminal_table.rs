@@ -28,9 +28,9 @@ pub(crate) fn end_of_progress() {
 }
 
 /// Prints the medians, ratios and goals of a part.
-pub(crate) fn print(sheet: &PartResult) {
-    let table = ResultTable::from_part(sheet);
-    let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
+pub(crate) fn print(part_result: &PartResult) {
+    let table = ResultTable::from_part(part_result);
+    let name_width = part_result.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = table
         .columns
         .iter()
@@ -40,22 +40,22 @@ pub(crate) fn print(sheet: &PartResult) {
         let cells: String = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
         println!("{name:name_width$}{cells}");
     };
-    line(&format!("{} rounds", sheet.rounds), table.columns.iter().map(|(title, _)| title).collect());
-    for (row, entry) in sheet.entries.iter().enumerate() {
+    line(&format!("{} rounds", part_result.rounds), table.columns.iter().map(|(title, _)| title).collect());
+    for (row, entry) in part_result.entries.iter().enumerate() {
         match first_fault_line(entry) {
             None => line(&entry.name, table.columns.iter().map(|(_, cells)| &cells[row]).collect()),
             Some(why) => println!("{:name_width$}  {why}", entry.name),
         }
     }
-    for aim in &sheet.goals {
-        println!("goal: {}", verdict(sheet, aim));
+    for aim in &part_result.goals {
+        println!("goal: {}", verdict(part_result, aim));
     }
     println!();
 }
 
 /// Prints for each program whether its output was right, for smoke runs.
-pub(crate) fn print_right(sheet: &PartResult) {
-    for entry in &sheet.entries {
+pub(crate) fn print_right(part_result: &PartResult) {
+    for entry in &part_result.entries {
         println!("  {}: {}", entry.name, first_fault_line(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
@@ -81,8 +81,8 @@ pub(crate) struct ResultTable {
 
 impl ResultTable {
     /// Creates the table of a part. Columns without any result are left out.
-    pub(crate) fn from_part(sheet: &PartResult) -> ResultTable {
-        let columns = columns(sheet)
+    pub(crate) fn from_part(part_result: &PartResult) -> ResultTable {
+        let columns = columns(part_result)
             .into_iter()
             .filter(|(_, cells)| cells.iter().any(Option::is_some))
             .map(|(title, cells)| {
@@ -95,15 +95,18 @@ impl ResultTable {
 
 /// Returns the name of the program with which results of this kind are compared: haul's best
 /// competitor, or the baseline if there is no competitor.
-pub(crate) fn measure_of(sheet: &PartResult, what: MetricKind) -> &str {
-    sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
+pub(crate) fn measure_of(part_result: &PartResult, what: MetricKind) -> &str {
+    part_result.best_peer(what).map_or(part_result.baseline.as_str(), |entry| &entry.name)
 }
 
-fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
-    let quick = sheet.entries.iter().all(|entry| entry.median(MetricKind::Wall).is_none_or(|wall| wall < 0.1));
+fn columns(part_result: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
+    let quick = part_result.entries.iter().all(|entry| entry.median(MetricKind::Wall).is_none_or(|wall| wall < 0.1));
     let (time, scale) = if quick { ("ms", 1e3) } else { ("s", 1.0) };
     let column = |title: String, cell: &dyn Fn(&ProgramRuns) -> Option<String>| {
-        (title, sheet.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>())
+        (
+            title,
+            part_result.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>(),
+        )
     };
     let median = |title: String, what: MetricKind, factor: f64, digits: usize| {
         column(title, &|entry| Some(format!("{:.digits$}", entry.median(what)? * factor)))
@@ -112,19 +115,19 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
         column(title.to_owned(), &|entry| Some(format!("{:.1}", entry.system_calls? as f64 / by)))
     };
     let ratio = |title: String, what: MetricKind, against: Option<&str>| {
-        column(title, &|entry| Some(format!("{:.2}", sheet.ratio(what, &entry.name, against?)?)))
+        column(title, &|entry| Some(format!("{:.2}", part_result.ratio(what, &entry.name, against?)?)))
     };
     let best = |what: MetricKind| {
-        let against = measure_of(sheet, what);
+        let against = measure_of(part_result, what);
         let whose =
-            if sheet.entries.iter().any(|entry| entry.role == ProgramRole::Peer) { "best peer" } else { against };
+            if part_result.entries.iter().any(|entry| entry.role == ProgramRole::Peer) { "best peer" } else { against };
         ratio(format!("{} × {whose}", what.name()), what, Some(against))
     };
     let mut columns = vec![
         median(format!("wall {time}"), MetricKind::Wall, scale, 3),
         median(format!("CPU {time}"), MetricKind::Cpu, scale, 3),
     ];
-    match sheet.unit {
+    match part_result.unit {
         WorkPerRun::Requests(requests) => {
             columns.push(median("CPU µs/req".to_owned(), MetricKind::Cpu, 1e6 / requests as f64, 1));
             columns.push(calls("calls/req", requests as f64));
@@ -150,10 +153,10 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
         best(MetricKind::Wall),
         best(MetricKind::Cpu),
     ]);
-    if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
+    if part_result.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         columns.push(best(MetricKind::Client));
     }
-    let limit = sheet.limit.as_deref();
+    let limit = part_result.limit.as_deref();
     columns.extend([
         ratio("wall × limit".to_owned(), MetricKind::Wall, limit),
         ratio("CPU × limit".to_owned(), MetricKind::Cpu, limit),
@@ -162,14 +165,14 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
 }
 
 /// Returns a line that contains a goal, the result, and whether the result meets the goal.
-fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
+fn verdict(part_result: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),
         None if aim.what.is_count() => format!("{:.0}", aim.at_most),
-        None => format!("{:.2} {}", aim.at_most, aim.what.in_readable_unit(aim.at_most, sheet.unit).1),
+        None => format!("{:.2} {}", aim.at_most, aim.what.in_readable_unit(aim.at_most, part_result.unit).1),
     };
     let digits = if aim.what.is_count() { 0 } else { 3 };
-    let verdict = match sheet.value_of_goal(aim) {
+    let verdict = match part_result.value_of_goal(aim) {
         Some((figure, unit)) if figure <= aim.at_most => format!("{figure:.digits$} {unit}, reached"),
         Some((figure, unit)) => format!("{figure:.digits$} {unit}, MISSED"),
         None => "no figures".to_owned(),
@@ -180,19 +183,19 @@ fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result};
     use crate::compared_programs_and_goals::BEST_PEER;
 
     #[test]
     fn wrong_output_has_no_measurements() {
-        let mut sheet = sheet(vec![
+        let mut part_result = part_result(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(1.0))]),
             entry("curl", vec![Ok(figures(2.0)), Ok(figures(2.0))]),
             entry("quick", vec![Ok(figures(0.1)), Err("wrong answer: 1 bytes".to_owned())]),
         ]);
-        sheet.limit = Some("curl".to_owned());
-        assert_eq!(first_fault_line(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
-        let table = ResultTable::from_part(&sheet);
+        part_result.limit = Some("curl".to_owned());
+        assert_eq!(first_fault_line(&part_result.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
+        let table = ResultTable::from_part(&part_result);
         let cells = |title: &str| &table.columns.iter().find(|(name, _)| name == title).unwrap().1;
         assert_eq!(cells("wall × best peer"), &["0.50", "1.00", "-"]);
         assert_eq!(cells("CPU × limit"), &["0.50", "1.00", "-"]);
@@ -201,20 +204,21 @@ mod tests {
 
     #[test]
     fn goal_text_says_met_or_missed() {
-        let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
+        let part_result =
+            part_result(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
         let aim = |against: Option<&str>, at_most| JobGoal {
             what: MetricKind::Wall,
             of: "haul".to_owned(),
             against: against.map(str::to_owned),
             at_most,
         };
-        assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.5)), "wall of haul at most 0.50 of curl: 0.500, reached");
-        assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.4)), "wall of haul at most 0.40 of curl: 0.500, MISSED");
-        assert_eq!(verdict(&sheet, &aim(None, 1.5)), "wall of haul at most 1.50 s: 1.000 s, reached");
+        assert_eq!(verdict(&part_result, &aim(Some("curl"), 0.5)), "wall of haul at most 0.50 of curl: 0.500, reached");
+        assert_eq!(verdict(&part_result, &aim(Some("curl"), 0.4)), "wall of haul at most 0.40 of curl: 0.500, MISSED");
+        assert_eq!(verdict(&part_result, &aim(None, 1.5)), "wall of haul at most 1.50 s: 1.000 s, reached");
         assert_eq!(
-            verdict(&sheet, &aim(Some(BEST_PEER), 0.5)),
+            verdict(&part_result, &aim(Some(BEST_PEER), 0.5)),
             "wall of haul at most 0.50 of the best peer: 0.500, reached"
         );
-        assert_eq!(verdict(&sheet, &aim(Some("wget"), 1.0)), "wall of haul at most 1.00 of wget: no figures");
+        assert_eq!(verdict(&part_result, &aim(Some("wget"), 1.0)), "wall of haul at most 1.00 of wget: no figures");
     }
 }

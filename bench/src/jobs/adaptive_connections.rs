@@ -72,7 +72,7 @@ struct AdaptiveServerParameters {
 }
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     for len in LENGTHS {
         for overload in [OverloadPolicy::Queue, OverloadPolicy::Unavailable] {
             for capacity in SERVER_CAPACITIES {
@@ -84,13 +84,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                         round_trip: Duration::from_millis(milliseconds),
                     };
                     if point.is_measured(bench) {
-                        cards.push(point.new_part(bench)?);
+                        job_parts.push(point.new_part(bench)?);
                     }
                 }
             }
         }
     }
-    Ok(cards)
+    Ok(job_parts)
 }
 
 impl AdaptiveServerParameters {

@@ -44,7 +44,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let all = OutputDigest { len: length * count as u64, sha256: String::new() };
         let bench_program = |name, way: &str| {
             let argv = program_command(way, server, path, count, form);
-            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::PrintedLength(None, all.clone()) }
         };
         JobPart {
             part,
@@ -67,14 +67,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Requests(count),
         }
     };
-    let cards = vec![
+    let job_parts = vec![
         part("small", &files, &LargeBodyFiles::path(small.len), small.len, 20_000, None, 1.3),
         part("page", &files, &LargeBodyFiles::path(page.len), page.len, 4_000, None, 1.6),
         part("post", &forms, &LargeBodyFiles::path(small.len), small.len, 10_000, Some(FORM), 1.4),
     ];
     bench.keep_running(files);
     bench.keep_running(forms);
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Returns the command line with which haul sends `count` requests. With `form`, they are POST

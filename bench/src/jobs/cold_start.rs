@@ -17,16 +17,17 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let _turns = SingleCoreGuard::restrict_thread()?;
     let server = files.serve(bench)?;
-    let card = |part, url: String, options: &str, name: String| {
+    let job_part = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
-            let proof = OutputCheck::Proof(line(program, ""), OutputDigest::from_bytes(b"small\n"));
+            let proof = OutputCheck::CheckedOnce(line(program, ""), OutputDigest::from_bytes(b"small\n"));
             repeated_program(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
-            let proof = |line: &str| OutputCheck::Proof(format!("{line} {url}"), OutputDigest::from_bytes(b"small\n"));
+            let proof =
+                |line: &str| OutputCheck::CheckedOnce(format!("{line} {url}"), OutputDigest::from_bytes(b"small\n"));
             entries.push(repeated_program("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
             entries.push(repeated_program("htcat", &format!("htcat {url}"), proof("htcat")));
         }
@@ -49,14 +50,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         }
     };
     let url = format!("https://{}/small", server.tls);
-    let mut cards = vec![
-        card("plain", format!("http://{}/small", server.addr), "", server.name.clone()),
-        card("tls", url.clone(), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
+    let mut job_parts = vec![
+        job_part("plain", format!("http://{}/small", server.addr), "", server.name.clone()),
+        job_part("tls", url.clone(), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
     ];
     if write_roots(&bench.work)? {
         let name = format!("{}, TLS 1.3, its root trusted beside the system's", server.name);
-        cards.push(card("tls-roots", url, "--cacert roots.pem ", name));
+        job_parts.push(job_part("tls-roots", url, "--cacert roots.pem ", name));
     }
     bench.keep_running(server);
-    Ok(cards)
+    Ok(job_parts)
 }

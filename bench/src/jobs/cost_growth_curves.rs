@@ -69,24 +69,24 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     std::fs::create_dir_all(&dir)?;
     let large = SiteServer::start(&files.site, bodies.root(), &dir, bench.options.embedded)?;
 
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     for (part, count) in PAGES {
-        cards.push(pages_part(bench, &files, pages.addr, part, bench.count(count), &pages.name)?);
+        job_parts.push(pages_part(bench, &files, pages.addr, part, bench.count(count), &pages.name)?);
     }
     for (part, len) in BODY {
-        cards.push(body_part(bench, &bodies, &large, part, len)?);
+        job_parts.push(body_part(bench, &bodies, &large, part, len)?);
     }
     for (part, connections) in PARALLEL {
-        cards.push(parallel_part(bench, &pages, part, connections)?);
+        job_parts.push(parallel_part(bench, &pages, part, connections)?);
     }
     for (part, milliseconds) in RTT {
-        cards.push(rtt_part(bench, &files, &pages, part, milliseconds)?);
+        job_parts.push(rtt_part(bench, &files, &pages, part, milliseconds)?);
     }
     for (part, cores) in CORES {
-        cards.push(cores_part(bench, &files, &pages, part, cores));
+        job_parts.push(cores_part(bench, &files, &pages, part, cores));
     }
     bench.keep_running((pages, large));
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Creates a part of the job, which is one point of a curve in a chart. It has few rounds, since
@@ -116,7 +116,7 @@ fn new_part(
 
 /// Creates the check that the sizes that a client prints add up to this number of bytes.
 fn prints_total(len: u64) -> OutputCheck {
-    OutputCheck::Told(None, OutputDigest { len, sha256: String::new() })
+    OutputCheck::PrintedLength(None, OutputDigest { len, sha256: String::new() })
 }
 
 /// Returns the paths of `count` pages of the site, repeated if it has fewer, and their total
@@ -165,11 +165,11 @@ fn body_part(
     }
     let words = format!("-s -o /dev/null {WRITE_OUT_SIZE} http://{}{}", server.addr, LargeBodyFiles::path(len));
     let entries = [HAUL, CURL].map(|name| command_program(name, &format!("{name} {words}"), prints_total(len)));
-    let mut card = new_part(bench, part, entries.into(), server.name.clone(), WorkPerRun::Bytes(len));
+    let mut job_part = new_part(bench, part, entries.into(), server.name.clone(), WorkPerRun::Bytes(len));
     if len < 10_000_000 {
-        card.rounds = 15;
+        job_part.rounds = 15;
     }
-    Ok(card)
+    Ok(job_part)
 }
 
 fn parallel_part(

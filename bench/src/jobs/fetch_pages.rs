@@ -26,7 +26,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::CheckedOnce(line.to_owned(), pages.clone());
     let length = OutputDigest::from_bytes(format!("{}\n", pages.len).as_bytes());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
@@ -34,7 +34,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             ANY_ORDER,
             "haul -s --unordered -o /dev/null --input-file list",
             // Pages in any order: their lines, sorted, are always the same.
-            OutputCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
+            OutputCheck::CheckedOnce("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
         ),
         shell_program(
             IN_ORDER,
@@ -45,7 +45,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         shell_program(
             PARALLEL_PIPE,
             "$CURL -s -Z -K stdout.cfg | cat >/dev/null",
-            OutputCheck::Proof("$CURL -s -Z -K stdout.cfg | wc -c".to_owned(), length),
+            OutputCheck::CheckedOnce("$CURL -s -Z -K stdout.cfg | wc -c".to_owned(), length),
         ),
         command_program("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
         shell_program(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),

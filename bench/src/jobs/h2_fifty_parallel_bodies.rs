@@ -28,7 +28,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     // Separate files would reveal mixed-up bodies.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
-        OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
+        OutputCheck::CheckedOnce(
+            format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"),
+            all_short.clone(),
+        )
     };
     let haul = "-s --threads 1 --parallel-max 50 --cacert ca.pem -K";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";

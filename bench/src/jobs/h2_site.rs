@@ -16,7 +16,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("https://{}", server.h2), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::CheckedOnce(line.to_owned(), pages.clone());
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
@@ -39,7 +39,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         command_program(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            OutputCheck::Told(
+            OutputCheck::PrintedLength(
                 Some(format!(
                     "{easyget} --to page. --list list && seq -f page.%.0f {0} | xargs cat; rm page.*",
                     paths.len()

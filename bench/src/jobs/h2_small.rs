@@ -21,7 +21,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL_BODY_LENGTH}?{n}")).collect();
     bench.write_url_lists(&urls)?;
     let all = OutputDigest::from_bytes(&small_body(bench.options.seed).repeat(REPLIES));
-    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
+    let proof = |line: &str| OutputCheck::CheckedOnce(line.to_owned(), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
@@ -41,7 +41,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         command_program(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            OutputCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
+            OutputCheck::PrintedLength(Some(format!("{easyget} --list list")), all.clone()),
         ),
         h2load(REPLIES, "-i list", all.clone()),
     ];

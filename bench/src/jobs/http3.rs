@@ -44,12 +44,12 @@ const PYTHON: [LanguageClient; 2] = [("niquests", "niquests", "niquests"), ("cur
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let bodies = LargeBodyFiles::new(&home().join("work"), bench.options.seed)?;
     let server = Http3Server::start(&bodies, bench.options.seed, &bench.work, bench.options.embedded)?;
-    let mut cards = vec![body_part(bench, &bodies, &server)?, small_part(bench, &bodies, &server)?];
+    let mut job_parts = vec![body_part(bench, &bodies, &server)?, small_part(bench, &bodies, &server)?];
     bench.keep_running(server);
     if bench.options.slow {
-        cards.extend(loss_part(bench, &bodies)?);
+        job_parts.extend(loss_part(bench, &bodies)?);
     }
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Makes the part of the job that fetches one body of 1 GiB.
@@ -57,7 +57,7 @@ fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serv
     let len = bench.length(LEN);
     let print = bodies.prepare(len)?;
     let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
-    let told = |proof: String| OutputCheck::Told(Some(format!("{proof} {url}")), print.clone());
+    let told = |proof: String| OutputCheck::PrintedLength(Some(format!("{proof} {url}")), print.clone());
     let say = "-o /dev/null -w %{size_download}";
     let haul = "-s --http3-only --cacert ca.pem";
     let mut bench_programs =
@@ -101,16 +101,16 @@ fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Ser
     let urls: Vec<String> = (0..count).map(|n| format!("https://{}{path}?{n}", server.addr)).collect();
     bench.write_url_lists(&urls)?;
     let all = bodies.repeated(body.len, count)?;
-    let told = |proof: &str| OutputCheck::Told(Some(proof.to_owned()), all.clone());
+    let told = |proof: &str| OutputCheck::PrintedLength(Some(proof.to_owned()), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --http3-only --cacert ca.pem";
     let mut bench_programs = vec![command_program(
         HAUL,
         &format!("haul {haul} -o /dev/null --input-file list"),
-        OutputCheck::Proof(format!("$HAUL {haul} --input-file list"), all.clone()),
+        OutputCheck::CheckedOnce(format!("$HAUL {haul} --input-file list"), all.clone()),
     )];
     if has_curl_http3(bench) {
         let curl = "-s -Z --parallel-max 50 --http3-only --cacert ca.pem -K";
-        let proof = OutputCheck::Proof(format!("$CURL {curl} stdout.cfg"), all.clone());
+        let proof = OutputCheck::CheckedOnce(format!("$CURL {curl} stdout.cfg"), all.clone());
         bench_programs.push(command_program(CURL, &format!("curl {curl} null.cfg"), proof));
     }
     let quic_go = "quicgo-client -cacert ca.pem -parallel 50 -list list";
@@ -159,8 +159,9 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
     let server = Http3Server::start_in(relay.far(), bodies, &work)?;
     let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
     let enter = format!("exec nsenter {}", relay.near().nsenter_option());
-    let client =
-        |name, line: &str| shell_program(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()));
+    let client = |name, line: &str| {
+        shell_program(name, format!("{enter} {line} {url}"), OutputCheck::PrintedLength(None, print.clone()))
+    };
     let common = "-s --cacert loss/ca.pem -o /dev/null -w %{size_download}";
     let mut bench_programs = vec![
         client(HAUL, &format!("$HAUL --http3-only {common}")),
@@ -176,7 +177,7 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
         PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_HTTP2, 1.0),
         PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.0),
     ];
-    let card = JobPart {
+    let job_part = JobPart {
         part: "loss",
         bench_programs: bench.allowed_programs(bench_programs),
         baseline: QUINN,
@@ -191,7 +192,7 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
     };
     bench.keep_running(server);
     bench.keep_running(relay);
-    Ok(Some(card))
+    Ok(Some(job_part))
 }
 
 /// Returns the Python clients that are installed. `words` are the arguments of `http3.py` after the

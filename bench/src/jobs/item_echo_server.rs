@@ -52,7 +52,7 @@ impl ItemEchoServer {
         shell_program(
             name,
             format!("exec {null}"),
-            OutputCheck::Proof(format!("{proof} {RECEIVED}"), self.digest.clone()),
+            OutputCheck::CheckedOnce(format!("{proof} {RECEIVED}"), self.digest.clone()),
         )
     }
 }

@@ -104,7 +104,7 @@ pub(super) enum BulkOutput {
     Pipe,
     File,
     /// A pipe to a reader that computes the digest and records the time of the first byte.
-    Watched,
+    PipeWithFirstByteTime,
 }
 
 impl LargeBodyDownload {
@@ -120,11 +120,11 @@ impl LargeBodyDownload {
             // htcat can only write to standard output.
             (BulkOutput::File, BulkClient::Htcat) => OutputCheck::Output(print),
             (BulkOutput::File, _) => OutputCheck::File(FILE, print),
-            (BulkOutput::Watched, _) => OutputCheck::Watched(print),
+            (BulkOutput::PipeWithFirstByteTime, _) => OutputCheck::OutputWithFirstByteTime(print),
             (BulkOutput::Null, BulkClient::Htcat) | (BulkOutput::Pipe, _) => {
-                OutputCheck::Proof(self.proof(client), print)
+                OutputCheck::CheckedOnce(self.proof(client), print)
             }
-            (BulkOutput::Null, _) => OutputCheck::Told(Some(self.proof(client)), print),
+            (BulkOutput::Null, _) => OutputCheck::PrintedLength(Some(self.proof(client)), print),
         };
         let words = self.command_of_client(client, sink);
         BenchProgram { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
@@ -143,7 +143,7 @@ impl LargeBodyDownload {
         let say = format!("-o /dev/null -w {WRITE_OUT_SIZE}");
         let output = match sink {
             BulkOutput::Null => say.as_str(),
-            BulkOutput::Pipe | BulkOutput::Watched => "",
+            BulkOutput::Pipe | BulkOutput::PipeWithFirstByteTime => "",
             BulkOutput::File => &file,
         };
         let line = match client {
@@ -153,7 +153,7 @@ impl LargeBodyDownload {
             BulkClient::Libcurl => {
                 let output = match sink {
                     BulkOutput::Null => "--discard --say",
-                    BulkOutput::Pipe | BulkOutput::Watched => "",
+                    BulkOutput::Pipe | BulkOutput::PipeWithFirstByteTime => "",
                     BulkOutput::File => &format!("--output {FILE}"),
                 };
                 format!("easyget {} {output}", trust("--cacert "))
@@ -194,20 +194,24 @@ pub(super) mod limits {
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
     pub(in super::super) fn recv(body: &LargeBodyDownload) -> BenchProgram {
-        command_program(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
+        command_program(
+            RECV,
+            &format!("bench limit recv {}", body.url),
+            OutputCheck::PrintedLength(None, body.print.clone()),
+        )
     }
 
     pub(in super::super) fn splice(body: &LargeBodyDownload) -> BenchProgram {
         command_program(
             SPLICE,
             &format!("bench limit splice {}", body.url),
-            OutputCheck::Told(None, body.print.clone()),
+            OutputCheck::PrintedLength(None, body.print.clone()),
         )
     }
 
     pub(in super::super) fn splice_pipe(body: &LargeBodyDownload) -> BenchProgram {
         let words = format!("limit splice-pipe {}", body.url);
-        let check = OutputCheck::Proof(format!("$BENCH {words}"), body.print.clone());
+        let check = OutputCheck::CheckedOnce(format!("$BENCH {words}"), body.print.clone());
         BenchProgram { piped: true, ..command_program(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
@@ -220,7 +224,7 @@ pub(super) mod limits {
         command_program(
             AES,
             &format!("bench limit aes {}", body.print.len),
-            OutputCheck::Told(None, body.print.clone()),
+            OutputCheck::PrintedLength(None, body.print.clone()),
         )
     }
 }

@@ -14,7 +14,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
-    let card = |part, mut bench_programs: Vec<BenchProgram>, limit: Vec<BenchProgram>, mut goals: Vec<PartGoal>| {
+    let job_part = |part, mut bench_programs: Vec<BenchProgram>, limit: Vec<BenchProgram>, mut goals: Vec<PartGoal>| {
         // The last program of the list does the least work.
         let least = limit.last().map(|bench_program| bench_program.name);
         bench_programs.extend(limit);
@@ -33,8 +33,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Bytes(len),
         }
     };
-    let cards = vec![
-        card(
+    let job_parts = vec![
+        job_part(
             "null",
             body.bench_programs(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
@@ -44,7 +44,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 PartGoal::ratio(MetricKind::Wall, HAUL, HTCAT, 1.0),
             ],
         ),
-        card(
+        job_part(
             "pipe",
             body.bench_programs(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
@@ -53,7 +53,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 PartGoal::ratio(MetricKind::Client, HAUL, CURL, 0.2),
             ],
         ),
-        card(
+        job_part(
             "file",
             body.bench_programs(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
@@ -64,5 +64,5 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         ),
     ];
     bench.keep_running(store.server);
-    Ok(cards)
+    Ok(job_parts)
 }

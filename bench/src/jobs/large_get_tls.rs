@@ -15,7 +15,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.tls(store.server.tls, len)?;
-    let card = |part, sink, what| {
+    let job_part = |part, sink, what| {
         let mut bench_programs = body.bench_programs(sink, &ALL);
         bench_programs.push(limits::aes(&body));
         JobPart {
@@ -37,8 +37,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Bytes(len),
         }
     };
-    let cards =
-        vec![card("null", BulkOutput::Null, MetricKind::Cpu), card("pipe", BulkOutput::Pipe, MetricKind::Client)];
+    let job_parts = vec![
+        job_part("null", BulkOutput::Null, MetricKind::Cpu),
+        job_part("pipe", BulkOutput::Pipe, MetricKind::Client),
+    ];
     bench.keep_running(store.server);
-    Ok(cards)
+    Ok(job_parts)
 }

@@ -68,13 +68,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let _turns = SingleCoreGuard::restrict_thread()?;
         LargeBodyServer::open(bench)?
     };
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     for (part, way) in &parts {
-        cards.push(sequential_part(bench, &store, part, way)?);
+        job_parts.push(sequential_part(bench, &store, part, way)?);
     }
-    cards.push(multi_part(bench, &store)?);
+    job_parts.push(multi_part(bench, &store)?);
     bench.keep_running(store.server);
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Creates the symbolic link `link` to a directory, so that command lines have no absolute paths.
@@ -90,7 +90,7 @@ fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
 fn bench_programs(words: &[String], all: &OutputDigest) -> Vec<BenchProgram> {
     let bench_program = |(name, library): (&'static str, &str)| {
         let argv = ["env".to_owned(), format!("LD_LIBRARY_PATH={library}")].into_iter().chain(words.to_vec()).collect();
-        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::PrintedLength(None, all.clone()) }
     };
     LIBRARIES.into_iter().map(bench_program).collect()
 }

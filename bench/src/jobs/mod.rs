@@ -178,14 +178,15 @@ impl<'a> JobEnvironment<'a> {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
 
-    /// Returns `card` with the programs that this run starts: in a smoke run, only haul.
-    pub(crate) fn with_allowed_programs(&self, mut card: JobPart) -> JobPart {
+    /// Returns `job_part` with the programs that this run starts: in a smoke run, only haul.
+    pub(crate) fn with_allowed_programs(&self, mut job_part: JobPart) -> JobPart {
         if self.options.smoke {
-            card.bench_programs
-                .retain(|bench_program| ProgramRole::from_name(bench_program.name, card.limit) == ProgramRole::Haul);
-            card.goals.clear();
+            job_part.bench_programs.retain(|bench_program| {
+                ProgramRole::from_name(bench_program.name, job_part.limit) == ProgramRole::Haul
+            });
+            job_part.goals.clear();
         }
-        card
+        job_part
     }
 
     /// Returns the benchmark programs that are installed. For each of the others, prints that it is
@@ -293,7 +294,11 @@ const H2LOAD: &str = "h2load";
 /// bytes, which is checked.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> BenchProgram {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell_program(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
+    shell_program(
+        H2LOAD,
+        format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"),
+        OutputCheck::PrintedLength(None, all),
+    )
 }
 
 /// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then

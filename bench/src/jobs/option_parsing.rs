@@ -22,7 +22,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let server = files.serve(bench)?;
     let host = server.addr;
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
-    let proof = |tool: &str| OutputCheck::Proof(line(tool, "-"), OutputDigest::from_bytes(b"small\n"));
+    let proof = |tool: &str| OutputCheck::CheckedOnce(line(tool, "-"), OutputDigest::from_bytes(b"small\n"));
     let entries = vec![
         repeated_program("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
         repeated_program("curl", &line("curl", "/dev/null"), proof("$CURL")),

@@ -57,7 +57,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.min_sent_bytes() as u64);
     let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     for way in MIRROR_ACCESSES {
         let mirror = PackageMirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
@@ -69,13 +69,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             (String::new(), String::new())
         };
         let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
-        let check = || OutputCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
+        let check = || OutputCheck::PrintedLength(None, OutputDigest { len: expected, sha256: String::new() });
         let entries = vec![
             shell_program("haul agent", agent, check()),
             shell_program("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
             shell_program("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
         ];
-        cards.push(JobPart {
+        job_parts.push(JobPart {
             part: way.part,
             bench_programs: bench.allowed_programs(entries),
             baseline: "curl",
@@ -96,7 +96,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         });
         bench.keep_running((mirror, relay));
     }
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Runs `bench read-packages`: reads packages from a mirror as pkg_add does. `arguments` are the

@@ -68,10 +68,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         slow_to_post: Some(TINY),
         replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.4)),
     };
-    let mut cards = one_by_one.new_parts(bench)?;
-    cards.push(pages(bench, &clients)?);
-    cards.extend(search(bench)?);
-    Ok(cards)
+    let mut job_parts = one_by_one.new_parts(bench)?;
+    job_parts.push(pages(bench, &clients)?);
+    job_parts.extend(search(bench)?);
+    Ok(job_parts)
 }
 
 /// Returns the command that checks whether Perl has a module.
@@ -94,13 +94,13 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let few = bench.count(40);
     let many = bench.count(300);
     let is_in = |part: &str, name: &str| name == HAUL || (part == "search-few") == (name == TINY);
-    let card = |(part, rounds): (&'static str, usize)| {
+    let job_part = |(part, rounds): (&'static str, usize)| {
         let all = (DOCUMENTS.iter().sum::<u64>() + 100 * DOCUMENTS.len() as u64) * rounds as u64;
         let here: Vec<_> = connections.iter().copied().filter(|(name, ..)| is_in(part, name)).collect();
         let bench_program = |&(name, class, _): &LanguageClient| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
             let argv = ["perl", "../../perl/search.pl", class, &host, &port, &rounds.to_string()];
-            let check = OutputCheck::Told(None, OutputDigest { len: all, sha256: String::new() });
+            let check = OutputCheck::PrintedLength(None, OutputDigest { len: all, sha256: String::new() });
             BenchProgram { name, argv: argv.map(str::to_owned).to_vec(), piped: false, times: 1, check }
         };
         let peers = here.iter().map(|(name, ..)| *name).filter(|&name| name != HAUL);
@@ -118,11 +118,13 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Requests(2 * DOCUMENTS.len() * rounds),
         }
     };
-    let cards =
-        [("search", many), ("search-few", few)].map(card).into_iter().filter(|card| card.bench_programs.len() > 1);
-    let cards = cards.collect();
+    let job_parts = [("search", many), ("search-few", few)]
+        .map(job_part)
+        .into_iter()
+        .filter(|job_part| job_part.bench_programs.len() > 1);
+    let job_parts = job_parts.collect();
     bench.keep_running(server);
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Creates the part of the job that fetches all pages of the site, six at a time. HTTP::Haul uses
@@ -140,7 +142,7 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
             argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
             piped: false,
             times: 1,
-            check: OutputCheck::Told(None, all.clone()),
+            check: OutputCheck::PrintedLength(None, all.clone()),
         })
         .collect();
     let names = bench_programs.iter().map(|bench_program| bench_program.name).filter(|&name| name != HAUL);

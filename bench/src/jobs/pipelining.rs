@@ -25,7 +25,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     paths.truncate(PAGES);
     bench.write_page_lists(&format!("http://{}", relay.addr()), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| OutputCheck::CheckedOnce(line.to_owned(), pages.clone());
     let entries = vec![
         command_program(
             PIPELINED,

@@ -31,7 +31,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let prefixes: Vec<u8> = packages.iter().flat_map(prefix).copied().collect();
     let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     for (part, tls) in [("plain", false), ("tls", true)] {
         let mirror = PackageMirror::start(catalogue.clone(), tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).start()?;
@@ -51,7 +51,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 OutputCheck::Output(OutputDigest::from_bytes(&prefixes)),
             ),
         ];
-        cards.push(JobPart {
+        job_parts.push(JobPart {
             part,
             bench_programs: bench.allowed_programs(entries),
             baseline: "curl",
@@ -70,7 +70,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         });
         bench.keep_running((mirror, relay));
     }
-    Ok(cards)
+    Ok(job_parts)
 }
 
 fn prefix(package: &SignedGzipPackage) -> &[u8] {

@@ -130,12 +130,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         slow_to_post: None,
         replaced: Some((ADAPTER, REQUESTS, 0.6)),
     };
-    let mut cards = one_by_one.new_parts(bench)?;
-    for card in &mut cards {
-        card.goals.push(PartGoal::ratio(MetricKind::Cpu, ASYNC, TASK, 1.3));
+    let mut job_parts = one_by_one.new_parts(bench)?;
+    for job_part in &mut job_parts {
+        job_part.goals.push(PartGoal::ratio(MetricKind::Cpu, ASYNC, TASK, 1.3));
     }
-    cards.push(pages(bench)?);
-    Ok(cards)
+    job_parts.push(pages(bench)?);
+    Ok(job_parts)
 }
 
 fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
@@ -154,7 +154,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
             argv: CLEAN.into_iter().chain(["../../python/pages.py", way, "list"]).map(str::to_owned).collect(),
             piped: false,
             times: 1,
-            check: OutputCheck::Told(None, all.clone()),
+            check: OutputCheck::PrintedLength(None, all.clone()),
         })
         .collect();
     let mut goals = vec![
@@ -163,7 +163,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     ];
     let most = |peer| if peer == PYCURL { 0.7 } else { 1.0 };
     goals.extend(peers(&clients).map(|peer| PartGoal::ratio(MetricKind::Cpu, HAUL, peer, most(peer))));
-    let card = JobPart {
+    let job_part = JobPart {
         part: "pages",
         bench_programs,
         baseline: AIOHTTP,
@@ -178,7 +178,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
         unit: WorkPerRun::Requests(paths.len()),
     };
     bench.keep_running(server);
-    Ok(card)
+    Ok(job_part)
 }
 
 /// Creates benchmark programs for the installed clients. Each runs the program `file` of
@@ -198,7 +198,7 @@ pub(super) fn bench_programs(
     let bench_program = |(name, way, _): LanguageClient| {
         let arguments = [file.as_str(), way].into_iter().chain(words.split(' '));
         let argv = CLEAN.into_iter().chain(arguments).map(str::to_owned).collect();
-        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::PrintedLength(None, all.clone()) }
     };
     installed(&bench.work, clients).into_iter().map(bench_program).collect()
 }

@@ -132,10 +132,10 @@ impl RateLimit {
 
     /// Returns the check for an output that consists of these pages.
     fn check(&self, paths: &[String], servers: &[Arc<PageServer>]) -> OutputCheck {
-        let healthy: HashSet<u64> = paths.iter().map(|path| page_key(HOST, path)).collect();
+        let required: HashSet<u64> = paths.iter().map(|path| page_key(HOST, path)).collect();
         OutputCheck::Pages(Rc::new(PageCheck {
-            len: (healthy.len() * self.len) as u64,
-            expected: ExpectedPages::Pages(RequiredAndOptionalPages { healthy, optional: HashSet::new() }),
+            len: (required.len() * self.len) as u64,
+            expected: ExpectedPages::Pages(RequiredAndOptionalPages { required, optional: HashSet::new() }),
             pages: Arc::clone(&servers[0]),
             network: None,
             tls: false,

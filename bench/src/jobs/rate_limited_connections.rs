@@ -37,18 +37,20 @@ const LINKS: [RateLimitedLink; 2] = [
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
-    let (mut cards, mut relays) = (Vec::new(), Vec::new());
+    let (mut job_parts, mut relays) = (Vec::new(), Vec::new());
     for link in LINKS {
         let len = length_that_fits(bench, link.len);
         let to = if link.tls { store.server.tls } else { store.server.addr };
         let relay = Relay::to(to).rtt(RTT).handshake(true).rate(link.rate).start()?;
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
-        let mut bench_programs =
-            body.bench_programs(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
+        let mut bench_programs = body.bench_programs(
+            BulkOutput::PipeWithFirstByteTime,
+            &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat],
+        );
         // aria2 can only write to a file. At these rates, the disk does not matter.
         bench_programs.extend(body.bench_programs(BulkOutput::File, &[BulkClient::Aria2]));
-        cards.push(JobPart {
+        job_parts.push(JobPart {
             part: link.part,
             bench_programs: bench.allowed_programs(bench_programs),
             baseline: CURL,
@@ -77,5 +79,5 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }
     bench.keep_running(relays);
     bench.keep_running(store.server);
-    Ok(cards)
+    Ok(job_parts)
 }

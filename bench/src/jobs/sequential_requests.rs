@@ -54,7 +54,7 @@ impl SequentialRequestsJob<'_> {
         let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
         let is_slow = |client: &LanguageClient| self.slow_to_post == Some(client.0);
         let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);
-        let mut cards = vec![
+        let mut job_parts = vec![
             self.new_part(bench, "small", &files, small.len, of_small, None),
             self.new_part(bench, "page", &files, page.len, of_page, None),
             SequentialRequestsJob { clients: &quick, ..*self }.new_part(
@@ -70,11 +70,11 @@ impl SequentialRequestsJob<'_> {
             let beside = quick.iter().filter(|(name, ..)| *name == self.haul);
             let clients: Vec<_> = beside.chain(&slow).copied().collect();
             let few = SequentialRequestsJob { clients: &clients, replaced: None, ..*self };
-            cards.push(few.new_part(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
+            job_parts.push(few.new_part(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
         }
         bench.keep_running(files);
         bench.keep_running(forms);
-        Ok(cards)
+        Ok(job_parts)
     }
 
     fn new_part(
@@ -93,7 +93,7 @@ impl SequentialRequestsJob<'_> {
             let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
             argv.extend([way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()]);
             argv.extend(form.map(str::to_owned));
-            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::PrintedLength(None, all.clone()) }
         };
         let mut bench_programs: Vec<_> =
             self.clients.iter().map(|&(name, way, _)| bench_program(name, self.script, way)).collect();

@@ -19,7 +19,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL_BODY_LENGTH}?{n}")).collect();
     bench.write_url_lists(&urls)?;
     let all = OutputDigest::from_bytes(&small_body(bench.options.seed).repeat(replies));
-    let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
+    let proof = |line: &str| OutputCheck::CheckedOnce(line.to_owned(), all.clone());
     let entries = vec![
         command_program(
             HAUL,

@@ -26,7 +26,7 @@ const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 30
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
-    let card = |part, body: &LargeBodyDownload, sink, len, server| JobPart {
+    let job_part = |part, body: &LargeBodyDownload, sink, len, server| JobPart {
         part,
         bench_programs: bench
             .allowed_programs(body.bench_programs(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
@@ -48,13 +48,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let shared = store.plain(relay.addr(), shared_len)?;
     let relayed =
         format!("{}, behind a relay of {} ms, {} MB/s in all", server.name, rtt.as_millis(), rate / 1_000_000);
-    let cards = vec![
-        card("null", &plain, BulkOutput::Null, len, server.name.clone()),
-        card("file", &plain, BulkOutput::File, len, server.name.clone()),
-        card("tls", &tls, BulkOutput::Null, len, format!("{}, TLS 1.3", server.name)),
-        card("shared", &shared, BulkOutput::Null, shared_len, relayed),
+    let job_parts = vec![
+        job_part("null", &plain, BulkOutput::Null, len, server.name.clone()),
+        job_part("file", &plain, BulkOutput::File, len, server.name.clone()),
+        job_part("tls", &tls, BulkOutput::Null, len, format!("{}, TLS 1.3", server.name)),
+        job_part("shared", &shared, BulkOutput::Null, shared_len, relayed),
     ];
     bench.keep_running(relay);
     bench.keep_running(store.server);
-    Ok(cards)
+    Ok(job_parts)
 }

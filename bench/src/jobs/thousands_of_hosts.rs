@@ -95,38 +95,38 @@ impl ManyHostsWorkload {
 }
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let mut cards = Vec::new();
+    let mut job_parts = Vec::new();
     let broken = FaultShares::COMMON;
     let hosts = |full: usize| if bench.options.smoke { 100 } else { full };
     let main = ManyHostsWorkload::shuffled("main", hosts(5_000), broken, SHORT);
     let tls = ManyHostsWorkload { tls: true, ..ManyHostsWorkload::shuffled("tls", hosts(1_000), broken, SHORT) };
-    cards.push(main_part(bench, main)?);
-    cards.push(broken_hosts_part(bench, tls)?);
-    cards.push(reuse_part(bench)?);
-    cards.push(fairness_part(bench)?);
+    job_parts.push(main_part(bench, main)?);
+    job_parts.push(broken_hosts_part(bench, tls)?);
+    job_parts.push(reuse_part(bench)?);
+    job_parts.push(fairness_part(bench)?);
     if bench.options.smoke {
-        return Ok(cards);
+        return Ok(job_parts);
     }
     let late = FaultShares { bad_name: 0, late_name: 5, ..broken };
-    cards.push(main_part(bench, ManyHostsWorkload::shuffled("late-names", 5_000, late, LONG))?);
-    cards.push(unanswered_part(bench)?);
-    cards.push(broken_hosts_part(
+    job_parts.push(main_part(bench, ManyHostsWorkload::shuffled("late-names", 5_000, late, LONG))?);
+    job_parts.push(unanswered_part(bench)?);
+    job_parts.push(broken_hosts_part(
         bench,
         ManyHostsWorkload::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT),
     )?);
     if bench.options.slow {
-        cards.push(memory_part(bench)?);
+        job_parts.push(memory_part(bench)?);
     }
     for (part, hosts) in HOSTS {
-        cards.push(dead_hosts_part(bench, ManyHostsWorkload::shuffled(part, hosts, broken, SHORT))?);
+        job_parts.push(dead_hosts_part(bench, ManyHostsWorkload::shuffled(part, hosts, broken, SHORT))?);
     }
     for (part, dead) in DEAD {
-        cards.push(dead_hosts_part(
+        job_parts.push(dead_hosts_part(
             bench,
             ManyHostsWorkload::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT),
         )?);
     }
-    Ok(cards)
+    Ok(job_parts)
 }
 
 /// Makes the part of the job to which the goals apply. haul runs in three variants: with as many
@@ -259,9 +259,9 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let options = format!("--parallel-max {PARALLEL}");
     let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
     let goals = vec![PartGoal::ratio(MetricKind::Rss, MANY_HOSTS, FEW_HOSTS, 1.3)];
-    let mut card = run.new_part(bench, entries, goals, 1)?;
-    card.unit = WorkPerRun::Run;
-    Ok(card)
+    let mut job_part = run.new_part(bench, entries, goals, 1)?;
+    job_part.unit = WorkPerRun::Run;
+    Ok(job_part)
 }
 
 /// A running network of hosts, and the URL lists for it.
@@ -326,11 +326,11 @@ impl HostNetworkWithLists {
         let keys = |has: &dyn Fn(HostBehaviour) -> bool| -> HashSet<u64> {
             self.urls.iter().filter(|url| has(url.kind)).map(|url| url.key).collect()
         };
-        let healthy = keys(&|kind| kind.is_healthy(limit));
+        let required = keys(&|kind| kind.is_healthy(limit));
         let optional = keys(&|kind| kind == HostBehaviour::LateName && !kind.is_healthy(limit));
         OutputCheck::Pages(Rc::new(PageCheck {
-            len: (healthy.len() * PAGE_LEN) as u64,
-            expected: ExpectedPages::Pages(RequiredAndOptionalPages { healthy, optional }),
+            len: (required.len() * PAGE_LEN) as u64,
+            expected: ExpectedPages::Pages(RequiredAndOptionalPages { required, optional }),
             pages: Arc::clone(self.network.pages()),
             network: Some(Rc::clone(&self.network)),
             tls: self.load.tls,

@@ -32,7 +32,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let bench_program = |name: &'static str, archive: &str, run: String| {
         let run = format!("rm -f {archive} && {run}");
         let proof = format!("{run} && $BENCH read-warc {archive}");
-        shell_program(name, run, OutputCheck::Proof(proof, expected.clone()))
+        shell_program(name, run, OutputCheck::CheckedOnce(proof, expected.clone()))
     };
     let haul = |archive: &str| format!("$HAUL -s --warc {archive} -o /dev/null --input-file list");
     // wget also writes a manifest and its log at the end, which are small.

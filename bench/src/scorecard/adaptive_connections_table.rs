@@ -10,10 +10,11 @@ const CURL_Z: &str = "curl -Z";
 
 /// Creates the heading, the description and the table; an empty list if the job did not run.
 pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
-    let sheets: Vec<&PartResult> = record.sheets.iter().filter(|sheet| sheet.job == JOB).collect();
-    let Some(first) = sheets.first() else { return Vec::new() };
+    let part_results: Vec<&PartResult> =
+        record.part_results.iter().filter(|part_result| part_result.job == JOB).collect();
+    let Some(first) = part_results.first() else { return Vec::new() };
     let head = ["point", "haul, s", "best fixed", "× best fixed", "× curl -Z", "peak after 1 s"];
-    let rows = sheets.iter().map(|sheet| row(sheet)).collect();
+    let rows = part_results.iter().map(|part_result| row(part_result)).collect();
     vec![
         DocumentBlock::Heading(3, JOB.to_owned()),
         DocumentBlock::Paragraph(format!("{}.", first.about)),
@@ -27,15 +28,15 @@ pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
     ]
 }
 
-fn row(sheet: &PartResult) -> Vec<String> {
-    let Some(haul) = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul) else {
-        return vec![sheet.part.clone()];
+fn row(part_result: &PartResult) -> Vec<String> {
+    let Some(haul) = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul) else {
+        return vec![part_result.part.clone()];
     };
     let shown = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
-    let ratio = |against: &str| shown(sheet.ratio(MetricKind::Wall, &haul.name, against), 2);
-    let best = best_fixed(sheet).map(|entry| entry.name.as_str());
+    let ratio = |against: &str| shown(part_result.ratio(MetricKind::Wall, &haul.name, against), 2);
+    let best = best_fixed(part_result).map(|entry| entry.name.as_str());
     vec![
-        sheet.part.clone(),
+        part_result.part.clone(),
         shown(haul.median(MetricKind::Wall), 3),
         best.unwrap_or("-").to_owned(),
         best.map_or("-".to_owned(), ratio),
@@ -46,8 +47,8 @@ fn row(sheet: &PartResult) -> Vec<String> {
 
 /// Returns the runs of the program that has the shortest wall time among those with a fixed number
 /// of connections; `None` if no such program has a right result.
-fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
-    let fixed = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer && entry.name != CURL_Z);
+fn best_fixed(part_result: &PartResult) -> Option<&ProgramRuns> {
+    let fixed = part_result.entries.iter().filter(|entry| entry.role == ProgramRole::Peer && entry.name != CURL_Z);
     let ranked = fixed.filter_map(|entry| Some((entry.median(MetricKind::Wall)?, entry)));
     ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
 }
@@ -55,11 +56,11 @@ fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     #[test]
     fn adapt_table_shows_best_fixed_connection_count() {
-        let mut point = sheet(vec![
+        let mut point = part_result(vec![
             entry("haul", vec![Ok(figures(1.2))]),
             entry("fixed at 6", vec![Ok(figures(3.0))]),
             entry("fixed at 20", vec![Ok(figures(1.0))]),
@@ -68,6 +69,6 @@ mod tests {
         (point.job, point.part) = (JOB.to_owned(), "queue-32-300@20".to_owned());
         assert_eq!(row(&point), ["queue-32-300@20", "1.200", "fixed at 20", "1.20", "1.50", "-"]);
         assert_eq!(blocks(&record(vec![point])).len(), 4);
-        assert!(blocks(&record(vec![sheet(Vec::new())])).is_empty());
+        assert!(blocks(&record(vec![part_result(Vec::new())])).is_empty());
     }
 }

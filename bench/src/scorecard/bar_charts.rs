@@ -29,9 +29,9 @@ const HEAD: i32 = 58;
 const MAX_SHOWN_RATIO: f64 = 8.0;
 
 /// Draws the results of a job's parts as SVG bar charts, one below the other.
-pub(super) fn chart(sheets: &[&PartResult]) -> DrawResult<String> {
-    let rows: usize = sheets.iter().map(|sheet| sheet.entries.len()).sum();
-    let height = i32::try_from(rows)? * ROW + i32::try_from(sheets.len())? * (HEAD + 10) + 34;
+pub(super) fn chart(part_results: &[&PartResult]) -> DrawResult<String> {
+    let rows: usize = part_results.iter().map(|part_result| part_result.entries.len()).sum();
+    let height = i32::try_from(rows)? * ROW + i32::try_from(part_results.len())? * (HEAD + 10) + 34;
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, (WIDTH, u32::try_from(height)?)).into_drawing_area();
@@ -39,9 +39,9 @@ pub(super) fn chart(sheets: &[&PartResult]) -> DrawResult<String> {
         let mut top = 6;
         legend(&area, top)?;
         top += 28;
-        for sheet in sheets {
-            panel(&area, sheet, top)?;
-            top += HEAD + 10 + i32::try_from(sheet.entries.len())? * ROW;
+        for part_result in part_results {
+            panel(&area, part_result, top)?;
+            top += HEAD + 10 + i32::try_from(part_result.entries.len())? * ROW;
         }
         area.present()?;
     }
@@ -64,31 +64,31 @@ fn legend(area: &BarArea<'_>, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
-    area.draw(&Text::new(sheet.name(), (10, top + 12), bold_font(15, HPos::Left)))?;
-    area.draw(&Text::new(sheet.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
+fn panel(area: &BarArea<'_>, part_result: &PartResult, top: i32) -> DrawResult<()> {
+    area.draw(&Text::new(part_result.name(), (10, top + 12), bold_font(15, HPos::Left)))?;
+    area.draw(&Text::new(part_result.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
     let rows = top + HEAD - 10;
-    for (row, entry) in sheet.entries.iter().enumerate() {
+    for (row, entry) in part_result.entries.iter().enumerate() {
         let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
         let style =
             if entry.role == ProgramRole::Haul { bold_font(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
         area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
     }
-    for (at, what) in [MetricKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
+    for (at, what) in [MetricKind::Wall, cpu_of(part_result)].into_iter().enumerate() {
         let left = NAMES + i32::try_from(at)? * PANEL;
-        let against = terminal_table::measure_of(sheet, what);
+        let against = terminal_table::measure_of(part_result, what);
         let title = format!("{}, × {against}", what.name());
         area.draw(&Text::new(title, (left, top + 36), font(12, TEXT, HPos::Left)))?;
-        let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
-        let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
+        let best = part_result.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
+        let longest = part_result.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
         // The limit may be far below all other results, which must remain visible.
-        let reference = sheet.bench_program(against).and_then(|entry| entry.median(what)).unwrap_or(best);
+        let reference = part_result.bench_program(against).and_then(|entry| entry.median(what)).unwrap_or(best);
         let scale = LONGEST_BAR / longest.min(MAX_SHOWN_RATIO * reference).max(f64::MIN_POSITIVE);
-        for (row, entry) in sheet.entries.iter().enumerate() {
+        for (row, entry) in part_result.entries.iter().enumerate() {
             let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
-            bar(area, sheet, entry, what, (left, middle), scale)?;
+            bar(area, part_result, entry, what, (left, middle), scale)?;
         }
-        let bottom = rows + i32::try_from(sheet.entries.len())? * ROW;
+        let bottom = rows + i32::try_from(part_result.entries.len())? * ROW;
         area.draw(&PathElement::new(vec![(left, rows), (left, bottom)], FRAME.stroke_width(1)))?;
     }
     Ok(())
@@ -96,8 +96,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
 
 /// Returns the kind of CPU time to compare. It is the CPU time of the client alone if the measured
 /// time also includes the program that reads the client's output.
-fn cpu_of(sheet: &PartResult) -> MetricKind {
-    if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
+fn cpu_of(part_result: &PartResult) -> MetricKind {
+    if part_result.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         MetricKind::Client
     } else {
         MetricKind::Cpu
@@ -106,7 +106,7 @@ fn cpu_of(sheet: &PartResult) -> MetricKind {
 
 fn bar(
     area: &BarArea<'_>,
-    sheet: &PartResult,
+    part_result: &PartResult,
     entry: &ProgramRuns,
     what: MetricKind,
     (left, middle): (i32, i32),
@@ -128,8 +128,8 @@ fn bar(
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
-    let figure = what.to_text(value, sheet.unit);
-    let ratio = sheet.ratio(what, &entry.name, terminal_table::measure_of(sheet, what));
+    let figure = what.to_text(value, part_result.unit);
+    let ratio = part_result.ratio(what, &entry.name, terminal_table::measure_of(part_result, what));
     let compared = ratio.filter(|ratio| *ratio >= LEAST_RATIO);
     let text = compared.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
@@ -148,17 +148,17 @@ fn colour(role: ProgramRole) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result};
 
     #[test]
     fn bar_chart_shows_every_program_with_its_ratio() {
-        let sheet = sheet(vec![
+        let part_result = part_result(vec![
             entry("haul", vec![Ok(figures(1.0))]),
             entry("curl <x>", vec![Ok(figures(4.0))]),
             entry("slow", vec![Ok(figures(400.0))]),
             entry("bad", vec![Err("wrong answer: 1 bytes".to_owned())]),
         ]);
-        let svg = chart(&[&sheet]).unwrap();
+        let svg = chart(&[&part_result]).unwrap();
         for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"]
         {
             assert!(svg.contains(part), "{part}");

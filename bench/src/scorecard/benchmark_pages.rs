@@ -40,8 +40,8 @@ pub(super) fn html(record: &BenchRecord, causes: &GoalCauses) -> Result<String> 
 pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
     charts.extend(overview_chart::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
-    for (job, sheets) in jobs(record) {
-        charts.push((job.to_owned(), bar_charts::chart(&sheets)?));
+    for (job, part_results) in jobs(record) {
+        charts.push((job.to_owned(), bar_charts::chart(&part_results)?));
     }
     for curve in &line_charts::ALL {
         charts.extend(line_charts::chart(curve, record)?.map(|svg| (format!("curve-{}", curve.name), svg)));
@@ -53,10 +53,14 @@ pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
 /// of a curve in a line chart.
 fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
-    for sheet in record.sheets.iter().filter(|sheet| !sheet.part.contains('@') && !sheet.entries.is_empty()) {
-        match jobs.last_mut().filter(|(job, _)| *job == sheet.job) {
-            Some((_, sheets)) => sheets.push(sheet),
-            None => jobs.push((&sheet.job, vec![sheet])),
+    for part_result in record
+        .part_results
+        .iter()
+        .filter(|part_result| !part_result.part.contains('@') && !part_result.entries.is_empty())
+    {
+        match jobs.last_mut().filter(|(job, _)| *job == part_result.job) {
+            Some((_, part_results)) => part_results.push(part_result),
+            None => jobs.push((&part_result.job, vec![part_result])),
         }
     }
     jobs
@@ -70,11 +74,11 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
     }
     blocks.extend(summary(record));
     blocks.push(DocumentBlock::Heading(2, "The jobs".to_owned()));
-    for (job, sheets) in jobs(record) {
+    for (job, part_results) in jobs(record) {
         blocks.push(DocumentBlock::Heading(3, job.to_owned()));
-        blocks.push(DocumentBlock::Paragraph(format!("{}.", sheets[0].about)));
+        blocks.push(DocumentBlock::Paragraph(format!("{}.", part_results[0].about)));
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
-        blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bar_charts::chart(&sheets)? });
+        blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bar_charts::chart(&part_results)? });
     }
     blocks.extend(adaptive_connections_table::blocks(record));
     let mut headed = false;
@@ -123,11 +127,11 @@ fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
             .to_owned(),
     )];
-    for (job, sheets) in jobs(record) {
+    for (job, part_results) in jobs(record) {
         blocks.push(DocumentBlock::Heading(2, job.to_owned()));
-        blocks.push(DocumentBlock::Paragraph(format!("{}.", sheets[0].about)));
-        for sheet in sheets {
-            blocks.extend(figures(sheet));
+        blocks.push(DocumentBlock::Paragraph(format!("{}.", part_results[0].about)));
+        for part_result in part_results {
+            blocks.extend(figures(part_result));
         }
     }
     blocks
@@ -220,9 +224,9 @@ fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
 }
 
 /// Creates the description and the table of a part.
-fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
-    let table = terminal_table::ResultTable::from_part(sheet);
-    let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {
+fn figures(part_result: &PartResult) -> Vec<DocumentBlock> {
+    let table = terminal_table::ResultTable::from_part(part_result);
+    let rows = part_result.entries.iter().enumerate().map(|(row, entry)| {
         let mut cells = vec![entry.name.clone()];
         match terminal_table::first_fault_line(entry) {
             None => cells.extend(table.columns.iter().map(|(_, cells)| cells[row].clone())),
@@ -235,13 +239,18 @@ fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
     });
     let mut head = vec![String::new()];
     head.extend(table.columns.iter().map(|(title, _)| title.clone()));
-    let amount = match sheet.unit {
+    let amount = match part_result.unit {
         WorkPerRun::Requests(requests) => format!(", {requests} requests a run"),
         WorkPerRun::Bytes(bytes) => format!(", {bytes} bytes a run"),
         WorkPerRun::Run => String::new(),
     };
     vec![
-        DocumentBlock::Paragraph(format!("**{}**: {}, {} rounds{amount}", sheet.name(), sheet.server, sheet.rounds)),
+        DocumentBlock::Paragraph(format!(
+            "**{}**: {}, {} rounds{amount}",
+            part_result.name(),
+            part_result.server,
+            part_result.rounds
+        )),
         DocumentBlock::Table(DocumentTable { text_columns: 1, head, rows: rows.collect() }),
     ]
 }
@@ -249,11 +258,11 @@ fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     #[test]
     fn missed_goals_are_listed_with_their_reasons() {
-        let mut site = sheet(vec![
+        let mut site = part_result(vec![
             entry("haul", vec![Ok(figures(0.22))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),
             entry("xargs -P20 curl", vec![Err("wrong answer: 3 bytes".to_owned())]),

@@ -41,10 +41,10 @@ impl GoalVerdict {
         };
         match &anchor.proof {
             GoalProof::Tests(tests) => verdict.end = GoalStatus::Tested(tests),
-            GoalProof::Figure { sheet, of, what, bound } => match record.part(sheet) {
-                Some(sheet) => verdict.set_results(sheet, of, *what, bound),
+            GoalProof::Figure { part, of, what, bound } => match record.part(part) {
+                Some(part_result) => verdict.set_results(part_result, of, *what, bound),
                 None => {
-                    let job = sheet.split(':').next().unwrap_or_default();
+                    let job = part.split(':').next().unwrap_or_default();
                     if let Some(why) = record.skipped.get(job) {
                         verdict.end = GoalStatus::Unmeasured(format!("not measured: {why}"));
                     }
@@ -54,30 +54,31 @@ impl GoalVerdict {
         verdict
     }
 
-    fn set_results(&mut self, sheet: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
-        let shown = |entry: &ProgramRuns| entry.median(what).map(|value| result_text(value, what, sheet.unit, bound));
-        let Some(haul) = sheet.bench_program(of) else { return };
+    fn set_results(&mut self, part_result: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
+        let shown =
+            |entry: &ProgramRuns| entry.median(what).map(|value| result_text(value, what, part_result.unit, bound));
+        let Some(haul) = part_result.bench_program(of) else { return };
         // Peers are found by name; there is only one limit.
-        if let Some(best) = sheet.best_peer(what) {
+        if let Some(best) = part_result.best_peer(what) {
             self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
         }
-        let limit = sheet.limit.as_deref().and_then(|limit| sheet.bench_program(limit));
+        let limit = part_result.limit.as_deref().and_then(|limit| part_result.bench_program(limit));
         // A limit without a reader has no separate result for its client. In that case its total is
         // used.
         let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(MetricKind::Cpu)));
         if let Some(value) = limit_figure.filter(|_| !matches!(what, MetricKind::Rss | MetricKind::FirstByte)) {
-            self.limit = result_text(value, what, sheet.unit, bound);
+            self.limit = result_text(value, what, part_result.unit, bound);
         }
         let Some(figure) = shown(haul) else {
             self.end = GoalStatus::Unmeasured(haul.fault().unwrap_or("not measured").to_owned());
             return;
         };
         let against = match bound {
-            ProjectGoalBound::Of(name, _) => Some(*name),
-            ProjectGoalBound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
+            ProjectGoalBound::RatioTo(name, _) => Some(*name),
+            ProjectGoalBound::RatioToBestPeer(_) => part_result.best_peer(what).map(|entry| entry.name.as_str()),
             _ => None,
         };
-        let Some((rounds, most)) = figures(sheet, haul, what, bound, against) else {
+        let Some((rounds, most)) = figures(part_result, haul, what, bound, against) else {
             let whom = against.unwrap_or("a peer");
             self.haul = figure;
             self.end = GoalStatus::Unmeasured(format!("no right answer of {whom} to compare with"));
@@ -97,7 +98,7 @@ impl GoalVerdict {
 /// Returns the result of each round and the maximum that the goal allows, both in the unit of the
 /// goal. Returns `None` if a result is missing, or if the part has no results in this unit.
 fn figures(
-    sheet: &PartResult,
+    part_result: &PartResult,
     haul: &ProgramRuns,
     what: MetricKind,
     bound: &ProjectGoalBound,
@@ -106,11 +107,11 @@ fn figures(
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.metric_of_run(run.figures.as_ref()?)? * factor)).collect()
     };
-    Some(match (bound, sheet.unit) {
-        (ProjectGoalBound::Of(_, most) | ProjectGoalBound::OfBest(most), _) => {
-            (sheet.ratios(what, &haul.name, against?)?, *most)
+    Some(match (bound, part_result.unit) {
+        (ProjectGoalBound::RatioTo(_, most) | ProjectGoalBound::RatioToBestPeer(most), _) => {
+            (part_result.ratios(what, &haul.name, against?)?, *most)
         }
-        (ProjectGoalBound::Most(most), unit) => (each(what.in_readable_unit(1.0, unit).0)?, *most),
+        (ProjectGoalBound::AtMost(most), unit) => (each(what.in_readable_unit(1.0, unit).0)?, *most),
         (ProjectGoalBound::Micros(most), WorkPerRun::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
         // A minimum rate is a maximum time.
         (ProjectGoalBound::Speed(least), WorkPerRun::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
@@ -144,7 +145,7 @@ impl GoalStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
     use crate::measure::RunMetrics;
 
     fn runs(walls: &[f64]) -> Vec<Result<RunMetrics, String>> {
@@ -152,45 +153,47 @@ mod tests {
     }
 
     fn anchor(what: MetricKind, bound: ProjectGoalBound) -> ProjectGoal {
-        ProjectGoal { id: "9.9", goal: "a goal", proof: GoalProof::Figure { sheet: "job", of: "haul", what, bound } }
+        ProjectGoal { id: "9.9", goal: "a goal", proof: GoalProof::Figure { part: "job", of: "haul", what, bound } }
     }
 
     fn judged(what: MetricKind, bound: ProjectGoalBound) -> GoalVerdict {
-        let mut sheet = sheet(vec![
+        let mut part_result = part_result(vec![
             entry("haul", runs(&[1.0, 2.0, 3.0])),
             entry("curl", runs(&[4.0, 4.0, 4.0])),
             entry("wrong", vec![Err("wrong answer".to_owned())]),
             entry("limit: least", runs(&[0.5, 0.5, 0.5])),
         ]);
-        sheet.limit = Some("limit: least".to_owned());
-        GoalVerdict::new(&anchor(what, bound), &record(vec![sheet]))
+        part_result.limit = Some("limit: least".to_owned());
+        GoalVerdict::new(&anchor(what, bound), &record(vec![part_result]))
     }
 
     #[test]
     fn ratio_goal_is_judged_by_the_median() {
-        let verdict = judged(MetricKind::Wall, ProjectGoalBound::OfBest(0.5));
+        let verdict = judged(MetricKind::Wall, ProjectGoalBound::RatioToBestPeer(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
         assert_eq!(verdict.end, GoalStatus::Met(2, 3));
-        assert_eq!(judged(MetricKind::Wall, ProjectGoalBound::Of("curl", 0.4)).end, GoalStatus::Missed(1, 3));
+        assert_eq!(judged(MetricKind::Wall, ProjectGoalBound::RatioTo("curl", 0.4)).end, GoalStatus::Missed(1, 3));
         // A goal without a program to compare with is neither met nor missed.
-        for bound in
-            [ProjectGoalBound::Of("wrong", 1.0), ProjectGoalBound::Of("absent", 1.0), ProjectGoalBound::Micros(1.0)]
-        {
+        for bound in [
+            ProjectGoalBound::RatioTo("wrong", 1.0),
+            ProjectGoalBound::RatioTo("absent", 1.0),
+            ProjectGoalBound::Micros(1.0),
+        ] {
             assert!(matches!(judged(MetricKind::Wall, bound).end, GoalStatus::Unmeasured(_)));
         }
     }
 
     #[test]
     fn absolute_goal_is_judged_by_the_median() {
-        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
-        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
-        assert_eq!(judged(MetricKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));
+        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::AtMost(2.0)).haul, "2.000 s/GB");
+        assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::AtMost(2.0)).end, GoalStatus::Met(2, 3));
+        assert_eq!(judged(MetricKind::Rss, ProjectGoalBound::AtMost(1.0)).end, GoalStatus::Missed(0, 3));
         let speed = judged(MetricKind::Wall, ProjectGoalBound::Speed(250.0));
         assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", GoalStatus::Met(2, 3)));
         assert_eq!(
-            judged(MetricKind::FirstByte, ProjectGoalBound::Most(1.0)).end,
+            judged(MetricKind::FirstByte, ProjectGoalBound::AtMost(1.0)).end,
             GoalStatus::Unmeasured("not measured".to_owned())
         );
     }
@@ -199,7 +202,7 @@ mod tests {
     fn verdict_of_skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = GoalVerdict::new(&anchor(MetricKind::Wall, ProjectGoalBound::Most(1.0)), &record);
+        let verdict = GoalVerdict::new(&anchor(MetricKind::Wall, ProjectGoalBound::AtMost(1.0)), &record);
         assert_eq!(verdict.end, GoalStatus::Unmeasured("not measured: no compiler".to_owned()));
     }
 }

@@ -117,10 +117,12 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
 /// order.
 fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
-    for sheet in &record.sheets {
-        let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == curve.job) else { continue };
+    for part_result in &record.part_results {
+        let Some((name, x)) = part_result.part.split_once('@').filter(|_| part_result.job == curve.job) else {
+            continue;
+        };
         let Some(x) = x.parse::<f64>().ok().filter(|_| name == curve.name) else { continue };
-        for entry in &sheet.entries {
+        for entry in &part_result.entries {
             let Some(value) = entry.median(what) else { continue };
             let value = if what == MetricKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
@@ -305,7 +307,7 @@ fn short_number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     #[test]
     fn axis_numbers_are_abbreviated() {
@@ -334,13 +336,13 @@ mod tests {
     #[test]
     fn curve_connects_points_in_ascending_order() {
         let point = |part: &str, wall| {
-            let mut sheet = sheet(vec![
+            let mut part_result = part_result(vec![
                 entry("haul", vec![Ok(figures(wall))]),
                 entry("curl", vec![Ok(figures(2.0 * wall))]),
                 entry("bad", vec![Err("wrong answer".to_owned())]),
             ]);
-            (sheet.job, sheet.part) = ("curves".to_owned(), part.to_owned());
-            sheet
+            (part_result.job, part_result.part) = ("curves".to_owned(), part.to_owned());
+            part_result
         };
         let record =
             record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);

@@ -118,7 +118,7 @@ fn newest_record(results: &Path) -> Result<Option<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     /// Checks that the documents in the repository match the newest results. `make scorecard`
     /// updates them.
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn scorecard_uses_the_newest_complete_run() {
         let dir = std::env::temp_dir().join(format!("haul-bench-newest-{}", std::process::id()));
-        let mut one = record(vec![sheet(vec![entry("haul", vec![Ok(figures(1.0))])])]);
+        let mut one = record(vec![part_result(vec![entry("haul", vec![Ok(figures(1.0))])])]);
         one.write(&dir).unwrap();
         one.date = "2026-03-04".to_owned();
         let whole = one.write(&dir).unwrap();

@@ -21,10 +21,10 @@ const HEAD: i32 = 70;
 /// Draws the chart of all parts in which haul has a competitor; `None` if there is no such part.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     let rows: Vec<(&PartResult, [Option<CompetitorRatio>; 2])> = record
-        .sheets
+        .part_results
         .iter()
-        .filter(|sheet| !sheet.part.contains('@'))
-        .map(|sheet| (sheet, [MetricKind::Wall, MetricKind::Cpu].map(|what| ratio(sheet, what))))
+        .filter(|part_result| !part_result.part.contains('@'))
+        .map(|part_result| (part_result, [MetricKind::Wall, MetricKind::Cpu].map(|what| ratio(part_result, what))))
         .filter(|(_, ratios)| ratios.iter().any(Option::is_some))
         .collect();
     if rows.is_empty() {
@@ -45,9 +45,9 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
             area.draw(&PathElement::new(vec![(one, HEAD - 8), (one, bottom)], PEER.stroke_width(2)))?;
             area.draw(&Text::new("best peer", (one, HEAD - 22), font(12, TEXT, HPos::Center)))?;
         }
-        for (row, (sheet, ratios)) in rows.iter().enumerate() {
+        for (row, (part_result, ratios)) in rows.iter().enumerate() {
             let middle = HEAD + i32::try_from(row)? * ROW + ROW / 2;
-            area.draw(&Text::new(sheet.name(), (NAMES - 10, middle), font(13, TEXT, HPos::Right)))?;
+            area.draw(&Text::new(part_result.name(), (NAMES - 10, middle), font(13, TEXT, HPos::Right)))?;
             for (at, ratio) in ratios.iter().enumerate() {
                 let left = NAMES + i32::try_from(at)? * PANEL;
                 let Some(ratio) = ratio else { continue };
@@ -74,31 +74,31 @@ struct CompetitorRatio {
 /// Returns the ratio of the result of the first variant of haul to that of its best competitor.
 /// Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio is below
 /// [`LEAST_RATIO`].
-fn ratio(sheet: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
-    let haul = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
+fn ratio(part_result: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
+    let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
     let what =
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
-    let peer = &sheet.best_peer(what)?.name;
-    let value = sheet.ratio(what, &haul.name, peer)?;
+    let peer = &part_result.best_peer(what)?.name;
+    let value = part_result.ratio(what, &haul.name, peer)?;
     (value >= LEAST_RATIO).then(|| CompetitorRatio { value, peer: peer.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     #[test]
     fn chart_compares_haul_with_its_best_competitor() {
         let named = |job: &str, haul, peer| {
-            let mut sheet = sheet(vec![
+            let mut part_result = part_result(vec![
                 entry("haul", vec![Ok(figures(haul))]),
                 entry("curl", vec![Ok(figures(peer))]),
                 entry("quick", vec![Err("wrong answer".to_owned())]),
             ]);
-            sheet.job = job.to_owned();
-            sheet
+            part_result.job = job.to_owned();
+            part_result
         };
         let mut alone = named("alone", 1.0, 1.0);
         alone.entries.truncate(1);

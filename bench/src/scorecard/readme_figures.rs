@@ -23,22 +23,22 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> 
 
 /// Returns the ratio of a program's result to that of haul's best competitor, and the competitor's
 /// name; `None` if the results lack either.
-fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
-    let sheet = record.part(sheet)?;
-    let peer = sheet.best_peer(what)?;
-    Some((sheet.ratio(what, of, &peer.name)?, peer.name.clone()))
+fn ratio(record: &BenchRecord, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
+    let part_result = record.part(part_result)?;
+    let peer = part_result.best_peer(what)?;
+    Some((part_result.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
 
 fn site(record: &BenchRecord) -> Option<String> {
     let (wall, peer) = ratio(record, "site", "haul", MetricKind::Wall)?;
-    let sheet = record.part("site")?;
-    let cpu = sheet.ratio(MetricKind::Cpu, "haul", &peer)?;
-    let memory = sheet.bench_program("haul")?.median(MetricKind::Rss)? / 1024.0;
+    let part_result = record.part("site")?;
+    let cpu = part_result.ratio(MetricKind::Cpu, "haul", &peer)?;
+    let memory = part_result.bench_program("haul")?.median(MetricKind::Rss)? / 1024.0;
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
          All figures are in [docs/benchmarks.md](docs/benchmarks.md); `make bench` repeats them.",
-        record.host.cpus, sheet.rounds, record.date
+        record.host.cpus, part_result.rounds, record.date
     );
     Some(wrap_text(&text) + "\n")
 }
@@ -72,26 +72,28 @@ pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`
 /// Returns the rows of the table of jobs: description, fraction of the wall time, fraction of the
 /// CPU time, job.
 pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
-    ROWS.iter().filter_map(|(about, sheet, of)| job_row(record, about, sheet, of)).collect()
+    ROWS.iter().filter_map(|(about, part_result, of)| job_row(record, about, part_result, of)).collect()
 }
 
-fn job_row(record: &BenchRecord, about: &str, sheet: &str, of: &str) -> Option<[String; 4]> {
-    let is_client = record.part(sheet)?.bench_program(of)?.median(MetricKind::Client).is_some();
+fn job_row(record: &BenchRecord, about: &str, part_result: &str, of: &str) -> Option<[String; 4]> {
+    let is_client = record.part(part_result)?.bench_program(of)?.median(MetricKind::Client).is_some();
     let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
     let shares = [MetricKind::Wall, cpu].map(|what| {
-        let (ratio, peer) = ratio(record, sheet, of, what)?;
+        let (ratio, peer) = ratio(record, part_result, of, what)?;
         let behind = if ratio > 1.0 { ": behind" } else { "" };
         Some(format!("{ratio:.2} × {peer}{behind}"))
     });
     let [Some(wall), Some(cpu)] = shares else { return None };
-    Some([about.to_owned(), wall, cpu, format!("`{sheet}`")])
+    Some([about.to_owned(), wall, cpu, format!("`{part_result}`")])
 }
 
 fn jobs(record: &BenchRecord) -> Option<String> {
     let row = |cells: &[String; 4]| format!("| {} |\n", cells.join(" | "));
-    let of_readme = ROWS.iter().filter(|(_, sheet, _)| README_PARTS.contains(sheet));
-    let rows: String =
-        of_readme.filter_map(|(about, sheet, of)| job_row(record, about, sheet, of)).map(|cells| row(&cells)).collect();
+    let of_readme = ROWS.iter().filter(|(_, part_result, _)| README_PARTS.contains(part_result));
+    let rows: String = of_readme
+        .filter_map(|(about, part_result, of)| job_row(record, about, part_result, of))
+        .map(|cells| row(&cells))
+        .collect();
     let head = format!("{}|---|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));
     (!rows.is_empty()).then(|| head + &rows)
 }
@@ -113,14 +115,14 @@ fn wrap_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_results_file::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, part_result, record};
 
     const README: &str = "# haul\n<!-- bench:site -->\nold\n<!-- /bench:site -->\ntext\n<!-- bench:jobs -->\nold table\n\
                           <!-- /bench:jobs -->\nend\n";
 
     #[test]
     fn only_text_between_readme_markers_is_replaced() {
-        let mut site = sheet(vec![
+        let mut site = part_result(vec![
             entry("haul", vec![Ok(figures(0.25))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),
             entry("xargs -P20 curl", vec![Err("wrong answer".to_owned())]),
@@ -135,7 +137,7 @@ mod tests {
         assert!(!text.contains("old"));
         assert!(text.lines().all(|line| line.chars().count() <= 120));
         // Filling the README twice changes nothing.
-        let mut again = sheet(Vec::new());
+        let mut again = part_result(Vec::new());
         again.job = "other".to_owned();
         assert_eq!(fill_readme(&text, &record(vec![again])).unwrap(), text);
         assert!(fill_readme("# haul\n", &record(Vec::new())).is_err());
@@ -143,7 +145,8 @@ mod tests {
 
     #[test]
     fn jobs_table_marks_where_haul_is_slower() {
-        let mut slow = sheet(vec![entry("haul", vec![Ok(figures(1.5))]), entry("libcurl", vec![Ok(figures(1.0))])]);
+        let mut slow =
+            part_result(vec![entry("haul", vec![Ok(figures(1.5))]), entry("libcurl", vec![Ok(figures(1.0))])]);
         slow.job = "h2-bulk".to_owned();
         let rows = job_rows(&record(vec![slow]));
         assert_eq!(rows[0][1], "1.50 × libcurl: behind", "{rows:?}");
