@@ -11,8 +11,8 @@ use std::time::Duration;
 use testkit::ip_relay::IpRelay;
 use testkit::packet_link::LinkConditions;
 
+use super::language_client_jobs::LanguageClient;
 use super::large_body_common::MEMORY_MB;
-use super::sequential_requests::LanguageClient;
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;

@@ -5,7 +5,6 @@ pub(crate) mod c_requests;
 mod cold_start;
 mod cost_growth_curves;
 mod css_selectors;
-mod fetch_pages;
 mod five_parallel_bodies;
 mod h2_fifty_parallel_bodies;
 mod h2_site;
@@ -13,6 +12,7 @@ mod h2_small;
 mod http3;
 mod item_echo_server;
 mod jsonl_records;
+mod language_client_jobs;
 mod large_body_common;
 mod large_get;
 mod large_get_tls;
@@ -30,7 +30,7 @@ mod rate_limit_accuracy;
 mod rate_limited_connections;
 mod refresh_changed_pages;
 mod resumable_job_overhead;
-mod sequential_requests;
+mod site_pages;
 mod small_replies;
 mod split_on_full_link;
 mod thousands_of_hosts;
@@ -67,7 +67,7 @@ pub(crate) struct BenchJob {
 pub(crate) const ALL: &[&BenchJob] = &[
     &two_stage_extraction::JOB,
     &css_selectors::JOB,
-    &fetch_pages::JOB,
+    &site_pages::JOB,
     &warc::JOB,
     &small_replies::JOB,
     &pipelining::JOB,

@@ -11,7 +11,7 @@
 
 use std::process::Command;
 
-use super::sequential_requests::{LanguageClient, SequentialRequestsJob, installed};
+use super::language_client_jobs::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::sequential_requests::{self, LanguageClient, SequentialRequestsJob, peers};
+use super::language_client_jobs::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -205,7 +205,7 @@ pub(super) fn bench_programs(
 
 /// Returns the clients whose module this Python interpreter can import.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
-    sequential_requests::installed(clients, |module| {
+    language_client_jobs::installed(clients, |module| {
         let mut python = Command::new(PYTHON);
         let script = format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}");
         python.current_dir(work).args(["-c", &script]);

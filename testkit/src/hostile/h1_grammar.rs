@@ -1,6 +1,6 @@
 //! The grammar that generates replies over HTTP/1.
 
-use super::misleading_response_fields::{self, HostileField};
+use super::confusing_non_framing_fields::{self, HostileField};
 use super::reply_draft::{ReplyDraft, body, random_choice};
 use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
@@ -170,7 +170,7 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     };
     draft.send(line);
     draft.send("\r\n");
-    let fields: Vec<HostileField> = misleading_response_fields::random_fields(rng);
+    let fields: Vec<HostileField> = confusing_non_framing_fields::random_fields(rng);
     for (name, value) in &fields {
         draft.send(format!("{}: {value}\r\n", cased(name, rng)));
     }

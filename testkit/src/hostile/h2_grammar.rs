@@ -1,6 +1,6 @@
 //! The grammar that generates sessions over HTTP/2.
 
-use super::misleading_response_fields::{self, HostileField};
+use super::confusing_non_framing_fields::{self, HostileField};
 use super::reply_draft::{ReplyDraft, body, random_choice};
 use super::{HostileProtocol, ReplyEnd, ReplyPiece};
 use crate::frames::{
@@ -195,7 +195,7 @@ fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
         draft.add_note("status");
         head[0].1 = random_choice(rng, STATUSES).to_owned();
     }
-    let more: Vec<HostileField> = misleading_response_fields::random_fields(rng);
+    let more: Vec<HostileField> = confusing_non_framing_fields::random_fields(rng);
     head.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     if rng.below(8) == 0 {
         draft.is_unsure = true;

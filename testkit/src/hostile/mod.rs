@@ -19,10 +19,10 @@
 //! assert!(replies.iter().any(|reply| matches!(&reply.promise, AllowedResult::Body(_))));
 //! ```
 
+mod confusing_non_framing_fields;
 mod damage;
 mod h1_grammar;
 mod h2_grammar;
-mod misleading_response_fields;
 mod reply_draft;
 mod server;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::faulty::FaultPlan;
 
 use crate::content_checker::{self, ContentChecker};
-use crate::fault_table::TestedVersion;
+use crate::fault_cases::TestedVersion;
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result, report};
 

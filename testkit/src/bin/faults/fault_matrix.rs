@@ -13,7 +13,7 @@ use testkit::faulty::FaultPlan;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
-use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices, TestedVersion};
+use crate::fault_cases::{FAULTS, FaultCase, FaultRandomChoices, TestedVersion};
 use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 

@@ -21,7 +21,7 @@ use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
-use crate::fault_table::TestedVersion;
+use crate::fault_cases::TestedVersion;
 use crate::run_haul::HaulCommand;
 use crate::{FaultRunner, Result};
 

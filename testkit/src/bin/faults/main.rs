@@ -11,8 +11,8 @@
 
 mod body_digest_and_memory;
 mod content_checker;
+mod fault_cases;
 mod fault_matrix;
-mod fault_table;
 mod kills;
 mod options;
 mod report;
@@ -44,7 +44,7 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     if options.list {
-        fault_table::print_faults();
+        fault_cases::print_faults();
         return Ok(ExitCode::SUCCESS);
     }
     let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;

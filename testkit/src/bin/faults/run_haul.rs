@@ -9,7 +9,7 @@ pub(crate) use testkit::run_with_time_limit::ChildOutcome;
 use testkit::run_with_time_limit::run;
 
 use crate::Result;
-use crate::fault_table::TestedVersion;
+use crate::fault_cases::TestedVersion;
 
 /// The haul program under test: its path, its environment, and what it supports.
 pub(crate) struct HaulProgram {
