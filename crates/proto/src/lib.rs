@@ -38,7 +38,6 @@ extern crate alloc;
 
 mod close_reason;
 mod dynamic_table;
-mod exchange;
 mod field_coding;
 mod field_fault;
 pub mod fields;
@@ -60,6 +59,7 @@ mod request_section_writer;
 mod response_error;
 pub mod response_head;
 mod response_section_reader;
+mod stream_exchange_progress;
 mod syntax;
 pub mod time;
 

@@ -22,7 +22,7 @@
 //! | `digest`, `digest_algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
 //! | `message_signature` | requests that are signed with a key: RFC 9421 |
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
-//! | `request_credentials` | `-u`, the URL, netrc, a token: which of them a request may use |
+//! | `credential_selection` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
 //! This module only selects Negotiate: the caller makes its tokens, since they need a Kerberos
 //! library.
@@ -33,25 +33,25 @@
 //! the certificate proves more, and without TLS this proof protects little.
 
 mod challenge;
+mod credential_selection;
 mod credentials;
 mod digest;
 mod digest_algorithm;
 mod error;
 mod message_signature;
-mod request_credentials;
 mod scheme_choice;
 mod sigv4;
 #[cfg(test)]
 mod tests;
 
 pub use challenge::{AuthScheme, Challenge, MAX_CHALLENGES, MAX_PARAMETERS, parse_challenges};
+pub use credential_selection::{
+    CredentialsError, GivenCredentials, NetrcMode, RequestCredentials, credentials_for_target,
+};
 pub use credentials::{Credentials, bearer_authorization};
 pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
 pub use message_signature::{MessageSignatureError, MessageSigner, SignatureAlgorithm, SignatureBase};
-pub use request_credentials::{
-    CredentialsError, GivenCredentials, NetrcMode, RequestCredentials, credentials_for_target,
-};
 pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose_scheme};
 pub use sigv4::{SigV4Fields, SigV4Parameters, UnsignedRequest};

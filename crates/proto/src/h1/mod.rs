@@ -68,7 +68,7 @@ mod chunked_decoder;
 mod error;
 mod event;
 mod framing;
-mod head_before_fault;
+mod head_lines_before_fault;
 mod machine;
 mod parse_field_section;
 mod receive;

@@ -4,7 +4,7 @@ use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 

@@ -5,7 +5,6 @@ use super::frame::{FrameHeader, flag};
 use super::machine::H2Machine;
 use super::{ErrorCode, FloodKind, H2Error, H2Event, RequestId};
 use crate::ResponseLimits;
-use crate::exchange::{AnnouncedBody, ResponsePhase};
 use crate::hpack::{HeaderBlock, HpackDecoder};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
@@ -13,6 +12,7 @@ use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::response_section_reader::{
     DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
 };
+use crate::stream_exchange_progress::{AnnouncedBody, ResponsePhase};
 use alloc::vec::Vec;
 
 /// A header block of which some CONTINUATION frames have not arrived.

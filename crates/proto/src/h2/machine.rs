@@ -18,13 +18,13 @@ use super::{
     CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
     ResetReason,
 };
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::flood_counts::FloodCounts;
 use crate::hpack::{HpackDecoder, HpackEncoder, OpenHeaderBlock};
 use crate::open_streams::OpenStreams;
 use crate::output_buffer::OutputBuffer;
 use crate::request_section_writer;
 use crate::response_error::ResponseError;
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -3,9 +3,9 @@
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, stream_id};
 use super::{CloseReason, RequestError, RequestId};
-use crate::exchange::RemainingRequestBody;
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section_writer;
+use crate::stream_exchange_progress::RemainingRequestBody;
 
 impl H2Machine {
     /// Returns the number of bytes that [`H2Machine::send_body`] accepts now of this request's

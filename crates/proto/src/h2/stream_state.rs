@@ -1,9 +1,9 @@
 //! The state of an open request stream.
 
 use super::receive_windows::StreamReceiveWindow;
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_head::Fields;
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 
 /// The state of a request and its response on an HTTP/2 stream.

@@ -2,12 +2,12 @@
 
 use super::machine::H3Machine;
 use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
-use crate::exchange::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use crate::qpack::{QpackError, QpackFault};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
 use crate::response_head::{Fields, ProtocolVersion, ResponseHead};
 use crate::response_section_reader::{FieldSectionKind, FieldSectionReader};
+use crate::stream_exchange_progress::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use alloc::borrow::Cow;
 
 impl H3Machine {

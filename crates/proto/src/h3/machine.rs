@@ -19,13 +19,13 @@ use super::{
     CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3ResetReason, H3SendStream, H3Step,
     H3StreamAbortToSend, RequestError, RequestHead, RequestId,
 };
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::flood_counts::FloodCounts;
 use crate::open_streams::OpenStreams;
 use crate::qpack::{QpackDecoder, QpackEncoder};
 use crate::request_section_writer;
 use crate::response_error::ResponseError;
 use crate::response_section_reader::FieldSectionSizeHint;
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

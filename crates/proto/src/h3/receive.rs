@@ -9,8 +9,8 @@ use super::{
     H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason, H3SendStream,
     H3Step, RequestId,
 };
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::response_error::ResponseError;
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 use alloc::borrow::Cow;
 use core::mem;

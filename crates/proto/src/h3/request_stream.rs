@@ -1,9 +1,9 @@
 //! The state of one open request: the receiving half of its stream, and its upload.
 
 use super::frame::H3FrameReader;
-use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_head::Fields;
+use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 
 #[derive(Debug)]

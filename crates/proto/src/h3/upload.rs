@@ -3,8 +3,8 @@
 use super::frame::{self, kind};
 use super::machine::H3Machine;
 use super::{RequestError, RequestId};
-use crate::exchange::RemainingRequestBody;
 use crate::request_section_writer;
+use crate::stream_exchange_progress::RemainingRequestBody;
 
 /// The number of unsent bytes in a request's output at which no more of its body is accepted. QUIC
 /// sends about 45 KiB in one system call, and accepts further bytes soon afterwards.
