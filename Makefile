@@ -129,7 +129,7 @@ site: ## the guides as a site in target/site/book/html, with each link and ancho
 	sh scripts/site.sh $(abspath $(TARGET_DIR))/site
 
 pictures: ## docs/pictures: terminals of real runs as SVG, which tests compare with the runs of today
-	HAUL_PICTURES=1 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- terminal_pictures::
+	HAUL_PICTURES=1 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- documentation_pictures::
 
 msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup installs it; 4 minutes and 1 GB)
 	rustup run --install $$(sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) cargo check $(LOCKED) --workspace

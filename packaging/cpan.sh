@@ -31,7 +31,7 @@ sed -e 's/^members = .*/members = ["crates\/proto", "crates\/policy", "crates\/e
     -e '/^testkit = /d' Cargo.toml >"$carried/Cargo.toml"
 for crate in proto policy engine capi; do
     mkdir "$carried/crates/$crate"
-    for entry in Cargo.toml build.rs native_linking.rs src include haul.pc.in; do
+    for entry in Cargo.toml build.rs build_script_linking.rs src include haul.pc.in; do
         [ ! -e "crates/$crate/$entry" ] || cp -RL "crates/$crate/$entry" "$carried/crates/$crate/$entry"
     done
     # Tests are not carried, nor what only tests depend on.

@@ -7,21 +7,21 @@
 //!
 //! Defines the cfg `linux_calls`, as the build script of the engine does.
 
-mod native_linking;
+mod build_script_linking;
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=native_linking.rs");
+    println!("cargo::rerun-if-changed=build_script_linking.rs");
     define_linux_calls();
-    if !native_linking::is_native_glibc() {
+    if !build_script_linking::is_native_glibc() {
         return;
     }
-    if native_linking::reads_packed_relocations() {
-        println!("cargo::rustc-link-arg-bins={}", native_linking::PACK_RELOCATIONS);
+    if build_script_linking::reads_packed_relocations() {
+        println!("cargo::rustc-link-arg-bins={}", build_script_linking::PACK_RELOCATIONS);
     }
-    native_linking::link_unwinder();
+    build_script_linking::link_unwinder();
 }
 
 fn define_linux_calls() {

@@ -20,9 +20,9 @@ mod conflicts;
 pub(crate) mod credentials;
 mod job_restrictions;
 mod jsonl_and_csv_input;
+mod misplaced_placeholders;
 mod own_file_conflicts;
 mod pagination;
-mod unfilled_placeholders;
 mod upload;
 
 use std::ffi::OsString;
@@ -249,7 +249,7 @@ impl PlanBuilder<'_> {
         conflicts::check_depth(&stage, last)?;
         let placeholders = if stage.template.is_some() { Some(PlaceholderSyntax::Value) } else { placeholders };
         if let Some(syntax) = placeholders {
-            unfilled_placeholders::check(&stage, syntax)?;
+            misplaced_placeholders::check(&stage, syntax)?;
         }
         let pagination = pagination::pagination(&stage)?;
         if !last && stage.sort {

@@ -12,7 +12,7 @@ mod command;
 mod directory_permissions;
 mod event_queue;
 mod job_error_from_sqlite_or_io;
-mod job_run_progress;
+mod job_run;
 mod leftover_files;
 mod list_change_check;
 mod list_copy;
@@ -43,7 +43,7 @@ use crate::plan::JobArgs;
 pub use crate::job_types_in_every_build::JobCommandError;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
-pub(crate) use job_run_progress::{JobOutput, JobRun};
+pub(crate) use job_run::{JobOutput, JobRun};
 pub(crate) use stored_url_state_cursor::UrlCursor;
 
 /// Returns true if a word of haul's command line is `--job` or begins with `--job=`, so that the

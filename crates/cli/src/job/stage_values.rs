@@ -21,7 +21,7 @@ use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
-use super::job_run_progress::JobRun;
+use super::job_run::JobRun;
 use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
 use super::value_line_encoding;

@@ -8,7 +8,7 @@ use haul::Result;
 use rusqlite::{Connection, params};
 
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
-use super::job_run_progress::JobRun;
+use super::job_run::JobRun;
 use super::sync_thread::checkpoint;
 use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 

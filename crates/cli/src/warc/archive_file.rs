@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;
-use super::recorded_message::EncodedRecords;
+use super::message_spool::EncodedRecords;
 use crate::job_types_in_every_build::ArchivePosition;
 
 /// The file of the archive that is being written.

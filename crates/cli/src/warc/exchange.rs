@@ -9,8 +9,8 @@ use haul::transfer_facts::TlsFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, Result};
 
 use super::archive_recorder::{ArchiveState, random_id};
+use super::message_spool::{EncodedRecords, FinishedMessage, RecordedMessage};
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
-use super::recorded_message::{EncodedRecords, FinishedMessage, RecordedMessage};
 use super::strip_credentials::without_credentials;
 
 /// A request and its response (an exchange) while they are being recorded.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `archive_recorder` | [`WarcArchive`], the recorder of a run |
 //! | `exchange` | the record of one exchange, while it is made |
-//! | `recorded_message` | a request or response in memory or in a temporary file, with its digests |
+//! | `message_spool` | a request or response in memory or in a temporary file, with its digests |
 //! | `archive_file` | the files of the archive, and appending to them |
 //! | `records_awaiting_job_commit` | records that wait until a job has noted their transfers |
 //! | [`record_head`] | the heads of records |
@@ -31,9 +31,9 @@ mod exchange;
 pub mod file_name;
 pub mod gzip_member;
 mod memory_budget;
+mod message_spool;
 pub mod payload_dedup;
 pub mod record_head;
-mod recorded_message;
 mod records_awaiting_job_commit;
 pub mod strip_credentials;
 

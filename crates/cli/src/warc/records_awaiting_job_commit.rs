@@ -17,8 +17,8 @@ use rustix::fs::{SeekFrom, seek};
 
 use super::digest::Sha1Digest;
 use super::memory_budget::ReservedMemory;
+use super::message_spool::{EncodedRecords, RecordBytesSource, RecordingResources};
 use super::record_head::EarlierRecord;
-use super::recorded_message::{EncodedRecords, RecordBytesSource, RecordingResources};
 
 /// The maximum number of exchanges (a request and its response each) whose records have a separate
 /// temporary file. It is limited because each file needs a descriptor.

@@ -31,6 +31,7 @@ mod descriptor_limit;
 mod differential;
 mod dns;
 mod doctor_report;
+mod documentation_pictures;
 mod encrypted_client_hello;
 mod error_messages;
 mod events;
@@ -40,14 +41,14 @@ mod file_urls;
 mod guide_block_coverage;
 mod guides;
 mod heads_and_write_out;
-mod http2;
 mod http2_servers;
+mod http2_testkit_servers;
 #[cfg(feature = "http3")]
 mod http3;
 #[cfg(feature = "http3")]
 mod http3_servers;
 #[cfg(feature = "job")]
-mod job_directory_permissions;
+mod job_directory_trust;
 #[cfg(feature = "job")]
 mod job_disk_faults;
 #[cfg(feature = "job")]
@@ -96,7 +97,6 @@ mod stats;
 mod syscall_and_instruction_counts;
 mod system_faults;
 mod table_input;
-mod terminal_pictures;
 mod terminal_sessions;
 mod url_list_output;
 mod value_output;

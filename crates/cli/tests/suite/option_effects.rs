@@ -212,7 +212,7 @@ const EFFECTS: &[(&str, OptionEffectProof)] = &[
     ("paginate-max", tested("\"--paginate-max\"", &["pagination.rs"])),
     ("paginate-query", tested("\"--paginate-query\"", &["pagination.rs"])),
     ("parallel", tested("--no-parallel", &["same_options_for_one_and_two_urls.rs"])),
-    ("parallel-immediate", tested("--parallel-immediate", &["http2.rs"])),
+    ("parallel-immediate", tested("--parallel-immediate", &["http2_testkit_servers.rs"])),
     ("parallel-max", tested("--parallel-max", &["url_list_output.rs"])),
     ("parallel-max-host", tested("--parallel-max-host", &["url_list_output.rs"])),
     ("pass", tested("--pass", &["client_certificates.rs"])),

@@ -16,7 +16,7 @@ mod socket_callbacks;
 mod state;
 mod transfer;
 mod transfer_event_queue;
-mod upload;
+mod upload_queue;
 pub mod wait;
 mod wakeup_descriptor;
 

@@ -12,7 +12,7 @@ use haul::{ErrorKind, Request, RequestOptions, Target};
 
 use super::engine::MultiEngine;
 use super::transfer_event_queue::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
-use super::upload::{UploadQueue, UploadStream};
+use super::upload_queue::{UploadQueue, UploadStream};
 use super::wakeup_descriptor::WakeupDescriptor;
 use crate::codes::CURLcode;
 use crate::easy::Easy;

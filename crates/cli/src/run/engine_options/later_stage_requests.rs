@@ -21,7 +21,7 @@ use super::output_options::{
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
-use crate::run::transfers::withhold_credentials_from_other_host::{for_other_host, is_host_field, url_without_login};
+use crate::run::transfers::virtual_host_credential_guard::{for_other_host, is_host_field, url_without_login};
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
 /// replaces it.

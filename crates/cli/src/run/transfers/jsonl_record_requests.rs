@@ -16,9 +16,7 @@ use haul_policy::target::Scheme;
 use crate::plan::{HeaderArg, RecordInputArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::list_reader::ListLineNumber;
-use crate::run::transfers::withhold_credentials_from_other_host::{
-    for_other_host, names_other_host, url_without_login,
-};
+use crate::run::transfers::virtual_host_credential_guard::{for_other_host, names_other_host, url_without_login};
 
 /// The settings from which the requests for records are created.
 pub(crate) struct RecordRequestBase {

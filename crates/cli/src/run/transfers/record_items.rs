@@ -11,7 +11,7 @@ use haul_policy::output_name_placeholders::no_columns;
 
 use super::jsonl_record_requests::ListedRequest;
 use super::list_reader::{ListLineNumber, ListReader, NumberedRecord, OpenCsvList};
-use super::page_output_files::{self, PageNaming};
+use super::listing_page_output_files::{self, PageNaming};
 use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
 use crate::plan::{OutputArg, RecordInputArgs};
@@ -179,7 +179,7 @@ impl UrlItems {
     /// `None` if the file exists and `--skip-existing` is given.
     fn file_of_record(&self, name: &Path, url: &str, position: &ListLineNumber) -> Result<Option<BodyDestination>> {
         let has_pages = self.group.stages[0].pagination.is_some();
-        let path = page_output_files::file_of_record(&self.group, name, 1);
+        let path = listing_page_output_files::file_of_record(&self.group, name, 1);
         if has_pages && path == in_output_dir(&self.group, name.as_os_str().to_owned()) {
             let text = "the pages of a listing need a name each: write {page} into it, as in \"list-{page}.json\"";
             return Err(Error::new(ErrorKind::Read, format!("{position}: key \"output\": {text}")));
@@ -189,7 +189,7 @@ impl UrlItems {
             return Ok(None);
         }
         let options = options_for(&self.group, &output, None, Some(&self.names));
-        let options = page_output_files::options_of_record(&self.group, options);
+        let options = listing_page_output_files::options_of_record(&self.group, options);
         Ok(Some(BodyDestination::File { path, options }))
     }
 }

@@ -31,7 +31,7 @@ use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::expected_checksum;
 use crate::run::transfers::jsonl_record_requests::RecordRequestBase;
 use crate::run::transfers::list_reader::ListReader;
-use crate::run::transfers::page_output_files::{ListingPageFiles, PageNaming};
+use crate::run::transfers::listing_page_output_files::{ListingPageFiles, PageNaming};
 use crate::run::transfers::record_items::CsvListRequests;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;

@@ -2,8 +2,8 @@
 //! how the program and the library are linked on a system with glibc (docs/design/startup.md).
 //!
 //! ```ignore
-//! if native_linking::is_native_glibc() {
-//!     native_linking::link_unwinder();
+//! if build_script_linking::is_native_glibc() {
+//!     build_script_linking::link_unwinder();
 //! }
 //! ```
 

@@ -1,0 +1,1 @@
+../cli/build_script_linking.rs

@@ -1,1 +1,0 @@
-../cli/native_linking.rs
