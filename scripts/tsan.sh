@@ -17,7 +17,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
 echo "race:tokio::runtime" >"$suppressions"
-modules="api_async:: api_errors:: streamed_uploads:: fleet_ h2_coalescing:: splice_bodies:: resume:: secrets_via_proxies:: body_transfers_under_random_faults:: session_model::"
+modules="api_async:: error_classification:: streamed_uploads:: fleet_ h2_coalescing:: splice_bodies:: resume:: secrets_via_proxies:: body_transfers_under_random_faults:: session_model::"
 tsan() {
     HAUL_MODELS=${HAUL_MODELS:-100} RUSTFLAGS="-Zsanitizer=thread" \
         TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \

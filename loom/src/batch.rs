@@ -3,7 +3,7 @@
 
 #[path = "../../crates/engine/src/batch/memory_budget.rs"]
 mod memory_budget;
-#[path = "../../crates/engine/src/batch/program_task_wakers.rs"]
+#[path = "../../crates/engine/src/batch/descriptor_wakers.rs"]
 mod task_waker;
 
 mod models;

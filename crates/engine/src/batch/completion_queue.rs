@@ -16,9 +16,9 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::budgeted_sink::BudgetedSink;
+use super::descriptor_wakers::{TaskWaker, WokenTasks};
 use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary};
 use super::memory_budget::MemoryBudget;
-use super::program_task_wakers::{TaskWaker, WokenTasks};
 use super::results_descriptor::ResultsDescriptor;
 use super::{BatchOrder, FinishedRequest};
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;

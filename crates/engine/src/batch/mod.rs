@@ -24,10 +24,10 @@
 
 mod budgeted_sink;
 mod completion_queue;
+mod descriptor_wakers;
 pub(crate) mod executor;
 mod fetch_all;
 mod memory_budget;
-mod program_task_wakers;
 mod results_descriptor;
 
 use std::any::Any;

@@ -5,7 +5,7 @@
 //! | [`connection`] | an open connection with its machine and transfers, for both drivers |
 //! | [`blocking`] | one transfer on one socket with blocking calls: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
-//! | [`connection_and_waiting_transfers`] | a worker's connection from the name lookup on |
+//! | [`connection_slot`] | a worker's connection from the name lookup on |
 //! | [`worker_inbox`] | messages to a worker from other threads |
 //! | `file_sender` | content of requests that the kernel sends from a file |
 //! | [`zero_copy_to_sink`] | body bytes that the kernel moves from the socket to the sink |
@@ -18,7 +18,7 @@
 
 pub mod blocking;
 pub mod connection;
-pub mod connection_and_waiting_transfers;
+pub mod connection_slot;
 mod file_sender;
 pub(crate) mod idle_cores;
 pub mod rcvlowat;

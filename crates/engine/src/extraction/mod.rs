@@ -31,20 +31,20 @@ mod external_sort;
 #[cfg(feature = "select")]
 mod html;
 #[cfg(feature = "select")]
+mod inline_memchr;
+#[cfg(feature = "select")]
 mod json;
 #[cfg(test)]
 mod naive_model_tests;
-#[cfg(feature = "select")]
-mod near_bytes;
 mod page_search;
 mod pattern_shape;
 mod prefilter;
+mod query_encoding_by_charset;
 #[cfg(feature = "select")]
 mod selected_value_regexes;
 mod settled_matches;
 mod sorted_runs_on_disk;
 mod streaming_regex_search;
-mod url_query_encoding;
 
 #[cfg(feature = "select")]
 pub use css::CssQuery;

@@ -26,8 +26,8 @@ use encoding_rs::{Encoding, UTF_8};
 use haul_policy::page_reference::{PageBase, ResolvedPageLink};
 use haul_policy::target::Target;
 
+use super::query_encoding_by_charset::with_encoded_query;
 use super::streaming_regex_search::{ExtractRegexes, Extractor};
-use super::url_query_encoding::with_encoded_query;
 #[cfg(feature = "select")]
 use super::{
     css::CssQuery,

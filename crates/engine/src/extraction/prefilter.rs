@@ -26,7 +26,7 @@
 use regex_syntax::hir::Hir;
 
 #[cfg(feature = "select")]
-use super::near_bytes::FirstOfThreeBytesFinder;
+use super::inline_memchr::FirstOfThreeBytesFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
 /// The maximum estimated frequency of hits per byte of text, for a triple that is used. With more

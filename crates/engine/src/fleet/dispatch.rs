@@ -6,7 +6,7 @@
 
 mod later_stage_transfers;
 mod listing_pages;
-mod unreported_job;
+mod waiting_and_starting_jobs;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,8 +20,8 @@ use slab::Slab;
 
 use later_stage_transfers::StageOutputPosition;
 pub(super) use listing_pages::FleetListing;
-use unreported_job::QueuedJob;
-pub(super) use unreported_job::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
+use waiting_and_starting_jobs::QueuedJob;
+pub(super) use waiting_and_starting_jobs::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
 
 use super::fleet_input_item::FleetItem;
 use super::item_source::{ItemSource, NextItem};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 
-use super::page_destination::ListingPageDestination;
+use super::listing_page_destination::ListingPageDestination;
 use super::reported_job_and_destination::BodyDestination;
 use crate::Error;
 use crate::request::{RequestOptions, RequestOverrides};

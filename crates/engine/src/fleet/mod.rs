@@ -27,10 +27,10 @@ mod dispatch;
 mod fleet_input_item;
 mod item_source;
 mod known_urls;
+mod listing_page_destination;
 mod ordered_window;
 mod ordered_window_sink;
 mod output_progress_observer;
-mod page_destination;
 mod progress_rule;
 mod record_content_sink;
 mod repeated_stage_sink;
@@ -53,8 +53,8 @@ use haul_policy::url_template::UrlTemplate;
 
 pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
+pub use listing_page_destination::ListingPageDestination;
 pub use output_progress_observer::OutputObserver;
-pub use page_destination::ListingPageDestination;
 pub use record_content_sink::{
     FinishedTransferContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };

@@ -40,7 +40,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::attempt_order::AttemptOrder;
+use super::attempt_schedule::AttemptOrder;
 use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
 use super::socket::{Socket, TcpKeepalive};
 use crate::time_conversions;

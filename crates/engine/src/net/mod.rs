@@ -9,14 +9,14 @@
 //! connections) and the blocking driver (one request) use the same code. HTTP requests and retries
 //! are not part of this module.
 
-mod attempt_order;
+mod attempt_schedule;
 pub(crate) mod connecting;
 pub(crate) mod connection_info;
-pub(crate) mod descriptor_budget;
 pub mod dns;
 pub mod happy_eyeballs;
 mod http2_tunnel;
 pub(crate) mod http3_discovery_by_dns;
+pub(crate) mod idle_connection_limit;
 mod lingering_close;
 pub mod local_address;
 pub mod pool;

@@ -42,6 +42,7 @@ mod content_framing_and_expect;
 mod delivery;
 mod delivery_range;
 mod end_of_exchange;
+mod first_stream_end;
 mod host_overload;
 mod misattributed_response;
 mod negotiate;
@@ -52,7 +53,6 @@ mod request_fields;
 mod resettable_state;
 mod response;
 mod send_request;
-mod split_download_first_part_end;
 mod split_part;
 mod store_response_cookies_and_redirect;
 mod trace;
@@ -85,10 +85,10 @@ use wire_record::ExchangeWireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub use end_of_exchange::{ExchangeFailurePoint, TransferStep};
+pub(crate) use first_stream_end::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub use resettable_state::SchedulingKey;
 pub(crate) use response::bad_status;
-pub(crate) use split_download_first_part_end::FirstStreamEnd;
 pub(crate) use split_part::{SplitMinSpeedCheck, SplittableBody};
 
 /// The maximum number of times that a transfer starts from the beginning because the content

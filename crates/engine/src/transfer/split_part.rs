@@ -13,9 +13,9 @@ use haul_proto::response_head::ProtocolVersion;
 
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
+use super::first_stream_end::FirstStreamEnd;
 use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use super::resettable_state::{BodyDisposition, ResumeState};
-use super::split_download_first_part_end::FirstStreamEnd;
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;

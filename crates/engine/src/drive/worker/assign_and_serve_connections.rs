@@ -11,10 +11,10 @@ use haul_policy::http3::Http3Choice;
 use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
-use super::delayed_transfers::DelayReason;
+use super::retries_that_keep_slots::DelayReason;
 use super::{FreeHostSlotUse, Worker};
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
-use crate::drive::connection_and_waiting_transfers::{
+use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
 use crate::net::dns::LookupCaller;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use haul_policy::http3::{Http3Choice, Http3Policy};
 
 use super::Worker;
-use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::Error;
 use crate::drive::connection::{FinishedTransfers, ReceiveStatus};
-use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {

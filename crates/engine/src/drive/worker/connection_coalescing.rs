@@ -12,7 +12,7 @@
 //! handshake, because the server might then respond with 421.
 
 use super::Worker;
-use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
 impl Worker {

@@ -2,7 +2,7 @@
 //!
 //! The client's limits for idle connections ([`PoolLimits`](crate::net::pool::PoolLimits)) apply to
 //! the pool and to all workers together. If they are exceeded, or if descriptors become scarce
-//! ([`crate::net::descriptor_budget`]), the oldest connection of the pool is closed. If the pool is
+//! ([`crate::net::idle_connection_limit`]), the oldest connection of the pool is closed. If the pool is
 //! empty, the connection that this worker used longest ago is closed. The worker wakes only for the
 //! timeout of the connection that has been idle longest.
 //!
@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use super::Worker;
-use crate::drive::connection_and_waiting_transfers::ConnectionState;
+use crate::drive::connection_slot::ConnectionState;
 use crate::lru::RecencyList;
 use crate::time_conversions;
 

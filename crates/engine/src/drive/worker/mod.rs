@@ -21,11 +21,11 @@ mod background_http3_handshake;
 mod cancel;
 mod close_after_draining;
 mod connection_coalescing;
-mod delayed_transfers;
 mod extra_workers;
 mod idle_slots;
 mod overload_retry;
 mod peer_properties;
+mod retries_that_keep_slots;
 mod scheduler_output_flush;
 mod slot_table;
 #[cfg(test)]
@@ -41,10 +41,10 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use delayed_transfers::{DelayReason, DelayedTransfers};
 use extra_workers::ExtraWorkers;
 use idle_slots::IdleConnectionSlots;
 use peer_properties::PeerRecordCache;
+use retries_that_keep_slots::{DelayReason, DelayedTransfers};
 use scheduler_output_flush::OutputFlushState;
 use slot_table::ConnectionSlotTable;
 pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
@@ -52,7 +52,7 @@ pub(crate) use unanswered_connection_attempts::ConnectAttemptState;
 use unanswered_connection_attempts::UnansweredConnectAttempts;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
-use super::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
+use super::connection_slot::{ConnectionSlot, ConnectionState};
 use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use super::zero_copy_to_sink::ZeroCopyMover;
 use crate::buffer_pool::Buffer;
@@ -186,7 +186,7 @@ impl Worker {
         let inbox = Arc::new(WorkerInbox::new(poll.registry(), INBOX_TOKEN).map_err(event_loop_error)?);
         scheduler.on_worker_started(&inbox);
         client.register_inbox(&inbox);
-        client.descriptor_budget().reread_limit();
+        client.idle_connection_limit().reread_limit();
         let now = Instant::now();
         Ok(Self {
             index,
@@ -196,7 +196,7 @@ impl Worker {
             poll,
             wake: inbox.clone(),
             inbox,
-            slots: ConnectionSlotTable::new(Arc::clone(client.descriptor_budget())),
+            slots: ConnectionSlotTable::new(Arc::clone(client.idle_connection_limit())),
             peers: PeerRecordCache::default(),
             idle: IdleConnectionSlots::new(client.close_idle_calls()),
             attempts: UnansweredConnectAttempts::default(),

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use super::Worker;
-use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::lru::LruMap;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;

@@ -14,8 +14,8 @@ use std::time::Instant;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
-use crate::net::descriptor_budget::DescriptorBudget;
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::net::idle_connection_limit::IdleConnectionLimit;
 use crate::net::pool::ConnectionKey;
 
 /// The number of outdated timers that may remain in the heap of timers. If there are more, all
@@ -36,7 +36,7 @@ pub(super) struct ConnectionSlotTable {
     /// The timers of the connection slots: the time of a slot's next timeout or an earlier time, and
     /// the slot's token. The earliest timer is at the top.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
-    budget: Arc<DescriptorBudget>,
+    budget: Arc<IdleConnectionLimit>,
     idle: usize,
 }
 
@@ -54,7 +54,7 @@ struct SlotTableEntry {
 
 impl ConnectionSlotTable {
     /// Makes an empty table. `budget` counts the file descriptors of the table's connections.
-    pub(super) fn new(budget: Arc<DescriptorBudget>) -> Self {
+    pub(super) fn new(budget: Arc<IdleConnectionLimit>) -> Self {
         Self {
             slots: Slab::new(),
             by_key: HashMap::new(),

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::drive::connection::HttpConnection;
-use crate::drive::connection_and_waiting_transfers::ConnectionState;
+use crate::drive::connection_slot::ConnectionState;
 use crate::net::proxy::ProxyRoute;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
@@ -215,7 +215,7 @@ impl Worker {
         let is_silent = slot.attempt == ConnectAttemptState::Silent;
         if !is_silent && slot.attempt != ConnectAttemptState::Late
             || slot.key.via != ProxyRoute::Direct
-            || !self.client.descriptor_budget().is_half_free()
+            || !self.client.idle_connection_limit().is_half_free()
         {
             return;
         }

@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
 use super::tag_parser::is_space;
-use crate::extraction::url_query_encoding::with_encoded_query;
+use crate::extraction::query_encoding_by_charset::with_encoded_query;
 
 /// Returns true if this attribute of this element contains a URL. Both names are in lower case.
 fn is_url(element: &[u8], attribute: &str) -> bool {

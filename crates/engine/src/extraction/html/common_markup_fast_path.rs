@@ -8,14 +8,14 @@
 //! element's text is read again and collected.
 
 use super::byte_mask::ONES;
+use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagRules};
-use super::page_parser_state::{InsertionMode, TreeBuilder};
 use super::recent_names::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
 use super::uncollected_markup::{SkippedTextElement, UncollectedMarkup};
 use crate::Result;
-use crate::extraction::near_bytes::find_near;
+use crate::extraction::inline_memchr::find_near;
 
 impl TreeBuilder<'_, '_> {
     /// Reads common markup at the beginning of `bytes`, outside of tags. Returns the number of

@@ -18,8 +18,8 @@ mod byte_mask;
 mod common_markup_fast_path;
 #[cfg(test)]
 mod fast_path_equivalence_tests;
+mod open_and_selected_elements;
 mod open_elements;
-mod page_parser_state;
 mod recent_names;
 mod repeated_markup;
 pub(super) mod tag_name_and_rules;
@@ -40,7 +40,7 @@ use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use super::prefilter::HitAcrossMarkupTest;
 use crate::{Error, ErrorKind, Result};
-use page_parser_state::{PageParserState, TreeBuilder};
+use open_and_selected_elements::{PageParserState, TreeBuilder};
 use tag_name_and_rules::{TagName, TagNameRules, TagRulesTable, names};
 use tokenizer::Tokenizer;
 

@@ -7,7 +7,7 @@ use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagRules, 
 use super::repeated_markup::RepeatedMarkup;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
-use crate::extraction::near_bytes::find_near;
+use crate::extraction::inline_memchr::find_near;
 
 /// The number of bytes from the `<` of a tag on that the fast path examines to find the name. The
 /// longest name that it accepts fits, with the byte after it.

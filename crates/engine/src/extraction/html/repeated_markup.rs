@@ -12,7 +12,7 @@
 
 use super::open_elements::{Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::TagName;
-use crate::extraction::near_bytes::find_near;
+use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
 /// The maximum length of a run, and the number of bytes that are compared at once.

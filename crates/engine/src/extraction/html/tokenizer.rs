@@ -10,7 +10,7 @@ use memchr::{memchr, memchr2};
 use super::tag_name_and_rules::{TagName, TagNameRules};
 use super::tag_parser::{Tag, TagParser, is_space};
 use crate::Result;
-use crate::extraction::near_bytes::find_near;
+use crate::extraction::inline_memchr::find_near;
 
 /// The number of bytes that suffice to decide the meaning of a `<` anywhere in a page. The longest
 /// text to recognize is `</textarea>` or the beginning of a declaration.

@@ -1,8 +1,8 @@
 //! The rules of HTML that decide which elements a tag opens and closes (WHATWG HTML, "Tree
 //! construction").
 
+use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{ElementScope, Namespace};
-use super::page_parser_state::{InsertionMode, TreeBuilder};
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink};

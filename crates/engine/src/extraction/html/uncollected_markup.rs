@@ -10,7 +10,7 @@ use super::recent_names::{HEAD_SIZE, RecentNames, word_at};
 use super::repeated_markup::{GapAfterRun, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup};
 use super::tag_name_and_rules::TagName;
 use super::tag_parser::is_space;
-use crate::extraction::near_bytes::find_near;
+use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
 /// The number of tags that are read before the automaton of repeated markup ([`RepeatedMarkup`]) is

@@ -25,7 +25,7 @@ mod delivery_reports;
 mod lock_guard;
 mod overflow;
 mod slot;
-mod stage_sink;
+mod stage_sink_trait;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ use delivery_reports::DeliveryReporter;
 use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
-pub(super) use stage_sink::StageSink;
+pub(super) use stage_sink_trait::StageSink;
 
 /// The order in which an [`OrderedWindow`] passes bodies to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

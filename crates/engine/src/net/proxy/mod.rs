@@ -29,7 +29,7 @@
 //! ```
 
 mod auth;
-mod route;
+mod proxy_chain;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -38,7 +38,7 @@ use haul_policy::auth::Credentials;
 pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 pub use auth::{ProxyAuthCache, ProxyAuthScheme};
-pub use route::{ProxyHop, ProxyRoute};
+pub use proxy_chain::{ProxyHop, ProxyRoute};
 
 use crate::net::tls::TlsOptions;
 use crate::state::auth::NegotiateOptions;

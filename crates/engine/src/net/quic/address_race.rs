@@ -17,7 +17,7 @@ use super::config::{QuicConnectionLoad, QuicWindows};
 use super::connection::{QuicConnection, QuicReceiveResult};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::QuicSocketOpenError;
-use crate::net::attempt_order::AttemptOrder;
+use crate::net::attempt_schedule::AttemptOrder;
 use crate::net::happy_eyeballs::{ConnectOptions, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;

@@ -13,14 +13,14 @@ use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::ext::pkix::name::DirectoryString;
 
-use super::ca_checks::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
+use super::ca_certificate_rules::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 /// Returns true if the certificate has no `subjectAltName`, and the last common name of its subject
 /// is `name`, or a wildcard that stands for the first label of `name`.
 pub(super) fn matches_common_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
-    let Some(certificate) = ca_checks::parse(certificate) else { return false };
+    let Some(certificate) = ca_certificate_rules::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {
         return false;
     }
@@ -53,7 +53,7 @@ fn name_matches(common: &str, name: &ServerName<'_>) -> bool {
 /// restricts the names for which an authority may issue certificates. webpki applies constraints to
 /// alternative names only, never to common names.
 pub(super) fn has_name_constraints(certificate: &CertificateDer<'_>) -> bool {
-    ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
+    ca_certificate_rules::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }
 
 #[cfg(test)]

@@ -32,10 +32,10 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::certificate_check_trait::{CertificateCheck, PresentedChain};
 #[cfg(feature = "http3")]
 use super::quic_aead::packet_protection;
-use super::verify::is_name_mismatch;
+use super::webpki_chain_check::is_name_mismatch;
 
 thread_local! {
     /// The host name of the connection for which this thread is currently calling rustls.

@@ -33,8 +33,8 @@
 
 mod aead;
 mod alert_after_handshake;
-mod ca_checks;
-mod certificate_check;
+mod ca_certificate_rules;
+mod certificate_check_trait;
 mod certificate_status;
 mod cipher_list;
 mod client_identity;
@@ -59,7 +59,7 @@ mod server_tickets;
 mod system_roots;
 mod trust;
 mod verbose_certificate_text;
-mod verify;
+mod webpki_chain_check;
 #[cfg(all(test, feature = "json"))]
 mod x509_limbo;
 mod x509_v1_signature;

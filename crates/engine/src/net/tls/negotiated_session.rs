@@ -10,7 +10,7 @@ use super::TlsVersion;
 use super::handshake_failure::refusal_reason;
 use super::hyphen_host_stand_in::HyphenHostName;
 use super::verbose_certificate_text;
-use super::verify::UnverifiedCertFaultFinder;
+use super::webpki_chain_check::UnverifiedCertFaultFinder;
 use crate::transfer_facts::TlsFacts;
 
 /// The results of a TLS handshake: the version, the cipher suite, the application protocol, and the

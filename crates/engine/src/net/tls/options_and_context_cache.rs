@@ -14,7 +14,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::certificate_check::{CertificateCheck, CheckVerifier};
+use super::certificate_check_trait::{CertificateCheck, CheckVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientCertificateFiles, Passphrase, Pem};
 use super::ech::{EchOffer, EchOptions};
@@ -23,7 +23,7 @@ use super::public_key_pin::{PinCheck, PublicKeyPin};
 use super::replaced_file_check::{self, FileBacked, FileStamps};
 use super::server_tickets::ServerTickets;
 use super::trust::TrustSource;
-use super::verify::UnverifiedCertFaultFinder;
+use super::webpki_chain_check::UnverifiedCertFaultFinder;
 use crate::ignore_poison::IgnorePoison;
 use crate::lru::LruMap;
 use crate::net::dns::AddressFamily;

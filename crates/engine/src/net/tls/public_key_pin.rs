@@ -13,7 +13,7 @@ use rustls::{CertificateError, Error, OtherError};
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 
-use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::certificate_check_trait::{CertificateCheck, PresentedChain};
 
 /// The pin of a public key: the SHA-256 hash of its `SubjectPublicKeyInfo`.
 pub type PublicKeyPin = [u8; 32];

@@ -25,7 +25,7 @@ use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 
 use crate::trusted_environment_variables;
 
-use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::certificate_check_trait::{CertificateCheck, PresentedChain};
 
 /// The paths of certificate bundles on common systems, for a process that must not use its
 /// environment variables.

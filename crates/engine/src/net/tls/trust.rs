@@ -8,11 +8,11 @@ use rustls::crypto::CryptoProvider;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 use webpki::{CertRevocationList, OwnedCertRevocationList};
 
-use super::certificate_check::CertificateCheck;
+use super::certificate_check_trait::CertificateCheck;
 use super::client_identity::Pem;
 use super::options_and_context_cache::TlsOptions;
 use super::system_roots::{self, BundleThenSystemRootsCheck};
-use super::verify::{AcceptAnyCheck, ChainCheck};
+use super::webpki_chain_check::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};
 
 /// The source of the trusted certificates, according to the [`TlsOptions`].

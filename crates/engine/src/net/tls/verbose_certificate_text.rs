@@ -8,7 +8,7 @@
 //!  issuer: C=US; O=Authority; CN=R3
 //! ```
 //!
-//! This module does not verify certificates; webpki does that (`verify.rs`).
+//! This module does not verify certificates; webpki does that (`webpki_chain_check.rs`).
 
 use std::time::Duration;
 

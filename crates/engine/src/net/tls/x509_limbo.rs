@@ -15,8 +15,8 @@ use serde_json::Value;
 use webpki::{CertRevocationList, OwnedCertRevocationList};
 use x509_cert::der::DateTime;
 
-use super::certificate_check::{CertificateCheck, PresentedChain};
-use super::verify::ChainCheck;
+use super::certificate_check_trait::{CertificateCheck, PresentedChain};
+use super::webpki_chain_check::ChainCheck;
 
 /// The expected result of a test case, and haul's actual result.
 struct X509LimboVerdict {

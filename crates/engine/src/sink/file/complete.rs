@@ -6,7 +6,7 @@ use std::io::{self, Seek};
 
 use rustix::io::Errno;
 
-use super::open_file_and_device_cache::OutputFileState;
+use super::file_sink_descriptor::OutputFileState;
 use super::partial::PartialFile;
 use super::temporary_and_final_names;
 #[cfg(linux_calls)]

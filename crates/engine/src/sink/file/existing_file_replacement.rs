@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 
 use super::FileSink;
 use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
-use super::open_file_and_device_cache::OutputFileState;
+use super::file_sink_descriptor::OutputFileState;
 use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
 
 /// The owner, group and permissions of an existing file that a new file replaces.

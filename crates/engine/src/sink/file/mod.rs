@@ -22,9 +22,9 @@ mod checksum_while_writing;
 mod complete;
 pub(in crate::sink) mod disk_space_reservation;
 mod existing_file_replacement;
+mod file_sink_descriptor;
 mod open;
 mod open_beneath;
-mod open_file_and_device_cache;
 mod options;
 
 use std::fs::{self, File};
@@ -49,8 +49,8 @@ use crate::{Error, ErrorKind, Result};
 use checksum_while_writing::WrittenFileChecksum;
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
 use existing_file_replacement::FileOwnership;
-pub use open_file_and_device_cache::OpenDeviceCache;
-use open_file_and_device_cache::OutputFileState;
+pub use file_sink_descriptor::OpenDeviceCache;
+use file_sink_descriptor::OutputFileState;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 
 /// A sink that writes the body of one response to the file at a path.

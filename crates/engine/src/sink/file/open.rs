@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
+use super::file_sink_descriptor::{DeviceFile, OutputFileState};
 use super::open_beneath;
-use super::open_file_and_device_cache::{DeviceFile, OutputFileState};
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};

@@ -7,12 +7,12 @@
 //! | `receive` | passes received bytes through TLS and the machine to the transfers |
 //! | `zero_copy_to_sink` | lets the kernel move the rest of a body to its sink |
 //! | `close` | ends exchanges and the connection |
-//! | `held_back_pipelined_responses` | keeps responses of pipelined requests until they are verified |
+//! | `unverified_pipelined_responses` | keeps responses of pipelined requests until they are verified |
 
 mod close;
-mod held_back_pipelined_responses;
 mod receive;
 mod request_content;
+mod unverified_pipelined_responses;
 mod zero_copy_to_sink;
 
 use std::cell::RefCell;
@@ -35,8 +35,8 @@ use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use held_back_pipelined_responses::UnconfirmedResponses;
 use request_content::UnsentRequestContent;
+use unverified_pipelined_responses::UnconfirmedResponses;
 use zero_copy_to_sink::ZeroCopyDecision;
 
 /// The minimum number of bytes to request in a read, even if the sink has less room. A response

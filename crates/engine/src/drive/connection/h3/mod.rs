@@ -18,7 +18,7 @@
 
 mod close;
 mod flow_control;
-mod protocol_machine;
+mod protocol_machine_impl;
 mod receive;
 mod receive_batching_pause;
 mod send;
@@ -46,7 +46,7 @@ use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use flow_control::FullSinkStreams;
-use protocol_machine::H3MachineForNextStream;
+use protocol_machine_impl::H3MachineForNextStream;
 use receive::{PendingDelivery, QpackBlockedInput};
 use receive_batching_pause::ReceiveBatchingPause;
 use send::ClientUniStreams;

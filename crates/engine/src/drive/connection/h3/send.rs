@@ -8,7 +8,7 @@ use quinn_proto::{Dir, StreamId, VarInt, WriteError};
 
 use super::super::sending::RESPONSE_CHECK_INTERVAL;
 use super::H3Connection;
-use super::protocol_machine::H3MachineForNextStream;
+use super::protocol_machine_impl::H3MachineForNextStream;
 
 /// The IDs of the client's unidirectional QUIC streams; `None` before a stream is open.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! The open elements of a page, and the values of the selected elements.
 
-mod script_or_style;
+mod separate_script_text;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -20,8 +20,8 @@ use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
 use crate::extraction::prefilter::HitAcrossMarkupTest;
-use crate::extraction::url_query_encoding::with_encoded_query;
-use script_or_style::{OpenScriptOrStyle, ScriptOrStyleRange};
+use crate::extraction::query_encoding_by_charset::with_encoded_query;
+use separate_script_text::{OpenScriptOrStyle, ScriptOrStyleRange};
 
 /// The part of the page that the parser has reached: before, in or after the head, or in the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

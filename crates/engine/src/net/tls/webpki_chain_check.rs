@@ -20,8 +20,8 @@ use webpki::{
     VerifiedPath,
 };
 
-use super::ca_checks::{self, CaFault};
-use super::certificate_check::{CertificateCheck, PresentedChain};
+use super::ca_certificate_rules::{self, CaFault};
+use super::certificate_check_trait::{CertificateCheck, PresentedChain};
 use super::certificate_status::{self, StatusFault};
 use super::common_name;
 
@@ -122,24 +122,24 @@ impl ChainCheck {
         }
     }
 
-    /// Checks the CA certificates of a path for faults that webpki does not detect ([`ca_checks`]).
+    /// Checks the CA certificates of a path for faults that webpki does not detect ([`ca_certificate_rules`]).
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
         for intermediate in path.intermediate_certificates() {
-            let certificate = ca_checks::parse(&intermediate.der()).ok_or(CaFault::Unreadable)?;
-            ca_checks::check_intermediate(&certificate)?;
-            below += usize::from(!ca_checks::is_self_issued(&certificate));
+            let certificate = ca_certificate_rules::parse(&intermediate.der()).ok_or(CaFault::Unreadable)?;
+            ca_certificate_rules::check_intermediate(&certificate)?;
+            below += usize::from(!ca_certificate_rules::is_self_issued(&certificate));
         }
         // Compared by address, since a renewed certificate has the name and key of the one that it
         // replaces.
         let anchor = self.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
         let listed = anchor.and_then(|anchor| self.listed.get(*self.positions.get(anchor)?));
-        let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
+        let certificate = listed.and_then(|der| ca_certificate_rules::parse(der)).ok_or(CaFault::Unreadable)?;
         let has_issued_it = path.intermediate_certificates().next().is_none();
         if has_issued_it && self.revoked.iter().any(|list| list.issuer() == &*path.anchor().subject) {
-            ca_checks::check_may_sign_revocation_lists(&certificate)?;
+            ca_certificate_rules::check_may_sign_revocation_lists(&certificate)?;
         }
-        ca_checks::check_anchor(&certificate, now, below)
+        ca_certificate_rules::check_anchor(&certificate, now, below)
     }
 
     /// Returns true if this server certificate is itself listed as trusted. The caller calls this
@@ -147,10 +147,10 @@ impl ChainCheck {
     /// usage, which webpki does not check for a certificate that is its own issuer.
     fn is_explicitly_trusted(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
-            let certificate = ca_checks::parse(end_entity)?;
+            let certificate = ca_certificate_rules::parse(end_entity)?;
             Some(
-                ca_checks::allows_server_authentication(&certificate)?
-                    && ca_checks::allows_digital_signature(&certificate)?,
+                ca_certificate_rules::allows_server_authentication(&certificate)?
+                    && ca_certificate_rules::allows_digital_signature(&certificate)?,
             )
         };
         self.listed.iter().any(|listed| listed == end_entity) && is_for_servers() == Some(true)

@@ -21,7 +21,7 @@ const MAX_RESERVE: usize = 64;
 /// The number of file descriptors that connections use, and the process's limit. All event loops of
 /// a client share this budget.
 #[derive(Debug, Default)]
-pub(crate) struct DescriptorBudget {
+pub(crate) struct IdleConnectionLimit {
     /// The number of descriptors that the process may open; 0 before this limit is read.
     limit: AtomicUsize,
     /// The number of connections in event loops, including idle connections.
@@ -30,7 +30,7 @@ pub(crate) struct DescriptorBudget {
     idle: AtomicUsize,
 }
 
-impl DescriptorBudget {
+impl IdleConnectionLimit {
     /// Makes the next check of the budget read the process's descriptor limit again, because that
     /// limit may have changed.
     pub(crate) fn reread_limit(&self) {
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_budget_counts_busy_and_idle_connections() {
-        let budget = DescriptorBudget::default();
+    fn limit_counts_busy_and_idle_connections() {
+        let budget = IdleConnectionLimit::default();
         budget.limit.store(100, Ordering::Relaxed);
         (0..40).for_each(|_| budget.add_connection());
         let mut counts = vec![budget.max_idle()];
