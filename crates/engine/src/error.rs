@@ -31,7 +31,7 @@ struct ErrorDetails {
     url: Option<String>,
     /// The URL that the program requested, if at least one redirect was followed between that URL
     /// and `url`; otherwise `None`.
-    asked: Option<String>,
+    requested_url: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
     /// True if the peer rejected the TLS certificate or parameters of this side by an alert.
     is_tls_rejection: bool,
@@ -269,7 +269,7 @@ impl Error {
                 kind,
                 message: message.into(),
                 url: None,
-                asked: None,
+                requested_url: None,
                 source: None,
                 is_tls_rejection: false,
                 stage: ErrorStage::Unknown,
@@ -319,7 +319,7 @@ impl Error {
     /// to the error's URL.
     #[must_use]
     pub fn with_requested_url(mut self, url: impl Into<String>) -> Self {
-        self.details.asked.get_or_insert_with(|| url.into());
+        self.details.requested_url.get_or_insert_with(|| url.into());
         self
     }
 
@@ -342,7 +342,7 @@ impl Error {
     /// other cause becomes text.
     #[must_use]
     pub fn duplicate(&self) -> Self {
-        let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
+        let ErrorDetails { kind, message, url, requested_url, stage, status, .. } = &*self.details;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
         let mut again = match self.io_source() {
@@ -350,7 +350,7 @@ impl Error {
             None => Self::new(*kind, self.cause()),
         };
         again.details.url.clone_from(url);
-        again.details.asked.clone_from(asked);
+        again.details.requested_url.clone_from(requested_url);
         again.details.status = *status;
         again.with_stage(*stage)
     }
@@ -378,7 +378,7 @@ impl Error {
     /// [`Error::url`]. Returns `None` if there was no redirect.
     #[must_use]
     pub fn asked_url(&self) -> Option<&str> {
-        self.details.asked.as_deref()
+        self.details.requested_url.as_deref()
     }
 
     /// Returns true if the program's own callback
@@ -550,8 +550,8 @@ impl From<Error> for io::Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.details.asked, &self.details.url) {
-            (Some(asked), Some(url)) => write!(f, "{asked} (redirected to {url}): ")?,
+        match (&self.details.requested_url, &self.details.url) {
+            (Some(requested_url), Some(url)) => write!(f, "{requested_url} (redirected to {url}): ")?,
             (_, Some(url)) => write!(f, "{url}: ")?,
             (_, None) => {}
         }

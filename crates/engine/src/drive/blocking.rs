@@ -285,7 +285,7 @@ fn begin_exchange(
     now: Instant,
 ) -> Result<ActiveExchange, (Box<Transfer>, TransferStep)> {
     let warm = match from {
-        ConnectionSource::Pool if !transfer.reuse.wants_fresh => client
+        ConnectionSource::Pool if !transfer.reuse.needs_new_connection => client
             .take_idle_connection_for(transfer.target(), transfer.options(), now)
             .filter(HttpConnection::can_start),
         ConnectionSource::Pool | ConnectionSource::Fresh => None,

@@ -39,14 +39,14 @@ impl FirstOfThreeBytesFinder {
         {
             return found;
         }
-        self.find_later(text)
+        self.find_after_near(text)
     }
 
     /// Continues [`find`](Self::find) after the first [`NEAR`] bytes of `text`, which contain none
     /// of the three values. The result is an index into the whole `text`; `None` if there is no
     /// such byte.
     #[inline(never)]
-    fn find_later(&self, text: &[u8]) -> Option<usize> {
+    fn find_after_near(&self, text: &[u8]) -> Option<usize> {
         let mut at = NEAR;
         while at < 4 * NEAR
             && let Some(near) = &self.near

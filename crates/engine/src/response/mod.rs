@@ -76,7 +76,7 @@ enum RemainingBodySource {
     /// The transfer has ended with this result, which has not been reported to the program yet.
     Over(Result<()>),
     /// The body has ended, and a read has returned 0 bytes to report that to the program.
-    Told,
+    EndReported,
     /// The transfer failed with this error. Further reads of the body report the same error.
     Broken(Error),
 }
@@ -243,13 +243,13 @@ impl Response {
                 }
                 RemainingBodySource::Over(_) => {
                     let RemainingBodySource::Over(result) =
-                        std::mem::replace(&mut self.source, RemainingBodySource::Told)
+                        std::mem::replace(&mut self.source, RemainingBodySource::EndReported)
                     else {
                         continue;
                     };
                     result.and_then(|()| self.unpacker.finish())?;
                 }
-                RemainingBodySource::Told | RemainingBodySource::Broken(_) => return Ok(false),
+                RemainingBodySource::EndReported | RemainingBodySource::Broken(_) => return Ok(false),
             }
         }
     }
@@ -264,10 +264,10 @@ impl Response {
         {
             self.on_transfer_over(end.into_outcome().0);
         }
-        match std::mem::replace(&mut self.source, RemainingBodySource::Told) {
+        match std::mem::replace(&mut self.source, RemainingBodySource::EndReported) {
             RemainingBodySource::Over(result) => result,
             RemainingBodySource::Broken(error) => Err(error),
-            RemainingBodySource::Here(_) | RemainingBodySource::Told => Ok(()),
+            RemainingBodySource::Here(_) | RemainingBodySource::EndReported => Ok(()),
         }
     }
 
@@ -293,7 +293,9 @@ impl Deref for Response {
 
 impl Drop for Response {
     fn drop(&mut self) {
-        if let RemainingBodySource::Here(exchanges) = std::mem::replace(&mut self.source, RemainingBodySource::Told) {
+        if let RemainingBodySource::Here(exchanges) =
+            std::mem::replace(&mut self.source, RemainingBodySource::EndReported)
+        {
             exchanges.abandon(&self.client);
         }
     }

@@ -110,7 +110,7 @@ struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
     /// The target of the request to which the server responded with the challenge.
-    asked: Target,
+    challenged_target: Target,
     answer: CachedAuthAnswer,
 }
 
@@ -303,7 +303,12 @@ impl AuthCache {
         if spaces.len() >= MAX_PROTECTION_SPACES {
             spaces.remove(0);
         }
-        spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
+        spaces.push(ProtectionSpace {
+            origin,
+            credentials: credentials.clone(),
+            challenged_target: target.clone(),
+            answer,
+        });
     }
 
     /// Returns true if a request that was rejected with the challenge `new` should be sent again
@@ -356,10 +361,11 @@ impl ProtectionSpace {
             && match &self.answer {
                 // The path that was challenged belongs to it, whatever URIs `domain` lists.
                 CachedAuthAnswer::Digest(digest) => {
-                    self.asked.path() == target.path() || digest.challenge().is_in_protection_space(&self.asked, target)
+                    self.challenged_target.path() == target.path()
+                        || digest.challenge().is_in_protection_space(&self.challenged_target, target)
                 }
                 CachedAuthAnswer::Basic => {
-                    let path = self.asked.path();
+                    let path = self.challenged_target.path();
                     basic == BasicScope::Origin || target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
                 }
             }

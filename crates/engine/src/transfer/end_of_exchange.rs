@@ -245,7 +245,7 @@ impl Transfer {
         if broke == ExchangeFailurePoint::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // Most likely, the server did not see the request (RFC 9112 section 9.3.1), so this is
             // not counted as an attempt.
-            self.reuse.wants_fresh = true;
+            self.reuse.needs_new_connection = true;
             self.facts.enter_phase(TransferPhase::Idle, now);
             return TransferStep::Again(Duration::ZERO);
         }
@@ -259,7 +259,7 @@ impl Transfer {
         if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
             // The transfer has advanced and keeps its bytes, so this counts as its first failure.
             // After a restart it has kept none.
-            self.attempt.number = self.attempt.number.min(self.attempt.restarts);
+            self.attempt.counted_attempts = self.attempt.counted_attempts.min(self.attempt.restarts);
         }
         if left_http3 && may_repeat && (resumes || !self.resume.has_begun) {
             // TCP might have succeeded, so this is not counted as an attempt.
@@ -312,8 +312,15 @@ impl Transfer {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
-        let wait =
-            retry::retry_delay(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
+        let wait = retry::retry_delay(
+            rules,
+            trouble,
+            self.attempt.counted_attempts,
+            idempotent,
+            retry_after,
+            elapsed,
+            entropy(),
+        )?;
         // A retry must begin before the time limit for all attempts.
         let is_in_time =
             self.total_deadline().is_none_or(|end| time_conversions::add_saturating(Instant::now(), wait) < end);
@@ -361,7 +368,7 @@ impl Transfer {
             }
             failed.push(FailedAttempt { error, pause: wait });
         }
-        self.attempt.number += 1;
+        self.attempt.counted_attempts += 1;
         self.facts.retries += 1;
         self.facts.enter_phase(TransferPhase::Pause, now);
         let at = time_conversions::add_saturating(now, wait);
@@ -411,7 +418,7 @@ impl Transfer {
             url: &self.current.first_target().to_url(),
             wait,
             cause: &cause,
-            retry: self.attempt.number + 1,
+            retry: self.attempt.counted_attempts + 1,
             most: self.options.retry.max,
         });
     }

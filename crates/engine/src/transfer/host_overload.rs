@@ -101,7 +101,7 @@ impl Transfer {
         match step {
             // With a fixed pause, the user has decided.
             TransferStep::Again(_) if rules.delay.is_some() => return None,
-            TransferStep::Again(_) => self.attempt.number = self.attempt.number.saturating_sub(1),
+            TransferStep::Again(_) => self.attempt.counted_attempts = self.attempt.counted_attempts.saturating_sub(1),
             TransferStep::Done(_) if !may_retry || !self.reset_for_retry() => return None,
             TransferStep::Done(_) => {}
         }

@@ -41,7 +41,7 @@ pub(super) struct CallerFields<'a> {
     left_out: &'a [String],
     secrets: SecretHandling,
     same_origin: bool,
-    hands_on: bool,
+    keeps_secret_fields: bool,
     /// True if the caller has set no field that may be sent to the target. Most requests have no
     /// such field, and then need no search.
     is_empty: bool,
@@ -51,8 +51,8 @@ impl<'a> CallerFields<'a> {
     pub(super) fn from_options(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
-        let hands_on = options.curl_compat.keeps_secret_fields_across_origins;
-        let callers = Self { shared, own, left_out, secrets, same_origin, hands_on, is_empty: false };
+        let keeps_secret_fields = options.curl_compat.keeps_secret_fields_across_origins;
+        let callers = Self { shared, own, left_out, secrets, same_origin, keeps_secret_fields, is_empty: false };
         let is_empty = callers.allowed().next().is_none();
         Self { is_empty, ..callers }
     }
@@ -69,7 +69,7 @@ impl<'a> CallerFields<'a> {
 
     /// Returns true if a field with this name may be sent to the target.
     fn may_send(&self, name: &str) -> bool {
-        let may_send = if self.hands_on { may_send_as_curl } else { may_send };
+        let may_send = if self.keeps_secret_fields { may_send_as_curl } else { may_send };
         // A Host field of the caller is for the first origin only.
         may_send(name, self.secrets) && (self.same_origin || !is_host(name))
     }

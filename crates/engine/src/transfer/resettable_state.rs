@@ -93,7 +93,7 @@ impl RangeRequestSettings {
 /// with its redirects; a retry is a further attempt.
 pub(crate) struct AttemptCountsAndDeadline {
     /// The number of earlier attempts that count in the retry rules.
-    pub(super) number: u32,
+    pub(super) counted_attempts: u32,
     /// The number of times that the transfer started again from the beginning, because it could not
     /// continue after the bytes that it already had.
     pub(super) restarts: u32,
@@ -118,7 +118,7 @@ pub(crate) struct AttemptCountsAndDeadline {
 impl AttemptCountsAndDeadline {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            number: 0,
+            counted_attempts: 0,
             restarts: 0,
             replays: 0,
             descriptor_waits: 0,
@@ -172,7 +172,7 @@ pub(super) enum BodyDisposition {
 #[derive(Default)]
 pub(crate) struct ExchangeConnectionState {
     /// True if the next exchange needs a new connection, not one from the pool.
-    pub(crate) wants_fresh: bool,
+    pub(crate) needs_new_connection: bool,
     /// True if a server has responded with 421: on a reused connection, it does not serve this
     /// host.
     pub(super) is_misdirected: bool,
@@ -203,7 +203,7 @@ impl ExchangeConnectionState {
 
     /// Returns true if the next exchange needs a connection that no other host uses.
     pub(crate) fn wants_own_host(&self) -> bool {
-        self.wants_fresh && self.is_misdirected
+        self.needs_new_connection && self.is_misdirected
     }
 }
 

@@ -47,7 +47,7 @@ impl Transfer {
         self.attempt.refusal = OverloadRefusal::from_status(head.status(), || head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
-            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
+            self.history.heads.extend_from_slice(&self.delivered_head_bytes(head.raw()));
         }
         self.response.disposition =
             trace_error.map_or_else(|| self.decide_body_disposition(&head, framing), BodyDisposition::Fail);
@@ -99,7 +99,7 @@ impl Transfer {
         }
         self.facts.status = head.status();
         if self.options.include_head {
-            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
+            self.history.heads.extend_from_slice(&self.delivered_head_bytes(head.raw()));
             // The transfer fails anyway, and the first error is the one to report.
             let _ = self.begin_delivery(&head, BodyFraming::None);
         }
@@ -150,7 +150,7 @@ impl Transfer {
         // section 15.5.20).
         if self.reuse.is_reused() && !self.reuse.is_misdirected {
             self.reuse.is_misdirected = true;
-            self.reuse.wants_fresh = true;
+            self.reuse.needs_new_connection = true;
             return Some(BodyDisposition::Again);
         }
         // If the connection is not reused, the alternative service does not serve this origin (RFC

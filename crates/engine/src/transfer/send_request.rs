@@ -55,7 +55,7 @@ impl Transfer {
     fn enqueue_with(&mut self, own: &[OwnedField], conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         self.response = ResponseDecisions::default();
         self.attempt.refusal = None;
-        self.reuse.wants_fresh = false;
+        self.reuse.needs_new_connection = false;
         self.check_recorder()?;
         self.find_existing_part();
         if let Some(error) = self.resend_error() {

@@ -89,7 +89,7 @@ impl Transfer {
     /// Reports to the trace that the transfer will be tried again after the delay `wait`.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
-            let left = self.options.retry.max.saturating_sub(self.attempt.number);
+            let left = self.options.retry.max.saturating_sub(self.attempt.counted_attempts);
             let mut facts = self.facts.clone();
             facts.total = facts.started.elapsed();
             let failed = error.map(|error| TransferOutcome {
@@ -151,7 +151,7 @@ impl Transfer {
     /// Stores a response head for delivery before the body, if the options request heads.
     pub(super) fn store_head(&mut self, head: &ResponseHead) {
         if self.history.heads.len() <= MAX_KEPT_HEAD_BYTES {
-            self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
+            self.history.heads.extend_from_slice(&self.delivered_head_bytes(head.raw()));
             self.history.last_other_head = Some(Box::new(head.clone()));
         }
     }
@@ -159,7 +159,7 @@ impl Transfer {
     /// Returns the bytes of a response head as they are delivered. If
     /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head) is set, control
     /// characters are replaced.
-    pub(super) fn escape_for_trace<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
+    pub(super) fn delivered_head_bytes<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
         if self.options.escape_head { escape_for_terminal(raw).into() } else { raw.into() }
     }
 
@@ -180,7 +180,7 @@ impl Transfer {
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Trailers are delivered after the body, without the final empty line.
-        let outcome = match shown.map(|raw| self.escape_for_trace(&crate::trace::trailer_lines(raw)).into_owned()) {
+        let outcome = match shown.map(|raw| self.delivered_head_bytes(&crate::trace::trailer_lines(raw)).into_owned()) {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
         };

@@ -88,7 +88,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
     // The agent binds all credentials to their origin.
     let is_handed_on =
         |name: &str| may_send_as_curl(name, SecretHandling::Drop) && !may_send(name, SecretHandling::Drop);
-    let hands_on = options.curl_compat.keeps_secret_fields_across_origins
+    let keeps_secret_fields = options.curl_compat.keeps_secret_fields_across_origins
         && options.fields.iter().any(|(name, _)| is_handed_on(name));
     let H1Deviations { tolerant, follows_http10, verbatim_fields, .. } = options.deviations;
     let is_local = options.include_head
@@ -114,7 +114,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
             || options.socks_gssapi.is_some()
             || is_socket
     });
-    !(has_objects || hands_on || is_local || connects_otherwise || has_special_proxy)
+    !(has_objects || keeps_secret_fields || is_local || connects_otherwise || has_special_proxy)
 }
 
 #[cfg(test)]

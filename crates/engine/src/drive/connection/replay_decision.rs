@@ -32,7 +32,7 @@ pub(super) fn may_replay_after_reset(
     // A connection that refuses its only request, or one request repeatedly, may be about to close.
     // The next attempt uses another connection.
     let is_doubtful = is_last && !costs_nothing || transfer.attempt.replays == FREE_REPLAYS;
-    transfer.reuse.wants_fresh |= is_again && is_doubtful;
+    transfer.reuse.needs_new_connection |= is_again && is_doubtful;
     is_again
 }
 
@@ -62,7 +62,7 @@ impl LostRequest {
         let is_new = !self.was_sent || (!self.has_response && self.was_served && is_idempotent(transfer.method()));
         transfer.attempt.replays += 1;
         if is_new && !self.by_protocol && transfer.attempt.replays <= FREE_REPLAYS {
-            transfer.reuse.wants_fresh = true;
+            transfer.reuse.needs_new_connection = true;
             return TransferStep::Again(Duration::ZERO);
         }
         let broke = match (self.by_protocol, self.has_response) {

@@ -93,7 +93,7 @@ impl Worker {
         transfer.take_precedence_if_awaited();
         transfer.on_connection_assigned(self.now);
         if let Some(token) = warm
-            && !transfer.reuse.wants_fresh
+            && !transfer.reuse.needs_new_connection
             && let Some(slot) = self.slots.get(token)
             && slot.key.matches_request(transfer.target(), transfer.options())
             && matches!(slot.state, ConnectionState::Open(_))
@@ -113,7 +113,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let record = self.peers.get(&key);
-        if !transfer.reuse.wants_fresh
+        if !transfer.reuse.needs_new_connection
             && !record.has_extra_response
             && let Some(connection) = self.client.take_idle_connection(&key, self.now)
             && let Ok(token) = self.add_open(connection, self.options.depth)
@@ -150,7 +150,11 @@ impl Worker {
     /// `None` if there is none. A transfer that must not use an old connection gets only a slot
     /// whose connection is still being opened.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
-        if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
+        if transfer.reuse.needs_new_connection {
+            self.connecting_slot(key, transfer)
+        } else {
+            self.free_slot(key, transfer)
+        }
     }
 
     /// Returns the token of the connection slot with this key that accepts the transfer and has the

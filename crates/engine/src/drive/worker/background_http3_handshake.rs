@@ -29,7 +29,7 @@ impl Worker {
     /// no such slot. If further transfers wait, begins a QUIC handshake for them in the background.
     pub(super) fn slot_before_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_learned = transfer.options().http3 == Http3Policy::Learned;
-        if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.wants_fresh {
+        if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.needs_new_connection {
             return None;
         }
         let over_tcp = ConnectionKey { http3: Http3Choice::Off, ..key.clone() };

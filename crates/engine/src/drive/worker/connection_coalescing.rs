@@ -42,7 +42,7 @@ impl Worker {
     fn find_coalescable(&mut self, token: usize) -> Option<usize> {
         let slot = self.slots.get(token)?;
         let ConnectionState::Connecting(connecting) = &slot.state else { return None };
-        if slot.waiting.iter().any(|transfer| transfer.reuse.wants_fresh || transfer.wants_own_connection())
+        if slot.waiting.iter().any(|transfer| transfer.reuse.needs_new_connection || transfer.wants_own_connection())
             || self.peers.get(&slot.key).refuses_coalescing
         {
             return None;

@@ -9,8 +9,8 @@
 
 use super::byte_mask::ONES;
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
-use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagRules};
-use super::recent_names::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
+use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagCondition};
+use super::recent_tags::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
 use super::uncollected_markup::{SkippedTextElement, UncollectedMarkup};
@@ -120,7 +120,7 @@ impl TreeBuilder<'_, '_> {
         };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
-        let is_plain = self.tree.open.takes_without_rules(name, StartTagRules::new(name, bits));
+        let is_plain = self.tree.open.meets_condition(name, StartTagCondition::new(name, bits));
         if is_plain && !self.queries.program.may_match(rules.steps) {
             self.open_plain(name, bits, false);
         } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {

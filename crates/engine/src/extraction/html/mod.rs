@@ -20,7 +20,7 @@ mod common_markup_fast_path;
 mod fast_path_equivalence_tests;
 mod open_and_selected_elements;
 mod open_elements;
-mod recent_names;
+mod recent_tags;
 mod repeated_markup;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;

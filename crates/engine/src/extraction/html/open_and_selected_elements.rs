@@ -10,7 +10,7 @@ use haul_policy::page_reference::PageBase;
 
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
-use super::recent_names::RecentNames;
+use super::recent_tags::RecentTagsAndAttributes;
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
@@ -84,7 +84,7 @@ pub(super) struct PageParserState {
     /// A test for text in which the filter can find no match, so that the text need not be
     /// collected. `None` if there is no filter or no such test for it.
     hits: Option<HitAcrossMarkupTest>,
-    pub(super) recent: Box<RecentNames>,
+    pub(super) recent: Box<RecentTagsAndAttributes>,
 }
 
 impl PageParserState {
@@ -274,7 +274,7 @@ impl PageParserState {
 
     /// Returns the open elements, the test that finds text in which the filter may match (`None`
     /// without such a test), and the recently read names.
-    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentNames) {
+    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentTagsAndAttributes) {
         (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }
 

@@ -60,7 +60,7 @@ pub(super) struct OpenElement {
 /// The condition under which a start tag in the body closes no other element and opens no missing
 /// one, so that the fast path can read the tag. The condition depends on the name of the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum StartTagRules {
+pub(super) enum StartTagCondition {
     /// There is no condition.
     None,
     /// No `<p>` may be open.
@@ -78,7 +78,7 @@ pub(super) enum StartTagRules {
     Other,
 }
 
-impl StartTagRules {
+impl StartTagCondition {
     /// Returns the condition for an HTML element with this name. `bits` are the properties of the
     /// name.
     #[inline]
@@ -104,27 +104,27 @@ impl StartTagRules {
     }
 }
 
-/// A quick test for the condition of a start tag's [`StartTagRules`], which most tags of that name
-/// pass. If a tag fails it, the [`StartTagRules`] decide.
+/// A quick test for the [`StartTagCondition`] of a start tag, which most tags of that name pass. If
+/// a tag fails it, the [`StartTagCondition`] decides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UsualPlace {
+pub(super) struct StartTagQuickTest {
     /// The flags that the innermost element must have to pass the test.
     flags: u16,
     /// The bucket whose count must be 0: no element with a name in this bucket may be open.
     empty_bucket: u8,
 }
 
-impl UsualPlace {
-    pub(super) fn new(rules: StartTagRules) -> Self {
-        let (flags, empty_bucket) = match rules {
-            StartTagRules::None => (IS_HTML, UNUSED_BUCKET),
-            StartTagRules::Block => (IS_HTML, names::P.bucket()),
-            StartTagRules::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
-            StartTagRules::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
-            StartTagRules::Anchor => (IS_HTML, names::A.bucket()),
-            StartTagRules::ListItem => (IS_LIST, names::P.bucket()),
-            StartTagRules::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
-            StartTagRules::Other => (IS_NEVER_SET, UNUSED_BUCKET),
+impl StartTagQuickTest {
+    pub(super) fn new(condition: StartTagCondition) -> Self {
+        let (flags, empty_bucket) = match condition {
+            StartTagCondition::None => (IS_HTML, UNUSED_BUCKET),
+            StartTagCondition::Block => (IS_HTML, names::P.bucket()),
+            StartTagCondition::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
+            StartTagCondition::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
+            StartTagCondition::Anchor => (IS_HTML, names::A.bucket()),
+            StartTagCondition::ListItem => (IS_LIST, names::P.bucket()),
+            StartTagCondition::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
+            StartTagCondition::Other => (IS_NEVER_SET, UNUSED_BUCKET),
         };
         Self { flags, empty_bucket }
     }
@@ -146,10 +146,10 @@ impl OpenElement {
         Self { name, namespace, properties, flags, bucket: name.bucket(), end_tag: WordPrefix::default() }
     }
 
-    /// Returns `element` with the flags that it gets where the condition of `rules` is met.
-    pub(super) fn in_place_of(rules: StartTagRules, element: Self) -> Self {
-        let place = if rules == StartTagRules::Row { IS_ROW_IN_TABLE } else { 0 };
-        Self { flags: element.flags | place, ..element }
+    /// Returns `element` with the flags that it gets where `condition` is met.
+    pub(super) fn with_flags_of_condition(condition: StartTagCondition, element: Self) -> Self {
+        let added = if condition == StartTagCondition::Row { IS_ROW_IN_TABLE } else { 0 };
+        Self { flags: element.flags | added, ..element }
     }
 
     fn is_html(&self, name: TagName) -> bool {
@@ -246,33 +246,33 @@ impl OpenElements {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }
 
-    /// Returns true if the innermost element passes the quick test `place` of a start tag, so that
+    /// Returns true if the innermost element passes the quick test `test` of a start tag, so that
     /// the tag closes no other element and opens no missing one. If the result is false, that may
     /// still be the case.
     #[inline(always)]
-    pub(super) fn is_usual_place(&self, place: UsualPlace) -> bool {
-        self.current().flags & place.flags == place.flags
-            && self.counts[usize::from(place.empty_bucket)] == 0
+    pub(super) fn passes_quick_test(&self, test: StartTagQuickTest) -> bool {
+        self.current().flags & test.flags == test.flags
+            && self.counts[usize::from(test.empty_bucket)] == 0
             && self.depth() < MAX_DEPTH
     }
 
     /// Returns true if the start tag of an HTML element in the body closes no other element and
-    /// opens no missing one. `rules` is the condition for the element's name.
-    pub(super) fn takes_without_rules(&self, name: TagName, rules: StartTagRules) -> bool {
-        let has_none = match rules {
-            StartTagRules::None => true,
-            StartTagRules::Block => !self.may_be_open(names::P),
-            StartTagRules::Cell => self.current().is(IS_ROW_IN_TABLE) || self.is_place_of(name),
-            StartTagRules::Row => self.is_place_of(name),
-            StartTagRules::Anchor => !self.may_be_open(names::A),
-            StartTagRules::ListItem => {
+    /// opens no missing one. `condition` is that of the element's name.
+    pub(super) fn meets_condition(&self, name: TagName, condition: StartTagCondition) -> bool {
+        let is_met = match condition {
+            StartTagCondition::None => true,
+            StartTagCondition::Block => !self.may_be_open(names::P),
+            StartTagCondition::Cell => self.current().is(IS_ROW_IN_TABLE) || self.is_right_parent_of(name),
+            StartTagCondition::Row => self.is_right_parent_of(name),
+            StartTagCondition::Anchor => !self.may_be_open(names::A),
+            StartTagCondition::ListItem => {
                 let is_first = || matches!(self.current().name, names::OL | names::UL) || !self.may_be_open(name);
                 !self.may_be_open(names::P) && is_first()
             }
-            StartTagRules::Heading => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
-            StartTagRules::Other => false,
+            StartTagCondition::Heading => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
+            StartTagCondition::Other => false,
         };
-        has_none && self.depth() < MAX_DEPTH
+        is_met && self.depth() < MAX_DEPTH
     }
 
     pub(super) fn push(&mut self, element: OpenElement) {
@@ -280,9 +280,9 @@ impl OpenElements {
         self.push_raw(&OpenElement { flags, ..element });
     }
 
-    /// Adds an element from [`OpenElement::in_place_of`], which already has its flags.
+    /// Adds an element from [`OpenElement::with_flags_of_condition`], which already has its flags.
     #[inline(always)]
-    pub(super) fn push_in_place(&mut self, element: &OpenElement) {
+    pub(super) fn push_with_known_flags(&mut self, element: &OpenElement) {
         if self.current().is(KEEPS_BLANKS) {
             return self.push(*element);
         }
@@ -481,7 +481,7 @@ impl OpenElements {
 
     /// Returns true if the innermost open element is certainly the right parent for a table row or
     /// cell with the name `name`. If the result is false, it may still be the right parent.
-    pub(super) fn is_place_of(&self, name: TagName) -> bool {
+    pub(super) fn is_right_parent_of(&self, name: TagName) -> bool {
         let is_group = |group: &OpenElement| {
             group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)
         };
@@ -532,7 +532,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_place_needs_no_rules() {
+    fn start_tag_that_passes_quick_test_meets_condition() {
         let tags = [
             "table", "tbody", "thead", "tr", "td", "th", "p", "a", "div", "ul", "ol", "li", "h1", "h2", "span", "br",
             "option", "svg", "caption",
@@ -547,7 +547,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) as usize % below
         };
-        let mut usual = 0;
+        let mut passed = 0;
         for _ in 0..2000 {
             let mut open = OpenElements::new();
             for _ in 0..next(12) {
@@ -562,25 +562,25 @@ mod tests {
             }
             for tag in tags {
                 let name = TagName::new(tag.as_bytes());
-                let rules = StartTagRules::new(name, name.properties());
-                if open.is_usual_place(UsualPlace::new(rules)) {
-                    usual += 1;
-                    assert!(open.is_in_html() && open.takes_without_rules(name, rules), "{tag}");
+                let condition = StartTagCondition::new(name, name.properties());
+                if open.passes_quick_test(StartTagQuickTest::new(condition)) {
+                    passed += 1;
+                    assert!(open.is_in_html() && open.meets_condition(name, condition), "{tag}");
                 }
             }
         }
-        assert!(usual > 5000, "{usual}");
+        assert!(passed > 5000, "{passed}");
     }
 
     #[test]
-    fn deepest_element_has_no_usual_place() {
+    fn deepest_element_fails_quick_test() {
         let div = TagName::new(b"div");
         let mut open = OpenElements::new();
-        let place = UsualPlace::new(StartTagRules::None);
-        assert!(!open.is_usual_place(place), "the document");
+        let test = StartTagQuickTest::new(StartTagCondition::None);
+        assert!(!open.passes_quick_test(test), "the document");
         for _ in 0..MAX_DEPTH {
             open.push(OpenElement::new(div, Namespace::Html, div.properties(), 0));
-            assert_eq!(open.is_usual_place(place), open.depth() < MAX_DEPTH);
+            assert_eq!(open.passes_quick_test(test), open.depth() < MAX_DEPTH);
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct ElementText {
     /// The possible beginning of a character reference at the end of the last piece of text, from
     /// its `&` on. It is kept until the next piece shows where the reference ends. Empty if there
     /// is none.
-    reference: Vec<u8>,
+    partial_reference: Vec<u8>,
     /// True if white space follows the last word, so that a space is due before the next word.
     is_separated: bool,
     /// True if the last byte was a carriage return. A line feed directly after it belongs to the
@@ -32,14 +32,14 @@ impl ElementText {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 16);
-        self.reference.clear();
+        self.partial_reference.clear();
         self.is_separated = false;
         self.is_after_return = false;
     }
 
     /// Returns the number of bytes that the text keeps.
     pub(super) fn memory_in_use(&self) -> usize {
-        self.bytes.len() + self.reference.len()
+        self.bytes.len() + self.partial_reference.len()
     }
 
     /// Returns the length of the collected text so far, in bytes.
@@ -72,8 +72,8 @@ impl ElementText {
     pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
         if !has_references {
             self.push_plain(text, is_preformatted);
-        } else if !self.reference.is_empty() {
-            let mut whole = std::mem::take(&mut self.reference);
+        } else if !self.partial_reference.is_empty() {
+            let mut whole = std::mem::take(&mut self.partial_reference);
             whole.extend_from_slice(text);
             self.push_with_references(&whole, is_preformatted);
         } else if is_preformatted {
@@ -90,7 +90,7 @@ impl ElementText {
     /// since it cannot continue after the tag or comment. If `is_preformatted` is true, its spaces
     /// are kept.
     pub(super) fn end_run(&mut self, is_preformatted: bool) {
-        if !self.reference.is_empty() {
+        if !self.partial_reference.is_empty() {
             self.end_reference(is_preformatted);
         }
         self.is_after_return = false;
@@ -98,15 +98,15 @@ impl ElementText {
 
     #[cold]
     fn end_reference(&mut self, is_preformatted: bool) {
-        let reference = std::mem::take(&mut self.reference);
+        let reference = std::mem::take(&mut self.partial_reference);
         self.push_decoded(&reference, is_preformatted);
     }
 
     fn push_with_references(&mut self, text: &[u8], is_preformatted: bool) {
         let end = reference_start(text).unwrap_or(text.len());
         self.push_decoded(&text[..end], is_preformatted);
-        self.reference.extend_from_slice(&text[end..]);
-        shorten(&mut self.reference);
+        self.partial_reference.extend_from_slice(&text[end..]);
+        shorten(&mut self.partial_reference);
     }
 
     fn push_decoded(&mut self, text: &[u8], is_preformatted: bool) {

@@ -181,7 +181,7 @@ impl TreeBuilder<'_, '_> {
     fn close_before_table_part(&mut self, name: TagName) -> Result<()> {
         const GROUPS: [TagName; 5] = [names::TBODY, names::TFOOT, names::THEAD, names::TABLE, names::TEMPLATE];
         let open = &self.tree.open;
-        if open.is_place_of(name) {
+        if open.is_right_parent_of(name) {
             return Ok(());
         }
         if !open.is_in_table() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::HtmlQueries;
 use super::common_markup_fast_path::end_of_innermost;
 use super::open_elements::OpenElements;
-use super::recent_names::{HEAD_SIZE, RecentNames, word_at};
+use super::recent_tags::{HEAD_SIZE, RecentTagsAndAttributes, word_at};
 use super::repeated_markup::{GapAfterRun, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup};
 use super::tag_name_and_rules::TagName;
 use super::tag_parser::is_space;
@@ -45,7 +45,7 @@ pub(super) struct UncollectedMarkup<'a> {
     /// The test that finds text in which the filter may match: only such text of selected elements
     /// must be collected. `None` if all text of selected elements must be collected.
     pub(super) hits: Option<&'a HitAcrossMarkupTest>,
-    pub(super) recent: &'a mut RecentNames,
+    pub(super) recent: &'a mut RecentTagsAndAttributes,
     pub(super) queries: &'a HtmlQueries,
     pub(super) skipped: SkippedTextElement,
 }
@@ -113,7 +113,7 @@ impl UncollectedMarkup<'_> {
         if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
             return None;
         }
-        let opens = if open.is_usual_place(tag.place) { true } else { tag.opens_in_unusual_place(open)? };
+        let opens = if open.passes_quick_test(tag.quick_test) { true } else { tag.effect_if_quick_test_fails(open)? };
         let (length, attributes_start) = if tag.has_attributes {
             let name = usize::from(tag.length);
             (recent.tag_ends.skip(rest, name, &mut recent.attributes)?, name)
@@ -123,7 +123,7 @@ impl UncollectedMarkup<'_> {
         let end = at + length;
         let is_opened = opens && !tag.is_void;
         if is_opened {
-            open.push_in_place(&tag.element);
+            open.push_with_known_flags(&tag.element);
         }
         if tag.is_selected {
             *skipped = SkippedTextElement { start: end, depth: open.depth() };

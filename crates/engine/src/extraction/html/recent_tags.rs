@@ -3,7 +3,7 @@
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
-use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagRules, UsualPlace};
+use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagCondition, StartTagQuickTest};
 use super::repeated_markup::RepeatedMarkup;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
@@ -13,16 +13,16 @@ use crate::extraction::inline_memchr::find_near;
 /// longest name that it accepts fits, with the byte after it.
 pub(super) const HEAD_SIZE: usize = 16;
 
-/// The number of entries for each kind of name in [`RecentNames`].
+/// The number of entries for each kind of name in [`RecentTagsAndAttributes`].
 const RECENT: usize = 64;
 
 /// The recently read start tags, attribute names and ends of tags, so that most of them need one
 /// comparison.
 #[derive(Default)]
-pub(super) struct RecentNames {
+pub(super) struct RecentTagsAndAttributes {
     pub(super) tags: RecentTags,
     pub(super) attributes: RecentAttributes,
-    pub(super) tag_ends: RepeatedAttributes,
+    pub(super) tag_ends: RecentTagEnds,
     pub(super) repeated: RepeatedMarkup,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct RecentAttributes([WordPrefix; RECENT]);
 /// The recently read ends of start tags whose first attribute begins with `c`, such as `class` or
 /// `colspan`. The values of these attributes often repeat from tag to tag; those of other
 /// attributes rarely do.
-pub(super) struct RepeatedAttributes([KnownTagEnd; RECENT]);
+pub(super) struct RecentTagEnds([KnownTagEnd; RECENT]);
 
 /// The maximum length in bytes of a [`KnownTagEnd`].
 const TAG_END_SIZE: usize = 32;
@@ -59,8 +59,8 @@ pub(super) struct KnownTag {
     start: WordPrefix,
     /// The element that the tag opens.
     pub(super) element: OpenElement,
-    pub(super) place: UsualPlace,
-    rules: StartTagRules,
+    pub(super) quick_test: StartTagQuickTest,
+    condition: StartTagCondition,
     /// The length in bytes of the whole tag if it has no attributes, otherwise of its `<` and name.
     pub(super) length: u8,
     pub(super) has_attributes: bool,
@@ -81,7 +81,7 @@ impl Default for RecentAttributes {
     }
 }
 
-impl Default for RepeatedAttributes {
+impl Default for RecentTagEnds {
     fn default() -> Self {
         Self([KnownTagEnd::default(); RECENT])
     }
@@ -137,7 +137,7 @@ impl RecentAttributes {
     }
 }
 
-impl RepeatedAttributes {
+impl RecentTagEnds {
     /// Returns the length of the start tag at the beginning of `tag`; `None` in the cases of
     /// [`skip_attributes`]. `from` is the length of the tag's `<` and name.
     #[inline(always)]
@@ -186,10 +186,11 @@ impl KnownTag {
         let (is_void, is_selected) = (bits & properties::IS_VOID != 0, queries.program.may_match(known.steps));
         let has_text = known.text_query > 0 && !is_void;
         let is_usual = !known.needs_attributes && bits & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
-        let rules = if is_usual { StartTagRules::new(name, bits) } else { StartTagRules::Other };
+        let condition = if is_usual { StartTagCondition::new(name, bits) } else { StartTagCondition::Other };
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
-        let mut element = OpenElement::in_place_of(rules, OpenElement::new(name, Namespace::Html, bits, 0));
+        let mut element =
+            OpenElement::with_flags_of_condition(condition, OpenElement::new(name, Namespace::Html, bits, 0));
         // Another end tag needs the tree builder.
         if has_usual_end_tag(bits) {
             element.end_tag = WordPrefix::new(end, length + 1);
@@ -198,8 +199,8 @@ impl KnownTag {
         Some(Self {
             start: WordPrefix::new(word, length + 1),
             element,
-            place: UsualPlace::new(rules),
-            rules,
+            quick_test: StartTagQuickTest::new(condition),
+            condition,
             length: (length + 1) as u8 + u8::from(!has_attributes),
             has_attributes,
             is_void,
@@ -207,16 +208,17 @@ impl KnownTag {
         })
     }
 
-    /// Returns the effect of this tag if the quick test `place` fails: true if it only opens its
-    /// element (or is void), false if it closes an innermost `<a>` and opens an equal one. Returns
-    /// `None` if it may do more.
+    /// Returns the effect of this tag if the quick test fails: true if it only opens its element (or
+    /// is void), false if it closes an innermost `<a>` and opens an equal one. Returns `None` if it
+    /// may do more.
     #[inline(never)]
-    pub(super) fn opens_in_unusual_place(&self, open: &OpenElements) -> Option<bool> {
+    pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
             return None;
         }
-        let opens = open.takes_without_rules(self.element.name, self.rules);
-        let is_reopened = self.rules == StartTagRules::Anchor && open.is_innermost(names::A) && !self.is_selected;
+        let opens = open.meets_condition(self.element.name, self.condition);
+        let is_reopened =
+            self.condition == StartTagCondition::Anchor && open.is_innermost(names::A) && !self.is_selected;
         (opens || is_reopened).then_some(opens)
     }
 }
@@ -324,7 +326,7 @@ mod tests {
 
     #[test]
     fn repeated_tag_end_matches_itself_only() {
-        let (mut repeated, mut recent) = (RepeatedAttributes::default(), RecentAttributes::default());
+        let (mut repeated, mut recent) = (RecentTagEnds::default(), RecentAttributes::default());
         for length in 0..40 {
             let tag = format!("<td class=\"{}\">text of the cell and more text </td>", "x".repeat(length));
             for _ in 0..2 {
