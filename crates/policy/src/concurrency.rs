@@ -102,7 +102,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// The maximum number of doublings after refusals. After the first refusal, [`INITIAL_LIMIT`]
 /// requests must be served before the limit grows again. Each further refusal doubles this number
 /// of requests.
-const MAX_STRIKES: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 /// If a host refuses no request for this time, its earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
@@ -249,7 +249,7 @@ struct WarmConnectionSums {
 struct Refusals {
     /// The number of refusals that lowered the limit. It returns to 0 if no such refusal occurs for
     /// 60 s.
-    strikes: u32,
+    count: u32,
     /// The time of the last refusal that lowered the limit. A refused request that began before
     /// this time does not lower the limit again.
     last: MonotonicTime,
@@ -381,7 +381,7 @@ impl ConcurrencyLimit {
         match self.phase {
             LimitPhase::Measuring => self.limit,
             LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL_REQUESTS),
-            LimitPhase::Recovering => INITIAL_LIMIT << self.refusals.strikes.saturating_sub(1).min(MAX_STRIKES),
+            LimitPhase::Recovering => INITIAL_LIMIT << self.refusals.count.saturating_sub(1).min(MAX_DOUBLINGS),
         }
     }
 
@@ -531,16 +531,16 @@ impl ConcurrencyLimit {
             self.bound = (self.bound - 1).max(1);
         } else {
             if now.since(self.refusals.last) > REFUSALS_EXPIRE_AFTER {
-                self.refusals.strikes = 0;
+                self.refusals.count = 0;
             }
             self.bound = sample.in_flight.saturating_sub(1).min(self.limit).max(1);
             self.refusals = Refusals {
-                strikes: self.refusals.strikes.saturating_add(1),
+                count: self.refusals.count.saturating_add(1),
                 last: now,
                 has_grown: false,
                 at_growth: self.refusals.has_grown && sample.in_flight >= self.limit,
             };
-            let doublings = self.refusals.strikes.saturating_sub(1).min(16);
+            let doublings = self.refusals.count.saturating_sub(1).min(16);
             self.try_at = now + (FIRST_REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
         }
         self.begin_window(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);

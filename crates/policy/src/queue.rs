@@ -133,7 +133,7 @@ struct QueuedHost<T, K> {
     paused_until: Option<MonotonicTime>,
     /// The time before which the caller's request start rate (`--rate`) allows no other job; `None`
     /// if there is no such time.
-    next_start: Option<MonotonicTime>,
+    rate_limited_until: Option<MonotonicTime>,
     /// The maximum number of running jobs on this host; `None` for the queue's cap per host.
     cap: Option<usize>,
     /// True if the host has answered a request.
@@ -168,13 +168,13 @@ impl<T, K> QueuedHost<T, K> {
     /// next start that the caller's request start rate allows. Returns `None` if there is no such
     /// time.
     fn held_until(&self) -> Option<MonotonicTime> {
-        self.paused_until.max(self.next_start)
+        self.paused_until.max(self.rate_limited_until)
     }
 
     /// Returns the time until which the queue remembers the host although it has no jobs: the end
     /// of its pause, or the time until which its cap is remembered. Returns `None` if neither is
     /// set.
-    fn paused_or_held_until(&self) -> Option<MonotonicTime> {
+    fn retained_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
 }
@@ -348,7 +348,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// job of the host.
     pub fn hold_host_until(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.host_index(host) else { return };
-        self.host_at(index).next_start = Some(until);
+        self.host_at(index).rate_limited_until = Some(until);
         self.update_host_state(index);
     }
 
@@ -478,7 +478,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
 
     fn end_pause(&mut self, index: u32) {
         let state = self.host_at(index);
-        (state.paused_until, state.next_start) = (None, None);
+        (state.paused_until, state.rate_limited_until) = (None, None);
         self.update_host_state(index);
     }
 
@@ -497,7 +497,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             running: 0,
             delayed: 0,
             paused_until: None,
-            next_start: None,
+            rate_limited_until: None,
             cap: None,
             has_answered: false,
             concurrency: None,
@@ -542,7 +542,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
                 HostSetMembership::Ready(first, activity)
             }
             (None, _) if is_idle => {
-                state.paused_or_held_until().map_or(HostSetMembership::Nowhere, HostSetMembership::Resting)
+                state.retained_until().map_or(HostSetMembership::Nowhere, HostSetMembership::Resting)
             }
             _ => HostSetMembership::Nowhere,
         };

@@ -131,13 +131,13 @@ fn even_first_window_raises_the_limit() {
 
 #[test]
 fn window_size_depends_on_phase_and_refusals() {
-    let size = |phase, limit, strikes| {
-        let refusals = Refusals { strikes, ..Refusals::default() };
+    let size = |phase, limit, count| {
+        let refusals = Refusals { count, ..Refusals::default() };
         ConcurrencyLimit { phase, limit, refusals, ..ConcurrencyLimit::new(50) }.window_size()
     };
     assert_eq!(size(LimitPhase::Measuring, 16, 0), 16);
     assert_eq!([13, 3].map(|limit| size(testing(20, 1), limit, 0)), [26, MIN_TRIAL_REQUESTS]);
-    assert_eq!([1, 2, 3, 99].map(|strikes| size(LimitPhase::Recovering, 2, strikes)), [6, 12, 24, 6 << MAX_STRIKES]);
+    assert_eq!([1, 2, 3, 99].map(|count| size(LimitPhase::Recovering, 2, count)), [6, 12, 24, 6 << MAX_DOUBLINGS]);
 }
 
 /// Checks that half as many concurrent requests show a queue if they reach more than 70 % of the
@@ -407,8 +407,8 @@ fn trials_pause_sixteen_times_their_length() {
 
 #[test]
 fn refusal_lowers_the_bound_and_pauses_probes() {
-    let refused = |strikes, last: u64, in_flight, has_grown| {
-        let refusals = Refusals { strikes, last: MonotonicTime(last), has_grown, at_growth: false };
+    let refused = |count, last: u64, in_flight, has_grown| {
+        let refusals = Refusals { count, last: MonotonicTime(last), has_grown, at_growth: false };
         let mut host = ConcurrencyLimit { refusals, ..grown(5) };
         host.on_completion(CompletionSample { in_flight, kind: CompletionKind::Refused, ..FIRST_SAMPLE });
         host
@@ -416,28 +416,28 @@ fn refusal_lowers_the_bound_and_pauses_probes() {
     let (start, now) = (FIRST_SAMPLE.start_time().0, FIRST_SAMPLE.now);
     let first = refused(0, 0, 10, false);
     assert_eq!((first.bound, first.limit, first.phase), (9, 6, LimitPhase::Recovering));
-    assert_eq!((first.refusals.strikes, first.refusals.last, first.try_at), (1, now, now + FIRST_REFUSAL_PAUSE));
+    assert_eq!((first.refusals.count, first.refusals.last, first.try_at), (1, now, now + FIRST_REFUSAL_PAUSE));
     assert_eq!(refused(2, 0, 10, false).try_at, now + FIRST_REFUSAL_PAUSE * 4, "each refusal doubles the pause");
     assert_eq!(refused(9, 0, 10, false).try_at, now + MAX_PAUSE);
     assert_eq!((refused(0, 0, 40, false).bound, refused(0, 0, 1, false).bound), (16, 1));
     // A request that began before the last refusal does not count again.
-    assert_eq!(refused(2, start, 10, false).refusals.strikes, 3);
+    assert_eq!(refused(2, start, 10, false).refusals.count, 3);
     let again = refused(2, start + 1, 10, false);
-    assert_eq!((again.refusals.strikes, again.bound, again.limit), (2, 49, 6));
+    assert_eq!((again.refusals.count, again.bound, again.limit), (2, 49, 6));
     assert_eq!([15, 16].map(|in_flight| refused(0, 0, in_flight, true).refusals.at_growth), [false, true]);
     assert!(!refused(0, 0, 16, false).refusals.at_growth);
 }
 
 #[test]
 fn refusals_expire_after_a_minute() {
-    let strikes = |past| {
-        let refusals = Refusals { strikes: 3, ..Refusals::default() };
+    let count = |past| {
+        let refusals = Refusals { count: 3, ..Refusals::default() };
         let mut host = ConcurrencyLimit { refusals, ..grown(5) };
         let now = MonotonicTime(0) + REFUSALS_EXPIRE_AFTER + Duration::from_nanos(past);
         host.on_completion(CompletionSample { now, kind: CompletionKind::Refused, ..FIRST_SAMPLE });
-        host.refusals.strikes
+        host.refusals.count
     };
-    assert_eq!([0, 1].map(strikes), [4, 1]);
+    assert_eq!([0, 1].map(count), [4, 1]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct CookieStore {
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
     /// The change counter of the jar: the number of changes so far.
-    clock: u64,
+    change_counter: u64,
     saved: u64,
     /// The keys of removed cookies that are still in the jar's file, each with the value of the
     /// change counter at the removal.
@@ -240,13 +240,13 @@ impl CookieStore {
     }
 
     fn retain_in(&mut self, only: Option<&CookieKey>, mut keep: impl FnMut(&Cookie) -> bool) {
-        self.clock += 1;
-        let (clock, removed) = (self.clock, &mut self.removed);
+        self.change_counter += 1;
+        let (change, removed) = (self.change_counter, &mut self.removed);
         let mut sweep = |entries: &mut Vec<StoredCookie>| {
             entries.retain(|entry| {
                 let stays = keep(&entry.cookie);
                 if !stays && entry.in_file {
-                    removed.insert(entry.cookie.key(), clock);
+                    removed.insert(entry.cookie.key(), change);
                 }
                 stays
             });
@@ -270,7 +270,7 @@ impl CookieStore {
             self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
         set.sort_by_key(|entry| entry.born);
         CookieChanges {
-            upto: self.clock,
+            upto: self.change_counter,
             set: set.into_iter().map(|entry| entry.cookie.clone()).collect(),
             removed: self.removed.keys().cloned().collect(),
         }
@@ -287,8 +287,8 @@ impl CookieStore {
                 Some(entry) => entry.in_file = true,
                 // It was removed while it was being written.
                 None => {
-                    self.clock += 1;
-                    self.removed.insert(key, self.clock);
+                    self.change_counter += 1;
+                    self.removed.insert(key, self.change_counter);
                 }
             }
         }
@@ -305,9 +305,9 @@ impl CookieStore {
     }
 
     fn store_or_reject(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> SetCookieOutcome {
-        self.clock += 1;
-        let (key, clock) = (cookie.key(), self.clock);
-        let changed = if from_file { 0 } else { clock };
+        self.change_counter += 1;
+        let (key, change) = (cookie.key(), self.change_counter);
+        let changed = if from_file { 0 } else { change };
         // A cookie that is set again must not be deleted from the file.
         let was_in_file = self.removed.remove(&key).is_some();
         let site = Box::from(scope::registrable_domain(&key.domain));
@@ -318,7 +318,7 @@ impl CookieStore {
             entry.in_file |= from_file;
             return SetCookieOutcome::Replaced;
         }
-        entries.push(StoredCookie { cookie, born: clock, changed, in_file: from_file || was_in_file });
+        entries.push(StoredCookie { cookie, born: change, changed, in_file: from_file || was_in_file });
         self.len += 1;
         if entries.len() > MAX_PER_SITE {
             remove_least_important(entries, now);

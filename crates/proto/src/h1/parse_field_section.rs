@@ -70,7 +70,7 @@ impl FieldSectionScan {
     }
 
     /// Returns the number of bytes of the field section seen so far.
-    pub(crate) fn examined_bytes(&self) -> usize {
+    pub(crate) fn seen_bytes(&self) -> usize {
         self.seen
     }
 

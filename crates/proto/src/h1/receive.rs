@@ -348,11 +348,9 @@ impl H1Machine {
         let early = match &receiver.state {
             ReceiveState::Closed => return Err(self.closed_error()),
             ReceiveState::Head(_) if self.exchanges.is_empty() => H1Error::Response(ResponseError::EndedIdle),
-            ReceiveState::Head(scan) if scan.examined_bytes() == 0 => {
-                H1Error::Response(ResponseError::EndedBeforeResponse)
-            }
+            ReceiveState::Head(scan) if scan.seen_bytes() == 0 => H1Error::Response(ResponseError::EndedBeforeResponse),
             ReceiveState::Head(scan) => {
-                let got = (receiver.head_bytes + scan.examined_bytes()) as u64;
+                let got = (receiver.head_bytes + scan.seen_bytes()) as u64;
                 if scan.has_complete_line() { H1Error::EndedInHead { got } } else { H1Error::EndedInStatusLine { got } }
             }
             ReceiveState::Length { left: 0, .. } | ReceiveState::Early(_) => {

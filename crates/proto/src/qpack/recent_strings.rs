@@ -42,7 +42,7 @@ impl RecentStrings {
         if coded.len() > LONGEST_CODED {
             return huffman::decode(coded, out);
         }
-        let kept = &mut self.kept.get_or_insert_with(|| Box::new([UNUSED; STRINGS]))[place(coded)];
+        let kept = &mut self.kept.get_or_insert_with(|| Box::new([UNUSED; STRINGS]))[cache_index(coded)];
         if kept.coded[..usize::from(kept.coded_len)] == *coded {
             out.extend_from_slice(&kept.text[..usize::from(kept.text_len)]);
             return Ok(());
@@ -59,7 +59,7 @@ impl RecentStrings {
 
 /// Returns the index at which a coded string is kept. If a server chooses its strings so that they
 /// have the same index, each of them is decoded every time, which does no other harm.
-fn place(coded: &[u8]) -> usize {
+fn cache_index(coded: &[u8]) -> usize {
     let (words, rest) = coded.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
