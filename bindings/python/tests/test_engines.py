@@ -143,6 +143,38 @@ def test_ray_splits_a_large_host(ray_data: Any) -> None:
         with_one.kill()
 
 
+def test_ray_divides_the_rows_of_any_dataset(many: ManyHosts, ray_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = ray_data[0]
+    from haul import _ray_source
+
+    table = pa.table({"id": list(range(40)), "url": many.urls[:40]})
+    given = ray.data.from_arrow([table.slice(0, 30), table.slice(30, 5), table.slice(35)])
+    for most_pieces in (_ray_source._MOST_PIECES, 0):  # own tasks, and Ray's shuffle
+        monkeypatch.setattr(_ray_source, "_MOST_PIECES", most_pieces)
+        made = haul.ray.fetch(given, tasks=3, per_host=PER_HOST)
+        rows = pa.concat_tables(ray.get(made.to_arrow_refs()))
+        assert sorted(rows["id"].to_pylist()) == list(range(40)) and set(rows["status"].to_pylist()) == {200}
+        assert rows.column_names[:2] == ["id", "url"] and "__haul_key" not in rows.column_names
+    monkeypatch.undo()
+
+    pages = haul.ray.fetch(ray.data.from_pandas(table.to_pandas()), tasks=1)
+    assert sorted(row["id"] for row in pages.take_all()) == list(range(40)) and pages.limit(3).count() == 3
+    none = haul.ray.fetch(ray.data.from_arrow(table.slice(0, 0)), tasks=2).materialize()
+    assert none.count() == 0 and none.schema().names == rows.column_names
+    with pytest.raises(Exception, match="column 'address': there is no such column"):
+        haul.ray.fetch(given, url="address").materialize()
+
+
+def test_ray_reads_nothing_before_results_are_used(ray_data: Any) -> None:
+    def fail(table: Any) -> Any:
+        raise RuntimeError("the rows were read")
+
+    given = ray_data[0].data.from_arrow(pa.table({"url": ["http://127.0.0.1:1/"]}))
+    made = haul.ray.fetch(given.map_batches(fail, batch_format="pyarrow"))
+    with pytest.raises(Exception, match="the rows were read"):
+        made.materialize()
+
+
 def test_ray_lines_of_the_guide_fetch_a_table(many: ManyHosts, ray_data: Any, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "urls").mkdir()
@@ -248,6 +280,26 @@ def test_split_hosts_get_parts_of_limits() -> None:
             split_numbers({"https://a.example": parts_of_host}, settings)
     with pytest.raises(arrow.BatchError, match="column 'address': there is no such column"):
         keyed(table, "address", 1, ())
+
+
+def test_split_blocks_keep_hosts_together() -> None:
+    pytest.importorskip("ray")
+    from haul import _ray_source
+
+    urls = [f"http://127.0.0.{host}/{number}" for number in range(20) for host in range(9)]
+    blocks = [pa.table({"url": urls[:50]}), pa.table({"url": urls[50:50]}), pa.table({"url": urls[50:]})]
+    whole = host_classes({}, {})[0]
+    tables = _ray_source._split("url", whole, 4, True, *blocks)
+    assert len(tables) == 4 and sorted(url for table in tables for url in table["url"].to_pylist()) == sorted(urls)
+    hosts = [{url.split("/")[2] for url in table["url"].to_pylist()} for table in tables]
+    assert sum(map(len, hosts)) == 9
+    # The order of a host's rows is kept, and a second run gives the same.
+    for table in tables:
+        found = table["url"].to_pylist()
+        assert found == sorted(found, key=urls.index)
+    assert tables == _ray_source._split("url", whole, 4, True, *blocks)
+    assert sorted(_ray_source._large(19, *tables)) == sorted((haul.shard(url, 2**31 - 1), 20) for url in urls[:9])
+    assert _ray_source._large(20, *tables) == []
 
 
 def test_clusters_refuse_what_tasks_cannot_repeat() -> None:

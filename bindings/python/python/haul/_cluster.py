@@ -58,6 +58,10 @@ class HostClass(NamedTuple):
     #: The arguments of ``haul.arrow.fetch``.
     settings: dict[str, Any]
 
+    def tasks(self, others: int) -> int:
+        """Returns the number of tasks of the class, if hosts that are not split belong to ``others`` tasks."""
+        return others if self.parts == 1 else self.parts * len(self.hosts)
+
 
 def host_number(url: str | None) -> int:
     """Returns the number of a URL's host, by the hash of ``--shard``."""

@@ -1,0 +1,151 @@
+"""The source of a Ray dataset whose tasks each fetch all rows of some hosts. Needs Ray and pyarrow.
+
+Ray's own shuffle by a key starts processes of its own for each dataset, which cost more CPU time than the fetch of
+60,000 small pages. Here, plain tasks split the blocks, and each task of the source takes its pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
+import ray  # type: ignore[import-untyped,import-not-found,unused-ignore]
+from ray.data import Datasource, ReadTask  # type: ignore[import-untyped,import-not-found,unused-ignore]
+from ray.data.block import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    BlockAccessor,
+    BlockMetadata,
+)
+
+from ._cluster import KEY_COLUMN, HostClass, host_classes, keyed, split_counts
+
+#: One task splits blocks of this many bytes together, so that many small blocks do not make many pieces.
+_SPLIT_BYTES = 32 << 20
+#: With more pieces than this, Ray's shuffle divides the rows. Each piece costs some 0.2 ms of CPU time, and memory of
+#: the driver; the start of the shuffle's processes costs 6 s.
+_MOST_PIECES = 20_000
+
+
+class HostSource(Datasource):  # type: ignore[misc,unused-ignore]
+    """Reads nothing: its tasks fetch the URLs of ``dataset``, each all rows of its hosts."""
+
+    def __init__(
+        self, dataset: Any, url: str, tasks: int, split: Mapping[int, int] | int, settings: dict[str, Any]
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call,unused-ignore]
+        self.dataset = dataset
+        self.url = url
+        self.tasks = tasks
+        #: The number of tasks of hosts that are split, or the largest number of rows of a host in a task.
+        self.split = split
+        self.settings = settings
+
+    def get_name(self) -> str:
+        return "HaulFetch"
+
+    def estimate_inmemory_data_size(self) -> int | None:
+        return None
+
+    def get_read_tasks(
+        self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
+    ) -> list[ReadTask]:
+        """Returns the tasks. Executes ``dataset`` and divides its rows if Ray is about to run the tasks, which it shows
+        by passing ``data_context``. Ray's earlier calls only count the tasks."""
+        unknown = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
+        if data_context is None:
+            return [ReadTask(_too_old, unknown)] * parallelism
+        given = self.dataset.materialize()
+        made = [
+            partial(_fetch, pieces, self.url, one.settings)
+            for one in self.classes(given)
+            for pieces in _divided(given, self.url, one, one.tasks(self.tasks))
+        ]
+        return [ReadTask(run, unknown, None, per_task_row_limit) for run in made]
+
+    def classes(self, given: Any) -> list[HostClass]:
+        """Returns the classes of hosts. Counts the rows of each host first, if large hosts are to be split."""
+        if not isinstance(self.split, int):
+            return host_classes(self.split, self.settings)
+        pieces = _divided(given, self.url, HostClass(1, (), {}), self.tasks, has_rows=False)
+        large = ray.remote(_large)
+        counts = ray.get([large.remote(self.split, *tables) for tables in pieces])
+        return host_classes(split_counts(chain.from_iterable(counts), self.split, self.settings), self.settings)
+
+
+def _too_old() -> Iterable[Any]:
+    raise RuntimeError("haul.ray.fetch needs a newer version of Ray, whose read tasks are made with a data_context")
+
+
+def _divided(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool = True) -> list[list[Any]]:
+    """Divides the rows of a class of hosts by host, or only their keys. Returns references to the pieces of each
+    task."""
+    groups = _groups(given)
+    if len(groups) * tasks > _MOST_PIECES:
+        return _shuffled(given, url, one, tasks)
+    split = ray.remote(_split).options(num_returns=tasks)
+    made = [split.remote(url, one, tasks, has_rows, *blocks) for blocks in groups]
+    if tasks == 1:
+        return [made]
+    # A task that waits for its pieces leaves its processor to another process, which Ray would start.
+    if made:
+        ray.wait([pieces[0] for pieces in made], num_returns=len(made), fetch_local=False)
+    return [list(pieces) for pieces in zip(*made)]
+
+
+def _groups(given: Any) -> list[list[Any]]:
+    """Returns references to the blocks of a dataset, in groups of at most ``_SPLIT_BYTES``, or of one block."""
+    groups: list[list[Any]] = []
+    size = 0
+    for bundle in given.iter_internal_ref_bundles():
+        for block, metadata in zip(bundle.block_refs, bundle.metadata):
+            length = _SPLIT_BYTES if metadata.size_bytes is None else metadata.size_bytes
+            if not groups or size + length > _SPLIT_BYTES:
+                groups.append([])
+                size = 0
+            groups[-1].append(block)
+            size += length
+    return groups
+
+
+def _split(url: str, one: HostClass, tasks: int, has_rows: bool, *blocks: Any) -> Any:
+    """Returns one table for each task, or the only one, with the rows of its hosts. The result depends on the blocks
+    alone, so a table that is lost with its machine is made again."""
+    rows = keyed(_joined(BlockAccessor.for_block(block).to_arrow() for block in blocks), url, one.parts, one.hosts)
+    places: list[list[int]] = [[] for _ in range(tasks)]
+    for row, key in enumerate(rows.column(KEY_COLUMN).to_pylist()):
+        places[key % tasks].append(row)
+    if not has_rows:
+        rows = rows.select([KEY_COLUMN])
+    tables = [rows.take(pa.array(place, pa.int64())) for place in places]
+    return tables if tasks > 1 else tables[0]
+
+
+def _large(rows: int, *tables: Any) -> list[tuple[int, int]]:
+    """Returns the hosts that have more than ``rows`` rows, and their numbers of rows."""
+    counts = _joined(tables).column(KEY_COLUMN).value_counts().to_pylist()
+    return [(each["values"], each["counts"]) for each in counts if each["counts"] > rows]
+
+
+def _shuffled(given: Any, url: str, one: HostClass, tasks: int) -> list[list[Any]]:
+    """Divides the rows as `_divided` does, with Ray's shuffle: each of its blocks is the work of one task."""
+    arguments = {"url": url, "parts": one.parts, "hosts": one.hosts}
+    rows = given.map_batches(keyed, batch_format="pyarrow", batch_size=None, fn_kwargs=arguments)
+    # Ray places keys by their hash. With more places than keys, few parts of hosts share one.
+    rows = rows.repartition(tasks if one.parts == 1 else 4 * tasks, keys=[KEY_COLUMN])
+    return [[block] for block in chain.from_iterable(bundle.block_refs for bundle in rows.iter_internal_ref_bundles())]
+
+
+def _fetch(pieces: list[Any], url: str, settings: dict[str, Any]) -> Iterator[Any]:
+    from .arrow import fetch
+
+    table = _joined(ray.get(pieces)).drop_columns([KEY_COLUMN])
+    # The result of an empty batch has the columns that the other tasks have.
+    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+    for batch in fetch(batches, url=url, **settings):
+        yield pa.Table.from_batches([batch])
+
+
+def _joined(tables: Iterable[Any]) -> Any:
+    return pa.concat_tables(tables, promote_options="default").combine_chunks()
