@@ -289,15 +289,16 @@ def test_split_blocks_keep_hosts_together() -> None:
     urls = [f"http://127.0.0.{host}/{number}" for number in range(20) for host in range(9)]
     blocks = [pa.table({"url": urls[:50]}), pa.table({"url": urls[50:50]}), pa.table({"url": urls[50:]})]
     whole = host_classes({}, {})[0]
-    tables = _ray_source._split("url", whole, 4, True, *blocks)
-    assert len(tables) == 4 and sorted(url for table in tables for url in table["url"].to_pylist()) == sorted(urls)
+    counts, *tables = _ray_source._split("url", whole, 4, True, *blocks)
+    assert counts == [table.num_rows for table in tables] and len(tables) == 4
+    assert sorted(url for table in tables for url in table["url"].to_pylist()) == sorted(urls)
     hosts = [{url.split("/")[2] for url in table["url"].to_pylist()} for table in tables]
     assert sum(map(len, hosts)) == 9
     # The order of a host's rows is kept, and a second run gives the same.
     for table in tables:
         found = table["url"].to_pylist()
         assert found == sorted(found, key=urls.index)
-    assert tables == _ray_source._split("url", whole, 4, True, *blocks)
+    assert [counts, *tables] == _ray_source._split("url", whole, 4, True, *blocks)
     assert sorted(_ray_source._large(19, *tables)) == sorted((haul.shard(url, 2**31 - 1), 20) for url in urls[:9])
     assert _ray_source._large(20, *tables) == []
 

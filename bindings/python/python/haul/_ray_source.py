@@ -79,19 +79,21 @@ def _too_old() -> Iterable[Any]:
 
 
 def _divided(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool = True) -> list[list[Any]]:
-    """Divides the rows of a class of hosts by host, or only their keys. Returns references to the pieces of each
-    task."""
+    """Divides the rows of a class of hosts by host, or only their keys. Returns references to the pieces of each task
+    that has rows, the one with the most rows first, so that it is not the last to end."""
     groups = _groups(given)
     if len(groups) * tasks > _MOST_PIECES:
         return _shuffled(given, url, one, tasks)
-    split = ray.remote(_split).options(num_returns=tasks)
+    split = ray.remote(_split).options(num_returns=1 + tasks)
     made = [split.remote(url, one, tasks, has_rows, *blocks) for blocks in groups]
-    if tasks == 1:
-        return [made]
-    # A task that waits for its pieces leaves its processor to another process, which Ray would start.
-    if made:
-        ray.wait([pieces[0] for pieces in made], num_returns=len(made), fetch_local=False)
-    return [list(pieces) for pieces in zip(*made)]
+    # Waits here, since a task that waits for its pieces leaves its processor to another process, which Ray would start.
+    counts = ray.get([count for count, *_ in made])
+    totals = [sum(rows) for rows in zip(*counts)]
+    # The columns of a table without rows are those of its first piece.
+    places = sorted(filter(totals.__getitem__, range(len(totals))), key=totals.__getitem__, reverse=True)
+    if not places:
+        return [pieces[1:2] for pieces in made[:1]]
+    return [[pieces[1 + place] for pieces, rows in zip(made, counts) if rows[place]] for place in places]
 
 
 def _groups(given: Any) -> list[list[Any]]:
@@ -109,17 +111,16 @@ def _groups(given: Any) -> list[list[Any]]:
     return groups
 
 
-def _split(url: str, one: HostClass, tasks: int, has_rows: bool, *blocks: Any) -> Any:
-    """Returns one table for each task, or the only one, with the rows of its hosts. The result depends on the blocks
-    alone, so a table that is lost with its machine is made again."""
+def _split(url: str, one: HostClass, tasks: int, has_rows: bool, *blocks: Any) -> list[Any]:
+    """Returns the number of rows of each task, and a table for each task with the rows of its hosts. The result depends
+    on the blocks alone, so a table that is lost with its machine is made again."""
     rows = keyed(_joined(BlockAccessor.for_block(block).to_arrow() for block in blocks), url, one.parts, one.hosts)
     places: list[list[int]] = [[] for _ in range(tasks)]
     for row, key in enumerate(rows.column(KEY_COLUMN).to_pylist()):
         places[key % tasks].append(row)
     if not has_rows:
         rows = rows.select([KEY_COLUMN])
-    tables = [rows.take(pa.array(place, pa.int64())) for place in places]
-    return tables if tasks > 1 else tables[0]
+    return [list(map(len, places)), *(rows.take(pa.array(place, pa.int64())) for place in places)]
 
 
 def _large(rows: int, *tables: Any) -> list[tuple[int, int]]:
