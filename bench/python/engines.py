@@ -253,7 +253,8 @@ def main() -> None:
     )
     # Ray's workers have niceness 15 by default, and would wait for any other work of the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    # A cluster of its own, though another may run on this machine.
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     measure(by_haul, fast[: 8 * given.hosts], given.bytes, parallel=given.parallel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -91,17 +92,17 @@ class KillAtNotice:
         assert self.is_done
 
 
-@pytest.fixture
-def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Ray Data on a cluster of three nodes."""
+@contextlib.contextmanager
+def ray_cluster(monkeypatch: pytest.MonkeyPatch, *cpus: int) -> Iterator[Any]:
+    """Ray Data on a cluster of nodes with so many processors each, of which the first is the head."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
     # Ray's workers have niceness 15 by default. On a busy machine they would hardly run.
     monkeypatch.setenv("RAY_worker_niceness", "0")
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    nodes = [cluster.add_node(num_cpus=2), cluster.add_node(num_cpus=2)]
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus[0], "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=each) for each in cpus[1:]]
     ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
     try:
         import ray.data
@@ -111,6 +112,13 @@ def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+@pytest.fixture
+def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Ray Data on a cluster of three nodes."""
+    with ray_cluster(monkeypatch, 2, 2, 2) as made:
+        yield made
 
 
 def test_ray_rows_survive_a_killed_node(many: ManyHosts, ray_data: Any) -> None:
@@ -124,6 +132,25 @@ def test_ray_rows_survive_a_killed_node(many: ManyHosts, ray_data: Any) -> None:
     assert "__haul_key" not in rows.column_names and rows["error"].null_count == URLS
     requests = check(many, rows["id"].to_pylist(), rows["url"].to_pylist(), rows["body"].to_pylist())
     print(f"Ray: {requests} requests for {URLS} rows")
+
+
+def test_ray_rows_survive_the_loss_of_their_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = ManyHosts(20, 600, notice=1)
+    with contextlib.ExitStack() as stack:
+        stack.callback(few.kill)
+        ray, cluster, nodes = stack.enter_context(ray_cluster(monkeypatch, 0, 2))
+        # Rows of 10 KB, so that pieces are in the store of the only node with processors.
+        table = pa.table({"id": list(range(600)), "url": few.urls, "pad": ["x" * 10_000] * 600})
+        given = ray.data.from_arrow(table).map_batches(lambda rows: rows, batch_format="pyarrow", batch_size=None)
+        made = haul.ray.fetch(given, tasks=6, per_host=PER_HOST, rate_host=5.0)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.extend(made.select_columns(["id", "status"]).take_all()))
+        thread.start()
+        assert few.wait_for_notice()
+        cluster.add_node(num_cpus=2)
+        cluster.remove_node(nodes[0], allow_graceful=False)
+        thread.join()
+        assert sorted(row["id"] for row in found) == list(range(600)) and all(row["status"] == 200 for row in found)
 
 
 def test_ray_splits_a_large_host(ray_data: Any) -> None:
