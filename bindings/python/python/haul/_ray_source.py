@@ -75,7 +75,7 @@ class HostSource(Datasource):  # type: ignore[misc,unused-ignore]
 
 
 def _too_old() -> Iterable[Any]:
-    raise RuntimeError("haul.ray.fetch needs a newer version of Ray, whose read tasks are made with a data_context")
+    raise RuntimeError("this version of Ray is too old for haul.ray.fetch; version 2.60 works")
 
 
 def _divided(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool = True) -> list[list[Any]]:
