@@ -1,0 +1,295 @@
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn seen(ms: u32, received: u64, waited_ms: u32) -> FirstStreamSample {
+    FirstStreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
+}
+
+/// Returns true if a trial is worthwhile after a window of 100 ms. `middle` and `end` are the
+/// samples at the middle and at the end of the window.
+fn tries(splitter: &mut SplitPlanner, middle: FirstStreamSample, end: FirstStreamSample, idle: [u32; 2]) -> bool {
+    assert!(!splitter.is_worth_trying(middle, || Some(MS * idle[0])));
+    splitter.is_worth_trying(end, || Some(MS * idle[1]))
+}
+
+fn probing(most: usize, rate_of_one: u64) -> SplitPlanner {
+    let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
+    assert!(tries(&mut splitter, seen(50, rate_of_one / 20, 45), seen(100, rate_of_one / 10, 90), [0, 50]));
+    splitter
+}
+
+/// Returns the final number of connections. `one` is the rate of one connection, and `rate(n)`
+/// the rate of `n` connections together, both in bytes a second.
+fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
+    let mut splitter = probing(most, one);
+    let mut received = 0;
+    splitter.on_first_part(MonotonicTime(0) + MS * 150);
+    let mut wanted = 2;
+    for ms in 150..2000 {
+        received += rate(wanted) / 1000;
+        wanted = splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, wanted, || Some(MS * ms));
+    }
+    assert!(splitter.has_finished_measuring());
+    wanted
+}
+
+#[test]
+fn per_connection_rate_limit_gets_all_connections() {
+    assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
+    assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
+}
+
+#[test]
+fn obvious_speed_gain_is_decided_after_100_ms() {
+    let settles_by = |rate: u64| {
+        let mut splitter = probing(6, 5_000_000);
+        splitter.on_first_part(MonotonicTime(0));
+        assert_eq!(splitter.wanted_connections(MonotonicTime(0), 0, 4, || None), 4);
+        let look = |ms: u32| (MonotonicTime(0) + MS * ms, rate * u64::from(ms) / 1000);
+        (1..).find(|&ms| {
+            let (now, received) = look(ms);
+            splitter.wanted_connections(now, received, 4, || None);
+            splitter.has_finished_measuring()
+        })
+    };
+    assert_eq!(settles_by(20_000_000), Some(100));
+    assert_eq!(settles_by(12_000_000), Some(200));
+}
+
+#[test]
+fn full_link_keeps_one_connection() {
+    assert_eq!(settles_at(6, 10_000_000, |_| 10_000_000), 1);
+    assert_eq!(settles_at(6, 10_000_000, |n| 10_000_000 / n as u64), 1);
+}
+
+#[test]
+fn small_gain_keeps_two_connections() {
+    assert_eq!(settles_at(6, 10_000_000, |n| if n > 1 { 13_000_000 } else { 10_000_000 }), 2);
+}
+
+#[test]
+fn fast_stalled_and_short_streams_are_not_split() {
+    let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+    let mut next = |received: u64, waited_ms: u32, remaining: u64| {
+        let begin = splitter.received;
+        let ms = u32::try_from(splitter.since.0 / 1_000_000).unwrap();
+        let sample = |ms, received| FirstStreamSample { remaining, ..seen(ms, received, 0) };
+        let waited = splitter.waited + MS * waited_ms;
+        let middle = sample(ms + 50, begin + received / 2);
+        let end = FirstStreamSample { waited, ..sample(ms + 100, begin + received) };
+        tries(&mut splitter, middle, end, [ms, ms + 100])
+    };
+    assert!(!next(MAX_RATE_TO_SPLIT / 10, 100, 1 << 30));
+    assert!(!next(500_000, 20, 1 << 30), "it waits for the output, not for the network");
+    assert!(!next(500_000, 100, 1_000_000), "little is left");
+    assert!(!next(0, 100, 1 << 30), "nothing came at all");
+    assert!(next(500_000, 100, 1 << 30));
+    assert!(!SplitPlanner::new(1, MonotonicTime(0)).is_worth_trying(seen(100, 500_000, 100), || None));
+}
+
+#[test]
+fn busy_cores_prevent_splitting_fast_streams() {
+    for (rate, first_share, idle_ms, is_tried) in [
+        (150_000_000_u64, 50, 50, true),
+        (150_000_000, 50, 10, false),
+        (150_000_000, 15, 50, false),
+        (150_000_000, 90, 50, false),
+        (5_000_000, 0, 0, true),
+    ] {
+        let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+        let all = rate / 10;
+        let middle = seen(50, all * first_share / 100, 45);
+        let is_worth = tries(&mut splitter, middle, seen(100, all, 90), [7, 7 + idle_ms]);
+        assert_eq!(is_worth, is_tried, "{rate}, {first_share} %, {idle_ms} ms idle");
+    }
+}
+
+/// Returns the successive numbers of connections during a body of `bytes`, and the duration in
+/// milliseconds. `rate` returns, for a time and a number of connections, the total rate in
+/// bytes a second, and whether a core is idle.
+fn simulate(bytes: u64, rate: impl Fn(u32, usize) -> (u64, bool)) -> (Vec<usize>, u32) {
+    let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+    let (mut received, mut idle, mut connections, mut is_split) = (0, 0, vec![1], false);
+    for ms in 0..60_000 {
+        let last = *connections.last().unwrap();
+        let (now_rate, is_idle) = rate(ms, last);
+        received += now_rate / 1000;
+        idle += u32::from(is_idle);
+        if received >= bytes {
+            return (connections, ms);
+        }
+        let sample = FirstStreamSample { remaining: bytes - received, ..seen(ms, received, ms) };
+        let now = sample.now;
+        if !is_split && splitter.is_worth_trying(sample, || Some(MS * idle)) {
+            is_split = true;
+            splitter.on_first_part(now);
+        }
+        let wanted = if is_split { splitter.wanted_connections(now, received, last, || Some(MS * idle)) } else { 1 };
+        if wanted != last {
+            connections.push(wanted);
+        }
+    }
+    panic!("it has not ended");
+}
+
+#[test]
+fn simulated_rate_limited_server_keeps_all_connections() {
+    for each in [1_000_000, 20_000_000, 90_000_000] {
+        let (connections, ms) = simulate(each * 30, |_, n| (each * n as u64, true));
+        assert_eq!(connections.last(), Some(&6), "{each}");
+        assert!(ms < 5_800, "{each}: {ms} ms");
+    }
+}
+
+#[test]
+fn split_without_idle_cores_returns_to_one() {
+    // One connection brings 1.3 GB/s, six bring 300 MB/s: there is no idle core. In the first
+    // 150 ms, others use the processors.
+    let starved = |ms: u32, n: usize| match (ms, n) {
+        (..150, 1) => (120_000_000, false),
+        (_, 1) => (1_300_000_000, false),
+        _ => (300_000_000, false),
+    };
+    assert_eq!(simulate(3_000_000_000, starved).0, [1]);
+    // Others begin when the body is already split.
+    let later = |ms: u32, n: usize| match (ms, n) {
+        (..400, n) => (60_000_000 * n as u64, true),
+        (_, 1) => (1_300_000_000, false),
+        _ => (300_000_000, false),
+    };
+    let (connections, ms) = simulate(3_000_000_000, later);
+    assert_eq!(connections, [1, 4, 6, 1]);
+    assert!(ms < 3_600, "{ms}");
+}
+
+#[test]
+fn split_without_gain_returns_to_one_connection() {
+    let slower = |ms: u32, n: usize| match (ms, n) {
+        (..1000, n) => (5_000_000 * n as u64, true),
+        (_, 1) => (5_000_000, true),
+        (_, _) => (4_000_000, true),
+    };
+    let (connections, _) = simulate(60_000_000, slower);
+    assert_eq!(connections, [1, 4, 6, 1]);
+}
+
+#[test]
+fn refused_connections_lower_the_split_limit() {
+    let mut splitter = probing(6, 5_000_000);
+    splitter.on_first_part(MonotonicTime(1));
+    splitter.on_connection_refused(4);
+    assert_eq!(splitter.wanted_connections(MonotonicTime(2), 0, 3, || None), 3);
+    splitter.on_connection_refused(1);
+    assert_eq!(splitter.wanted_connections(MonotonicTime(3), 0, 0, || None), 1);
+}
+
+#[test]
+fn two_connections_are_worth_a_trial() {
+    for (most, is_tried) in [(1, false), (2, true)] {
+        let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
+        assert_eq!(tries(&mut splitter, seen(50, 250_000, 45), seen(100, 500_000, 90), [0, 50]), is_tried, "{most}");
+    }
+}
+
+#[test]
+fn gain_below_three_twentieths_is_not_kept() {
+    let settled = |rate: u64| settles_at(6, 10_000_000, |n| if n > 1 { rate } else { 10_000_000 });
+    assert_eq!([11_400_000, 11_600_000, 14_900_000, 15_100_000].map(settled), [1, 2, 2, 6]);
+}
+
+#[test]
+fn two_connections_are_judged_again() {
+    let mut splitter =
+        SplitPlanner { phase: SplitPhase::Settled(2), single: 1000, ..SplitPlanner::new(6, MonotonicTime(0)) };
+    let now = |ms: u32| MonotonicTime(0) + MS * ms;
+    assert_eq!(splitter.next_timeout(), Some(now(500)));
+    assert_eq!(splitter.wanted_connections(now(499), 0, 2, || None), 2, "too early");
+    assert_eq!(splitter.wanted_connections(now(500), 501, 2, || None), 2, "more than one stream brings");
+    assert_eq!(splitter.next_timeout(), Some(now(1000)));
+    assert_eq!(splitter.wanted_connections(now(1000), 1000, 2, || None), 1);
+    assert_eq!(splitter.next_timeout(), None);
+}
+
+#[test]
+fn stream_must_wait_for_half_of_the_window() {
+    let tried = |waited_ms, remaining, rate: u64| {
+        let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+        let middle = FirstStreamSample { remaining, ..seen(50, rate / 20, 0) };
+        let end = FirstStreamSample { remaining, ..seen(100, rate / 10, waited_ms) };
+        tries(&mut splitter, middle, end, [0, 0])
+    };
+    assert_eq!([49, 50].map(|waited_ms| tried(waited_ms, 1 << 30, 5_000_000)), [false, true]);
+    // 250 ms at the present rate.
+    assert_eq!([1_249_999, 1_250_000].map(|remaining| tried(100, remaining, 5_000_000)), [false, true]);
+    // No core is idle.
+    assert_eq!([49_999_990, 50_000_000].map(|rate| tried(100, 1 << 30, rate)), [true, false]);
+}
+
+#[test]
+fn core_is_idle_for_three_quarters_of_the_time() {
+    let is_idle = |before, after| is_core_idle(Some(MS * before), Some(MS * after), MS * 100);
+    assert_eq!([is_idle(5, 79), is_idle(5, 80), is_idle(9, 5)], [false, true, false]);
+    assert!(is_core_idle(None, Some(MS), MS * 100) && is_core_idle(Some(MS), None, MS * 100));
+    assert_eq!((per_second(7, MS * 2), per_second(0, MS), per_second(5, Duration::ZERO)), (3500, 0, 5_000_000_000));
+    assert!(!lasts_long_enough(1 << 30, 0), "nothing arrives");
+}
+
+/// A planner in a phase that began at the time 0, for a stream of 1,000 bytes a second.
+fn planner(phase: SplitPhase) -> SplitPlanner {
+    SplitPlanner { phase, single: 1000, ..SplitPlanner::new(6, MonotonicTime(0)) }
+}
+
+#[test]
+fn connections_open_for_a_second_at_most() {
+    let after = |ms: u32, delivering| {
+        let mut splitter = planner(SplitPhase::Opening(MonotonicTime(0)));
+        assert_eq!(splitter.next_timeout(), Some(MonotonicTime(0) + MAX_OPENING_TIME));
+        let now = MonotonicTime(0) + MS * ms;
+        assert_eq!(splitter.wanted_connections(now, 0, delivering, || None), 4);
+        splitter.next_timeout().map(|at| at.since(now))
+    };
+    assert_eq!([after(999, 3), after(1000, 3), after(999, 4)], [Some(MS), Some(MS * 100), Some(MS * 100)]);
+}
+
+#[test]
+fn gain_is_measured_in_two_steps() {
+    let measured = |ms: u32, received| {
+        let look = MonotonicTime(0) + SHORT_MEASUREMENT;
+        let mut splitter = planner(SplitPhase::Measuring(look));
+        assert_eq!(splitter.next_timeout(), Some(look));
+        let wanted = splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, 4, || None);
+        (wanted, splitter.has_finished_measuring())
+    };
+    assert_eq!(measured(99, 1000), (4, false), "too early");
+    assert_eq!([measured(100, 249), measured(100, 250)], [(4, false), (6, true)]);
+    assert_eq!([measured(199, 497), measured(200, 300), measured(200, 299)], [(4, false), (6, true), (2, true)]);
+    assert_eq!([measured(200, 230), measured(200, 229)], [(2, true), (1, true)]);
+}
+
+#[test]
+fn busy_cores_end_the_measurement() {
+    let measured = |ms: u32, received, idle_ms| {
+        let mut splitter = planner(SplitPhase::Measuring(MonotonicTime(0)));
+        (splitter.single, splitter.idle) = (80_000_000, Some(Duration::ZERO));
+        splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, 4, || Some(MS * idle_ms))
+    };
+    assert_eq!([measured(100, 9_999_999, 0), measured(100, 10_000_000, 0), measured(100, 10_000_000, 75)], [4, 1, 4]);
+    // Over 200 ms: a rate that the processor may limit, and a small gain.
+    assert_eq!([measured(200, 20_000_000, 200), measured(200, 19_999_999, 200)], [1, 2]);
+}
+
+#[test]
+fn missing_connections_do_not_count_as_slow() {
+    let reviewed = |received, delivering| {
+        let mut splitter = planner(SplitPhase::Settled(3));
+        splitter.wanted_connections(MonotonicTime(0) + REVIEW_INTERVAL, received, delivering, || None)
+    };
+    assert_eq!([reviewed(500, 2), reviewed(500, 3), reviewed(501, 3)], [3, 1, 3]);
+    let busy = |received| {
+        let mut splitter = planner(SplitPhase::Settled(3));
+        splitter.idle = Some(Duration::ZERO);
+        splitter.wanted_connections(MonotonicTime(0) + REVIEW_INTERVAL, received, 3, || Some(MS))
+    };
+    assert_eq!([busy(49_999_999), busy(50_000_000)], [3, 1]);
+}
