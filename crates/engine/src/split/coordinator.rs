@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::HostId;
 use haul_policy::range::byte_range_set::ByteRangeSet;
 use haul_policy::range::part_assignment::{ClaimedPart, PartOrder, PartTracker};
-use haul_policy::range::split_connection_count::SplitPlanner;
+use haul_policy::range::split_connection_count::{SplitPlanner, SplitSample};
 
 use super::SplitOutcome;
 use super::part_sinks::{FilePartSink, OrderedPartSink};
@@ -204,14 +204,14 @@ impl SplitCoordinator {
             return None;
         }
         let first_count = usize::from(state.first.transfer.is_none());
-        let delivering = first_count + state.delivering_parts();
-        let wanted = state.splitter.wanted_connections(
-            time_conversions::to_monotonic_time(now),
-            state.received.total,
-            delivering,
-            idle_time,
-        );
-        if wanted < 2 && state.is_proved {
+        let sample = SplitSample {
+            now: time_conversions::to_monotonic_time(now),
+            received: state.received.total,
+            delivering: first_count + state.delivering_parts(),
+            requests: first_count + state.parts.len(),
+        };
+        let wanted = state.splitter.wanted_connections(sample, idle_time);
+        if wanted < 2 && state.is_proved && state.splitter.has_finished_measuring() {
             // A single stream is as fast, and it delivers without the coordinator.
             if state.first.transfer.is_some() && state.parts.is_empty() {
                 state.outcome = Some(SplitOutcome::ContinueAlone);

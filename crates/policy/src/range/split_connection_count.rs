@@ -2,8 +2,11 @@
 //! faster.
 //!
 //! ```text
-//!  Single ──worth a try──▶ Probing ──a part came──▶ Growing ──measured──▶ Settled
-//!    one stream             + one part               four          all, four, two or one
+//!  Single ──worth a try──▶ Probing ──a part came──▶ Measuring ──clear gain──▶ Settled
+//!    one stream             + one part               four                   all, two or one
+//!                                                      │ little gain           │ ▲
+//!                                                      └─────▶ Comparing ◀─────┘ │
+//!                                                             with one ──────────┘
 //! ```
 //!
 //! A trial with more connections is worthwhile if three things hold: the first stream mostly waits
@@ -12,12 +15,18 @@
 //! are faster than one by half or more, the maximum is allowed. A smaller gain keeps two
 //! connections, and no gain keeps one.
 //!
+//! **Comparison.** The first stream is measured during its slow start. On a link that loses
+//! packets, one connection is later much slower than that, and several together may be no faster.
+//! So before the planner reduces the connections for want of a gain, it measures one connection
+//! again, in the middle of the body: it asks for one connection until the others have completed
+//! their parts. The comparison ends early if half of the connections are clearly slower than all.
+//!
 //! **Busy machines.** A stream that waits may wait for a server on this machine, or for processor
 //! time. More connections then only cost more processor time. So from 50 MB/s on, a trial needs a
 //! core that was idle, and a stream that was about as fast in both halves of the window. From
 //! 100 MB/s on, several connections need an obvious gain and a core that stays idle. One connection
 //! is used again, for the rest of the body, when no core is idle or when several connections are no
-//! faster than the first stream was.
+//! faster than one.
 //!
 //! ```
 //! use core::time::Duration;
@@ -56,11 +65,21 @@ const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
 /// If several connections together have at least this rate, in bytes a second, the processor may be
 /// what limits them.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
-/// The interval at which several connections are compared with one again.
+/// The interval at which the rate of several connections is compared with the rate that one
+/// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
+/// The time over which one connection is measured again, in the middle of the body.
+const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
+/// The rate of several connections together, in per cent of the rate of one connection, with which
+/// all connections are worth using at once, even if the processor may be what limits them.
+const OBVIOUS_GAIN: u64 = 250;
+/// The rate, in per cent of the rate of one connection, from which all connections are worth using.
+const CLEAR_GAIN: u64 = 150;
+/// The rate, in per cent of the rate of one connection, from which two connections are worth using.
+const SMALL_GAIN: u64 = 115;
 /// The number of connections during the first measurement of several connections together.
 const FIRST_CONNECTIONS: usize = 4;
 
@@ -78,6 +97,20 @@ pub struct FirstStreamSample {
     pub waited: Duration,
 }
 
+/// A measurement of all connections together, after the body was split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitSample {
+    /// The time of the measurement.
+    pub now: MonotonicTime,
+    /// The number of body bytes that all connections have received so far.
+    pub received: u64,
+    /// The number of connections that deliver bytes.
+    pub delivering: usize,
+    /// The number of requests whose responses are not complete. It may be larger than `delivering`,
+    /// because requests may wait behind others on the same connection.
+    pub requests: usize,
+}
+
 /// Decides how many connections fetch one body.
 #[derive(Clone, Debug)]
 pub struct SplitPlanner {
@@ -86,7 +119,8 @@ pub struct SplitPlanner {
     since: MonotonicTime,
     received: u64,
     waited: Duration,
-    /// The download rate of the first stream in bytes a second.
+    /// The download rate of one connection in bytes a second: that of the first stream, or the
+    /// result of the last comparison.
     single: u64,
     /// The sample taken at the middle of the first stream's measurement window; `None` before that.
     middle: Option<MidWindowSample>,
@@ -111,7 +145,20 @@ enum SplitPhase {
     /// Several connections are measured until this time, to find out how much faster they are than
     /// one.
     Measuring(MonotonicTime),
+    /// One connection is measured again.
+    Comparing(RateComparison),
     Settled(usize),
+}
+
+/// A comparison of several connections with one, in the middle of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RateComparison {
+    /// The number of connections before the comparison.
+    connections: usize,
+    /// The download rate of these connections together, in bytes a second.
+    several: u64,
+    /// The number of incomplete requests when the present measurement began.
+    requests: usize,
 }
 
 impl SplitPlanner {
@@ -170,73 +217,107 @@ impl SplitPlanner {
         }
     }
 
-    /// Returns the rate of the first stream in bytes a second. Further connections are assumed to
-    /// have the same rate.
+    /// Returns the rate of one connection in bytes a second, as it was last measured. Each
+    /// connection is assumed to have this rate.
     pub fn rate(&self) -> u64 {
         self.single
     }
 
-    /// Returns the number of connections that should be used now. `received` is the number of body
-    /// bytes that all connections have received so far. `delivering` is the number of connections
-    /// that deliver bytes. `idle` is as in [`SplitPlanner::is_worth_trying`]; it is called once for
-    /// each measurement.
-    pub fn wanted_connections(
-        &mut self,
-        now: MonotonicTime,
-        received: u64,
-        delivering: usize,
-        idle: impl FnOnce() -> Option<Duration>,
-    ) -> usize {
+    /// Returns the number of connections that should be used now. `idle` is as in
+    /// [`SplitPlanner::is_worth_trying`]; it is called once for each measurement.
+    pub fn wanted_connections(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) -> usize {
         let first = self.most.min(FIRST_CONNECTIONS);
         match self.phase {
             SplitPhase::Single => 1,
             SplitPhase::Probing => 2.min(self.most),
             SplitPhase::Opening(since) => {
-                if delivering >= first || now.since(since) >= MAX_OPENING_TIME {
-                    self.phase = SplitPhase::Measuring(now + SHORT_MEASUREMENT);
-                    (self.since, self.received, self.idle) = (now, received, idle());
+                if seen.delivering >= first || seen.now.since(since) >= MAX_OPENING_TIME {
+                    self.phase = SplitPhase::Measuring(seen.now + SHORT_MEASUREMENT);
+                    (self.since, self.received, self.idle) = (seen.now, seen.received, idle());
                 }
                 first
             }
-            SplitPhase::Measuring(look) => {
-                if now < look {
-                    return first;
-                }
-                let elapsed = now.since(self.since);
-                let rate = per_second(received.saturating_sub(self.received), elapsed);
-                let idle_now = idle();
-                let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
-                let wanted = match () {
-                    () if is_brisk && !is_core_idle(self.idle, idle_now, elapsed) => 1,
-                    // Nearly each delivers as much as the one did: measuring longer would not
-                    // change the result.
-                    () if rate >= self.single.saturating_mul(5) / 2 => self.most,
-                    () if elapsed < LONG_MEASUREMENT => {
-                        self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
-                        return first;
-                    }
-                    () if is_brisk => 1,
-                    () if rate >= self.single.saturating_mul(3) / 2 => self.most,
-                    () if rate >= self.single.saturating_mul(23) / 20 => 2,
-                    () => 1,
-                };
-                (self.since, self.received, self.idle) = (now, received, idle_now);
-                self.finish_measurement(wanted)
-            }
+            SplitPhase::Measuring(look) if seen.now < look => first,
+            SplitPhase::Measuring(_) => self.measure(first, seen, idle()),
+            SplitPhase::Comparing(comparison) => self.compare(comparison, seen),
             SplitPhase::Settled(wanted) => {
-                let elapsed = now.since(self.since);
+                let elapsed = seen.now.since(self.since);
                 if wanted < 2 || elapsed < REVIEW_INTERVAL {
                     return wanted;
                 }
-                let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let rate = self.begin_measurement(seen);
                 let idle_before = core::mem::replace(&mut self.idle, idle());
-                (self.since, self.received) = (now, received);
-                let is_busy = rate >= CPU_BOUND_RATE_OF_SEVERAL && !is_core_idle(idle_before, self.idle, elapsed);
                 // Fewer may deliver for a while, at the end of the body and after failures.
-                let is_slow = rate <= self.single && delivering >= wanted;
-                if is_busy || is_slow { self.finish_measurement(1) } else { wanted }
+                let is_slow = rate <= self.single && seen.delivering >= wanted;
+                if rate >= CPU_BOUND_RATE_OF_SEVERAL && !is_core_idle(idle_before, self.idle, elapsed) {
+                    self.finish_measurement(1)
+                } else if is_slow {
+                    self.begin_comparison(wanted, rate, seen)
+                } else {
+                    wanted
+                }
             }
         }
+    }
+
+    /// Measures the first `first` connections together, and returns the number of connections to
+    /// use from now on. `idle` is the total idle time of all cores.
+    fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
+        let elapsed = seen.now.since(self.since);
+        let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
+        let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
+        let is_starved = is_brisk && !is_core_idle(self.idle, idle, elapsed);
+        // Nearly each delivers as much as the one did: measuring longer would not change the
+        // result.
+        let is_obvious = rate >= self.single.saturating_mul(5) / 2;
+        if !is_starved && !is_obvious && elapsed < LONG_MEASUREMENT {
+            self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
+            return first;
+        }
+        (self.since, self.received, self.idle) = (seen.now, seen.received, idle);
+        match connections_worth_using(rate, self.single, self.most) {
+            _ if is_starved => self.finish_measurement(1),
+            wanted if wanted == self.most => self.finish_measurement(wanted),
+            _ if is_brisk => self.finish_measurement(1),
+            _ => self.begin_comparison(first, rate, seen),
+        }
+    }
+
+    /// Begins to compare `connections` connections, which together have the rate `several`, with
+    /// one. Returns the number of connections to use meanwhile: 1.
+    fn begin_comparison(&mut self, connections: usize, several: u64, seen: SplitSample) -> usize {
+        self.phase = SplitPhase::Comparing(RateComparison { connections, several, requests: seen.requests });
+        1
+    }
+
+    /// Continues the comparison, and returns the number of connections to use now. It ends when
+    /// one connection was measured, or when half of the connections turn out to be so slow that all
+    /// are needed.
+    fn compare(&mut self, comparison: RateComparison, seen: SplitSample) -> usize {
+        let half = (comparison.connections / 2).max(1);
+        let has_fewer = |limit| seen.requests <= limit && comparison.requests > limit;
+        if has_fewer(half) || has_fewer(1) {
+            self.begin_measurement(seen);
+            return self.begin_comparison(comparison.connections, comparison.several, seen);
+        }
+        if seen.now.since(self.since) < COMPARISON_TIME {
+            return 1;
+        }
+        let rate = self.begin_measurement(seen);
+        let wanted = connections_worth_using(comparison.several, rate, self.most);
+        if comparison.requests <= 1 || comparison.requests <= half && wanted == self.most {
+            self.single = rate / comparison.requests.max(1) as u64;
+            self.idle = None;
+            return self.finish_measurement(wanted);
+        }
+        self.begin_comparison(comparison.connections, comparison.several, seen)
+    }
+
+    /// Begins a measurement, and returns the rate since the last one began, in bytes a second.
+    fn begin_measurement(&mut self, seen: SplitSample) -> u64 {
+        let rate = per_second(seen.received.saturating_sub(self.received), seen.now.since(self.since));
+        (self.since, self.received) = (seen.now, seen.received);
+        rate
     }
 
     /// Ends the measurement, and returns `wanted`, the number of connections to use from now on. A
@@ -250,7 +331,7 @@ impl SplitPlanner {
         wanted
     }
 
-    /// Returns `true` if the planner will not ask for more connections any more.
+    /// Returns `true` if no measurement is under way that may change the number of connections.
     pub fn has_finished_measuring(&self) -> bool {
         matches!(self.phase, SplitPhase::Settled(_))
     }
@@ -268,9 +349,22 @@ impl SplitPlanner {
         match self.phase {
             SplitPhase::Opening(since) => Some(since + MAX_OPENING_TIME),
             SplitPhase::Measuring(look) => Some(look),
+            SplitPhase::Comparing(_) => Some(self.since + COMPARISON_TIME),
             SplitPhase::Settled(wanted) if wanted > 1 => Some(self.since + REVIEW_INTERVAL),
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Settled(_) => None,
         }
+    }
+}
+
+/// Returns the number of connections to use, at most `most`, if several connections together have
+/// the rate `several` and one has the rate `one`, in bytes a second.
+fn connections_worth_using(several: u64, one: u64, most: usize) -> usize {
+    let least_gain = if several >= CPU_BOUND_RATE_OF_SEVERAL { OBVIOUS_GAIN } else { CLEAR_GAIN };
+    let has_gain = |percent: u64| u128::from(several) * 100 >= u128::from(one) * u128::from(percent);
+    match () {
+        () if has_gain(least_gain) => most,
+        () if several < CPU_BOUND_RATE_OF_SEVERAL && has_gain(SMALL_GAIN) => 2.min(most),
+        () => 1,
     }
 }
 
