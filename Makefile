@@ -338,7 +338,7 @@ generate: ## regenerate the man page, the completions and docs/curl-compat.md
 
 # The packages of docs/packaging.md. With REBUILD=1 everything is built a second time, from another directory, and must have the
 # same bytes; without, only what follows the compiler is repeated.
-dist: ## packages with sums and an SBOM in dist/: PARTS="source tarball deb rpm cpan crates ports", ARCHES=x86_64, REBUILD=1
+dist: ## packages with sums and an SBOM in dist/: PARTS="source tarball deb rpm wheel cpan crates ports", ARCHES=x86_64, REBUILD=1
 	sh packaging/dist.sh
 
 dist-test: ## install each package of dist/ in a clean Debian root, run a first job there, remove it (needs root)

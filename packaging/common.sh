@@ -57,6 +57,14 @@ with_target() {
     }
 }
 
+# Removes from Cargo.toml in the directory $1 the profiles of packages that its Cargo.lock does not name, of which Cargo warns.
+without_absent_profiles() {
+    awk -F '"' 'NR == FNR { if (/^name = /) there[$2] = 1; next }
+        /^\[/ { name = $0; skip = sub(/^\[profile\.release\.package\./, "", name) && sub(/\]$/, "", name) && !(name in there) }
+        !skip' "$1/Cargo.lock" "$1/Cargo.toml" >"$1/Cargo.toml.new"
+    mv "$1/Cargo.toml.new" "$1/Cargo.toml"
+}
+
 # Packs the directory $2, below the directory $1, into the file $3 (.tar.gz).
 pack() {
     tar -C "$1" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go+r-w,a+X \

@@ -40,10 +40,6 @@ for crate in proto policy engine capi; do
 done
 # Leaves in Cargo.lock what is needed, in the same versions.
 "$CARGO" metadata --offline --format-version 1 --manifest-path "$carried/Cargo.toml" >/dev/null
-# A build of the package would warn of a profile for a package that is not there.
-awk -F '"' 'NR == FNR { if (/^name = /) there[$2] = 1; next }
-    /^\[/ { name = $0; skip = sub(/^\[profile\.release\.package\./, "", name) && sub(/\]$/, "", name) && !(name in there) }
-    !skip' "$carried/Cargo.lock" "$carried/Cargo.toml" >"$work/Cargo.toml"
-mv "$work/Cargo.toml" "$carried/Cargo.toml"
+without_absent_profiles "$carried"
 (cd "$work/perl/$name" && find libhaul -type f | sort >>MANIFEST)
 pack "$work/perl" "$name" "$DIST/$name.tar.gz"

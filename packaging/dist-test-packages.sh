@@ -139,6 +139,35 @@ test_rpm() {
         rmdir --ignore-fail-on-non-empty /usr/share/licenses"
 }
 
+# Only the wheel for glibc: Debian has no Python for musl.
+test_wheel() {
+    inside '
+        python3 -m venv /opt/haul
+        find /opt/haul -type f ! -path "*/__pycache__/*" | sort >/tmp/without
+        /opt/haul/bin/pip --quiet install --no-index /tmp/dist/httphaul-$VERSION-*-manylinux*_$ARCH*.whl'
+    cat >"$fresh_root/tmp/job.py" <<'END'
+# The first job, over HTTP and HTTPS: each page that the indexes name, and every block in them, once and sorted.
+import os
+import re
+import haul
+
+with open("/tmp/answer") as file:
+    answer = file.read()
+port = os.environ["HTTPS"].rpartition(":")[2]
+for base in (f"http://{os.environ['HTTP']}", f"https://localhost:{port}"):
+    indexes = haul.fetch_many([f"{base}/{number}" for number in (1, 2, 3)])
+    names = {name for index in indexes for name in re.findall(r"AS[0-9]{1,9}", index.text)}
+    pages = haul.fetch_many([f"{base}/{name}" for name in names])
+    blocks = {block for page in pages for block in re.findall(r"[0-9.]{7,15}/[0-9]{1,2}", page.text)}
+    assert "".join(f"{block}\n" for block in sorted(blocks)) == answer, base
+END
+    inside '
+        /opt/haul/bin/python /tmp/job.py
+        /opt/haul/bin/pip --quiet uninstall --yes httphaul
+        find /opt/haul -type f ! -path "*/__pycache__/*" | sort | cmp - /tmp/without
+        rm -r /opt/haul'
+}
+
 # With an installed libhaul; a root without Rust cannot build the one that the distribution carries.
 test_cpan() {
     inside '
@@ -194,6 +223,7 @@ obstacle() {
         foreign) set -- "$DIST/haul-$VERSION-aarch64-linux-musl.tar.gz" qemu-aarch64-static ;;
         deb) set -- "$(find "$DIST" -name "haul_$VERSION-1_*.deb")" ;;
         rpm) set -- "$(find "$DIST" -name "haul-$VERSION-1.*.rpm")" ;;
+        wheel) set -- "$(find "$DIST" -name "httphaul-$VERSION-*-manylinux*_$arch*.whl")" ;;
         cpan) set -- "$DIST/HTTP-Haul-$VERSION.tar.gz" ;;
         image) set -- "$DIST/haul-$VERSION-$arch-image.tar.gz" buildah ;;
     esac

@@ -3,7 +3,7 @@
 # nothing is left. The root is made by debootstrap once; each package gets it through an overlay. Nothing reaches another machine
 # while packages are installed: all runs in a network namespace that has only loopback, with testkit's origin.
 #
-#   make dist-test                     tarball deb rpm cpan image
+#   make dist-test                     tarball deb rpm wheel cpan image
 #   make dist-test PACKAGES="foreign"  the aarch64 binary
 #
 # Needs root, debootstrap and iproute2; `foreign` qemu-user-static, `image` buildah. What is missing is named and left out.
@@ -11,7 +11,7 @@ set -eu
 
 cd "$(dirname "$0")/.."
 . packaging/common.sh
-PACKAGES=${PACKAGES:-tarball deb rpm cpan image}
+PACKAGES=${PACKAGES:-tarball deb rpm wheel cpan image}
 SUITE=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 arch=${HOST%%-*}
 

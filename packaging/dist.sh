@@ -11,7 +11,7 @@ set -eu
 
 cd "$(dirname "$0")/.."
 . packaging/common.sh
-PARTS=${PARTS:-source tarball deb rpm cpan crates ports}
+PARTS=${PARTS:-source tarball deb rpm wheel cpan crates ports}
 
 make_parts() {
     mkdir -p "$DIST" "$BUILD"
