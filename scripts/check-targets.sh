@@ -3,8 +3,8 @@
 #
 # The C parts of dependencies are not compiled: their build scripts get a compiler that makes empty files. So no cross compiler
 # is needed, and nothing is linked. Rust's standard library for a target comes by `rustup target add`; a target that rustup cannot
-# install is reported and left out. For OpenBSD rustup has none: Cargo compiles it from its sources, which needs a nightly toolchain with
-# rust-src.
+# install is reported and left out. For OpenBSD, and for the BSDs on aarch64, rustup has none: Cargo compiles it from its sources, which
+# needs a nightly toolchain with rust-src.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -35,14 +35,16 @@ END
 chmod +x "$target_dir/cc" "$target_dir/ar"
 export TARGET_CC="$target_dir/cc" TARGET_CXX="$target_dir/cc" TARGET_AR="$target_dir/ar"
 
-[ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-openbsd \
-    x86_64-unknown-linux-musl aarch64-unknown-linux-gnu
+[ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-apple-darwin \
+    x86_64-unknown-linux-musl aarch64-unknown-linux-gnu aarch64-unknown-linux-musl i686-unknown-linux-gnu i686-unknown-linux-musl \
+    x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-openbsd \
+    aarch64-unknown-freebsd aarch64-unknown-netbsd aarch64-unknown-openbsd
 failed=
 for triple; do
     toolchain=
     standard_library=
     case $triple in
-    *-openbsd)
+    *-openbsd | aarch64-*-freebsd | aarch64-*-netbsd)
         if ! [ -e "$(rustc +nightly --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/std/Cargo.toml" ]; then
             echo "check-targets: $triple: left out, because there is no nightly toolchain with rust-src" >&2
             continue
