@@ -46,7 +46,7 @@ unmount_root() {
 # Runs a command line in the mounted root, with an environment that names nothing of this machine.
 inside() {
     chroot "$fresh_root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
-        HTTP="$http" HTTPS="$https" VERSION="$VERSION" ARCH="$arch" sh -euc "$1"
+        HTTP="$http" HTTPS="$https" VERSION="$VERSION" ARCH="$arch" sh "-eu${trace:-}c" "$1"
 }
 
 # The files and directories of the mounted root with their sums, without what package managers and the loader note for themselves.
@@ -61,7 +61,8 @@ check() {
     name=$1
     mount_root "$name"
     ran=$((ran + 1))
-    if ("test_$name") >"$work/$name/log" 2>&1; then
+    # With a trace, so that the log of a failure ends with the command that failed.
+    if (trace=x && "test_$name") >"$work/$name/log" 2>&1; then
         list_files >"$work/$name/after"
         if cmp -s "$work/$name/before" "$work/$name/after"; then
             echo "dist-test: $name: installed, used, removed without a rest"
@@ -89,10 +90,35 @@ first_job='
     done
     haul "https://$HTTPS/small" -o small && test -s small'
 
+# A few lines for parts of the binary that the first job does not reach: decoders, exit codes, the other command lines, selection, SQLite,
+# and the agent, which is this program once more.
+smoke_tests='
+    mkdir -m 700 /tmp/private
+    cd /tmp/private
+    haul -sS "http://$HTTP/bytes/3000000" -o plain && test "$(wc -c <plain)" = 3000000
+    haul -sS "http://$HTTP/text/90000" -H "Accept-Encoding: identity" -o text
+    for coding in gzip br zstd; do haul -sS --compressed "http://$HTTP/$coding/90000" -o decoded && cmp decoded text; done
+    status=0
+    haul -s "http://$HTTP/status/404" -o missing || status=$?
+    test "$status" = 22
+    test "$(haul curl -sS -o body -w "%{http_code}" "http://$HTTP/status/404")" = 404
+    haul ftp -o by-ftp "http://$HTTP/small" && cmp by-ftp ../small
+    test "$(haul -sS "http://$HTTP/api/html?total=6&size=2" --select "a.title" | wc -l)" = 2
+    test "$(haul -sS "http://$HTTP/echo" --select-json "$.method")" = GET
+    printf "http://$HTTP/small/%s\n" 1 2 3 >list
+    haul -sS --job small.job --input-file list >>found-by-job
+    test "$(wc -l <found-by-job)" = 3
+    haul job status small.job | grep -q complete
+    haul --agent=/tmp/private/socket -sS "http://$HTTP/small" | cmp - ../small
+    haul --agent=/tmp/private/socket --agent-status | grep -q .
+    haul --agent=/tmp/private/socket --agent-stop
+    haul --help timeout | grep -q -e --max-time'
+
 test_tarball() {
     inside "
         tar -xzf /tmp/dist/haul-\$VERSION-\$ARCH-linux-musl.tar.gz --strip-components=1 -C /usr/local
         $first_job
+        $smoke_tests
         cd /usr/local
         tar -tzf /tmp/dist/haul-\$VERSION-\$ARCH-linux-musl.tar.gz | cut -d / -f 2- >/tmp/names
         grep -v '/\$' /tmp/names | xargs rm
@@ -107,13 +133,15 @@ test_foreign() {
     inside "
         tar -xzf /tmp/dist/haul-\$VERSION-aarch64-linux-musl.tar.gz --strip-components=1 -C /tmp
         haul() { /tmp/qemu /tmp/bin/haul \"\$@\"; }
-        $first_job"
+        $first_job
+        $smoke_tests"
 }
 
 test_deb() {
     inside "
         dpkg -i /tmp/dist/haul_\$VERSION-1_*.deb
         $first_job
+        $smoke_tests
         dpkg --purge haul
         dpkg -i /tmp/dist/libhaul0_\$VERSION-1_*.deb /tmp/dist/libhaul-dev_\$VERSION-1_*.deb"
     mkdir "$fresh_root/tmp/c"
@@ -135,6 +163,7 @@ test_rpm() {
         rpm -qp --requires /tmp/dist/haul-\$VERSION-1.*.rpm | grep -q '^libc.so.6'
         rpm -i --nodeps /tmp/dist/haul-\$VERSION-1.*.rpm /tmp/dist/libhaul-\$VERSION-1.*.rpm
         $first_job
+        $smoke_tests
         rpm -e --nodeps haul libhaul
         rmdir --ignore-fail-on-non-empty /usr/share/licenses"
 }
