@@ -23,11 +23,12 @@ HOST=$(rustc -vV | sed -n 's/^host: //p')
 export VERSION SOURCE_DATE_EPOCH DIST BUILD ARCHES TOOLS CARGO
 
 # Compiles for packages: neither names nor paths of this machine in the result, no debug information, and the versions of Cargo.lock.
-# The standard library's own paths are those of its release, also if its sources are installed.
+# The standard library's own paths are those of its release, also if its sources are installed. The time is the same for every commit,
+# because crates with C parts are compiled again when it changes, and so is all that depends on them.
 for_packages() {
     commit=$(rustc -vV | sed -n 's/^commit-hash: //p')
     library=$(rustc --print sysroot)/lib/rustlib/src/rust
-    export CARGO_TARGET_DIR="$BUILD" CARGO_INCREMENTAL=0
+    export CARGO_TARGET_DIR="$BUILD" CARGO_INCREMENTAL=0 SOURCE_DATE_EPOCH=315532800
     export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols
     RUSTFLAGS="--remap-path-prefix=$library=/rustc/$commit --remap-path-prefix=$CARGO_HOME=/cargo"
     RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$BUILD=/build --remap-path-prefix=$ROOT=/haul"
