@@ -8,13 +8,15 @@ cd "$(dirname "$0")/.."
 with_tools
 work=$(fresh wheel)
 
-# Links with zig, so that nothing newer than the named C library is used.
+# Links with zig, so that nothing newer than the named C library is used. The target directory is another one than that of deb.sh: the
+# C parts of the crates are compiled for another C library, and each would make Cargo compile those of the other again.
 build_wheel() {
     target=$1
     compatibility=$2
     with_target "$target"
     (
         for_packages
+        CARGO_TARGET_DIR=$BUILD/wheels
         maturin build --quiet --release --locked --zig --target "$target" --compatibility "$compatibility" \
             --manifest-path bindings/python/Cargo.toml --out "$work/wheels"
     )
