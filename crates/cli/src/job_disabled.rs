@@ -74,7 +74,7 @@ impl UrlCursor {
 }
 
 impl JobRun {
-    pub(crate) fn open(_args: &JobArgs, _operation: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
+    pub(crate) fn open(_args: &JobArgs, _group: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
         Err(unavailable_error())
     }
 
