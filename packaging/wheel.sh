@@ -34,6 +34,8 @@ for wheel in "$work"/wheels/*.whl; do
     metadata=$tree/httphaul-$VERSION.dist-info
     install -m 644 "$BUILD/NOTICES" "$metadata/licenses/NOTICES"
     sed -i '/^License-File: LICENSE-MIT$/a License-File: NOTICES' "$metadata/METADATA"
+    # maturin's SBOM names the crates of the workspace by their directories.
+    sed -i "s|$ROOT|/haul|g" "$metadata"/sboms/*.json
     wheel pack --dest-dir "$DIST" "$tree" >/dev/null
 done
 
