@@ -275,14 +275,15 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/check-dependencies.sh
 
-check-targets: ## type-check the command and libhaul for macOS, FreeBSD, NetBSD, OpenBSD, musl and aarch64 (rustup installs what is missing)
-	sh scripts/check-targets.sh
+check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686 (rustup installs what is missing)
+	sh scripts/check-targets.sh $(TARGETS)
 
 check-features: ## check the engine and the command with and without their optional parts
 	LOCKED="$(LOCKED)" sh scripts/check-features.sh
 
 portable-test: ## the tests of the engine and the command with the code for systems other than Linux
-	$(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli --features httphaul/portable,httphaul-cli/portable --no-fail-fast
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli \
+		--features httphaul/portable,httphaul-cli/portable --no-fail-fast
 
 # Only the engine, the command and their two binaries of tests are built once more: the dependencies are those of `unit`, because
 # Cargo unites the same features in them.
