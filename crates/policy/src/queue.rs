@@ -39,14 +39,15 @@
 mod adaptive_caps;
 mod extra_slots_for_silent_hosts;
 mod jobs_by_position;
+mod queued_host;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 pub use adaptive_caps::JobEnd;
 use jobs_by_position::WaitingJobs;
+use queued_host::{HostActivity, HostSetMembership, HostTableEntry, QueuedHost};
 
-use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;
 use crate::time::MonotonicTime;
 
@@ -112,71 +113,6 @@ pub struct JobQueue<T, K = Origin> {
     /// each lent slot, a running job only waits for a host that does not answer.
     lent: usize,
     pushes: u64,
-}
-
-/// An entry in the table of hosts. `generation` changes when another host reuses the entry, so that
-/// old [`HostId`]s become invalid.
-#[derive(Debug)]
-struct HostTableEntry<T, K> {
-    generation: u32,
-    host: Option<QueuedHost<T, K>>,
-}
-
-/// The state of a host in the queue: its jobs, its pause and its cap.
-#[derive(Debug)]
-struct QueuedHost<T, K> {
-    key: K,
-    waiting: WaitingJobs<T>,
-    running: usize,
-    /// The number of delayed jobs of this host.
-    delayed: usize,
-    paused_until: Option<MonotonicTime>,
-    /// The time before which the caller's request start rate (`--rate`) allows no other job; `None`
-    /// if there is no such time.
-    rate_limited_until: Option<MonotonicTime>,
-    /// The maximum number of running jobs on this host; `None` for the queue's cap per host.
-    cap: Option<usize>,
-    /// True if the host has answered a request.
-    has_answered: bool,
-    /// The adaptive limit that determines `cap`; `None` until it is first needed.
-    concurrency: Option<Box<ConcurrencyLimit>>,
-    /// The time until which the queue remembers the host and its cap although it has no jobs;
-    /// `None` if the cap need not be remembered.
-    remembered_until: Option<MonotonicTime>,
-    listed: HostSetMembership,
-}
-
-/// The set in a [`JobQueue`] that contains a host (`ready`, `paused`, `resting` or none), with the
-/// key of the host in that set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostSetMembership {
-    Nowhere,
-    Ready(JobPosition, HostActivity),
-    Paused(MonotonicTime),
-    Resting(MonotonicTime),
-}
-
-/// The activity of a host: busy if a job of the host is running, otherwise idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostActivity {
-    Busy,
-    Idle,
-}
-
-impl<T, K> QueuedHost<T, K> {
-    /// Returns the time before which no job may start on the host: the end of the pause, or the
-    /// next start that the caller's request start rate allows. Returns `None` if there is no such
-    /// time.
-    fn held_until(&self) -> Option<MonotonicTime> {
-        self.paused_until.max(self.rate_limited_until)
-    }
-
-    /// Returns the time until which the queue remembers the host although it has no jobs: the end
-    /// of its pause, or the time until which its cap is remembered. Returns `None` if neither is
-    /// set.
-    fn retained_until(&self) -> Option<MonotonicTime> {
-        self.paused_until.max(self.remembered_until)
-    }
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
@@ -491,19 +427,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             self.last = *index;
             return *index;
         }
-        let host = QueuedHost {
-            key: key.clone(),
-            waiting: WaitingJobs::default(),
-            running: 0,
-            delayed: 0,
-            paused_until: None,
-            rate_limited_until: None,
-            cap: None,
-            has_answered: false,
-            concurrency: None,
-            remembered_until: None,
-            listed: HostSetMembership::Nowhere,
-        };
+        let host = QueuedHost::without_jobs(key.clone());
         let index = match self.free.pop() {
             Some(index) => {
                 self.hosts[index as usize].host = Some(host);

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 try:
     import fsspec  # type: ignore[import-untyped]
@@ -30,6 +29,7 @@ from fsspec.exceptions import FSTimeoutError  # type: ignore[import-untyped]
 from fsspec.utils import DEFAULT_BLOCK_SIZE, glob_translate, isfilelike, tokenize  # type: ignore[import-untyped]
 
 from ._fsspec_files import AsyncStreamFile, CountedFile, RangeFile, StreamFile, first_byte, length_of_body
+from ._fsspec_urls import leads_up, normalized, wildcard_of
 from ._haul import EngineError, join
 from .aio import AsyncResponse, AsyncSession
 from .exceptions import InvalidURL, RequestException
@@ -47,7 +47,6 @@ _PIECE = 5 << 20
 _TEXT_URL = re.compile(r"""https?://[^\s"'<>\\]+""")
 #: True if this version of fsspec can say that a path is not a pattern (``assume_literal``).
 _KNOWS_LITERAL = "assume_literal" in inspect.signature(AsyncFileSystem._expand_path).parameters
-_MAGIC = re.compile(r"[*\[]")
 #: The arguments of `AsyncSession.request` that every request of a file system may have.
 _REQUEST_OPTIONS = frozenset({"params", "headers", "cookies", "auth", "timeout", "allow_redirects", "proxies", "verify", "cert"})
 #: The options of `AbstractFileSystem` itself.
@@ -450,7 +449,7 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         directory = url.rstrip("/") + "/"
         links = select(page, "a@href", url=directory)
         if self.simple_links:
-            links += map(_normalized, _TEXT_URL.findall(page.decode(response.encoding or "utf-8", "replace")))
+            links += map(normalized, _TEXT_URL.findall(page.decode(response.encoding or "utf-8", "replace")))
         return sorted(set(self._below(directory, links)))
 
     def _below(self, directory: str, links: list[str]) -> Iterator[str]:
@@ -463,7 +462,7 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         other = ("http" if scheme == "https" else "https") + "://" + rest
         for link in links:
             link = link.partition("#")[0]
-            if _leads_up(link):
+            if leads_up(link):
                 continue
             # `?C=M;O=A` and the like sort the directory itself.
             name = link.removeprefix(prefix)
@@ -478,7 +477,7 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
             raise ValueError("maxdepth must be at least 1")
         pattern: str = self._strip_protocol(path)
         detail = kwargs.pop("detail", False)
-        wildcard = _wildcard_of(pattern)
+        wildcard = wildcard_of(pattern)
         if wildcard < 0:
             exists = await self._exists(pattern, **kwargs)
             if detail:
@@ -505,7 +504,7 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
     ) -> list[str]:
         """Returns the URLs of a pattern, or of a list of patterns. URLs with a query are no patterns."""
         urls: list[str] = self._strip_protocol([path] if isinstance(path, str) else list(path))
-        if not recursive and maxdepth is None and all(assume_literal or _wildcard_of(url) < 0 for url in urls):
+        if not recursive and maxdepth is None and all(assume_literal or wildcard_of(url) < 0 for url in urls):
             return sorted(set(urls))
         literal = {"assume_literal": assume_literal} if _KNOWS_LITERAL else {}
         return await super()._expand_path(urls, recursive, maxdepth, **literal)  # type: ignore[no-any-return]
@@ -562,29 +561,6 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         for url in (self._strip_protocol(path).rstrip("/"), self._parent(path)):
             self.dircache.pop(url, None)
             self.dircache.pop(url + "/", None)
-
-
-def _normalized(url: str) -> str:
-    """Returns an absolute URL without dot segments, or the same text if it is no valid URL."""
-    try:
-        return str(join(url, url))
-    except EngineError:
-        return url
-
-
-def _leads_up(url: str) -> bool:
-    """Returns whether a part of a URL would lead out of a directory if the URL became a file name, also
-    after its decoding. Programs join such names to local paths."""
-    return ".." in re.split(r"[/\\]", unquote(url.partition("://")[2]))
-
-
-def _wildcard_of(url: str) -> int:
-    """Returns the position of the first wildcard in the path of a URL; -1 if there is none.
-
-    The brackets of an IPv6 address are no wildcards."""
-    host_end = url.find("/", url.find("://") + 3)
-    found = _MAGIC.search(url, host_end) if host_end >= 0 else None
-    return -1 if found is None else found.start()
 
 
 def _facts(response: Response) -> Iterator[tuple[str, Any]]:
