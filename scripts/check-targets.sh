@@ -1,5 +1,6 @@
 #!/bin/sh
-# Type-checks the command and libhaul for the systems that haul supports beside this one. Usage: check-targets.sh [TARGET...]
+# Type-checks the command and libhaul for the systems that haul supports beside this one, and for Windows the crate httphaul.
+# Usage: check-targets.sh [TARGET...]
 #
 # The C parts of dependencies are not compiled: their build scripts get a compiler that makes empty files. So no cross compiler
 # is needed, and nothing is linked. Rust's standard library for a target comes by `rustup target add`; a target that rustup cannot
@@ -38,7 +39,7 @@ export TARGET_CC="$target_dir/cc" TARGET_CXX="$target_dir/cc" TARGET_AR="$target
 [ $# -gt 0 ] || set -- aarch64-apple-darwin x86_64-apple-darwin \
     x86_64-unknown-linux-musl aarch64-unknown-linux-gnu aarch64-unknown-linux-musl i686-unknown-linux-gnu i686-unknown-linux-musl \
     x86_64-unknown-freebsd x86_64-unknown-netbsd x86_64-unknown-openbsd \
-    aarch64-unknown-freebsd aarch64-unknown-netbsd aarch64-unknown-openbsd
+    aarch64-unknown-freebsd aarch64-unknown-netbsd aarch64-unknown-openbsd x86_64-pc-windows-gnu
 failed=
 for triple; do
     toolchain=
@@ -59,9 +60,13 @@ for triple; do
         fi
         ;;
     esac
-    # shellcheck disable=SC2086 # an argument or none
+    case $triple in
+    *-windows-*) packages="-p httphaul --features http,http3,old-keys,select" ;;
+    *) packages="-p httphaul-cli -p httphaul-capi" ;;
+    esac
+    # shellcheck disable=SC2086 # words, or none
     if CARGO_TARGET_DIR=$target_dir "${CARGO:-cargo}" $toolchain check --quiet --locked $standard_library --target "$triple" \
-        -p httphaul-cli -p httphaul-capi; then
+        $packages; then
         echo "check-targets: $triple: passes"
     else
         failed="$failed $triple"

@@ -15,11 +15,11 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use haul_policy::target::{Scheme, Target};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::batch::{Batch, BatchOptions, BatchOrder};
 use crate::net::dns::Resolver;

@@ -506,7 +506,7 @@ impl Error {
     /// Returns true if the process or the system has no file descriptor left.
     #[must_use]
     pub(crate) fn lacks_descriptors(&self) -> bool {
-        matches!(self.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
+        self.io_source().is_some_and(crate::system::socket_errors::lacks_descriptors)
     }
 
     /// Marks this error as a rejection: the peer rejected this side's TLS certificate or parameters

@@ -14,18 +14,21 @@
 //! assert_eq!(haul::fork::fork_count(), before);
 //! ```
 
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static FORK_COUNT: AtomicU32 = AtomicU32::new(0);
 
+#[cfg(unix)]
 extern "C" fn on_fork_in_child() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Installs the handler that counts forks of this process. Call it before the first connection is
 /// made.
+#[cfg(unix)]
 pub(crate) fn register_fork_handler() {
+    use std::sync::Once;
+
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the handler is a function that lives as long as this code is loaded (the C
@@ -37,6 +40,10 @@ pub(crate) fn register_fork_handler() {
         }
     });
 }
+
+/// Does nothing, because Windows has no `fork`.
+#[cfg(windows)]
+pub(crate) fn register_fork_handler() {}
 
 /// Returns the number of times that the current process or its ancestors were forked since this
 /// code was loaded. It is 0 in the process that loaded the code, 1 in its child, and so on.

@@ -61,6 +61,7 @@ impl fmt::Debug for InterruptCallback {
 /// assert!(!haul::interrupt::is_signal_ignored(15));
 /// ```
 #[must_use]
+#[cfg(unix)]
 pub fn is_signal_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, the call only writes the present one to `action`, which is of
@@ -70,6 +71,13 @@ pub fn is_signal_ignored(signal: i32) -> bool {
         action.assume_init()
     };
     action.sa_sigaction == libc::SIG_IGN
+}
+
+/// Returns false, because Windows has no such signals.
+#[must_use]
+#[cfg(windows)]
+pub fn is_signal_ignored(_signal: i32) -> bool {
+    false
 }
 
 /// A timer for one wait. It calls the interrupt callback at intervals of [`CALLBACK_INTERVAL`]. It

@@ -5,6 +5,7 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
+#[cfg(unix)]
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 /// Starts a thread with the name `name` that runs `work`. All signals are blocked in the thread.
@@ -13,16 +14,19 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 /// The system cannot start another thread.
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A thread inherits the signal mask of the thread that starts it, so it never receives a
-    // signal.
+    // signal. Windows runs handlers in a thread that it starts for them.
+    #[cfg(unix)]
     let _deaf = SignalBlockGuard::new();
     Builder::new().name(name.into()).spawn(work)
 }
 
 /// A guard that blocks signals in the current thread until it is dropped.
+#[cfg(unix)]
 struct SignalBlockGuard {
     before: SigSet,
 }
 
+#[cfg(unix)]
 impl SignalBlockGuard {
     /// The signals that report a fault of the thread itself, such as an invalid memory access. They
     /// are never blocked.
@@ -36,6 +40,7 @@ impl SignalBlockGuard {
     }
 }
 
+#[cfg(unix)]
 impl Drop for SignalBlockGuard {
     fn drop(&mut self) {
         let _ = self.before.thread_set_mask();

@@ -5,8 +5,9 @@
 //! no privileges. On systems without such counters, the numbers are zero, and
 //! [`WireTraffic::known`] is false. For QUIC, haul itself counts the datagrams.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
+
+use rustix::fd::BorrowedFd;
 
 use crate::drive::connection::HttpConnection;
 use crate::ignore_poison::IgnorePoison;

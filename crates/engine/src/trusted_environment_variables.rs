@@ -32,7 +32,13 @@ fn has_additional_rights() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(windows)]
+fn has_additional_rights() -> bool {
+    // A program gets the rights of its caller, or the user has agreed to more.
+    false
+}
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 fn has_additional_rights() -> bool {
     // SAFETY: the function only returns a flag of this process.
     unsafe { libc::issetugid() != 0 }

@@ -1,10 +1,10 @@
 //! A sink whose bytes count towards the memory budget of a batch.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use haul_policy::target::Target;
+use rustix::fd::BorrowedFd;
 
 use super::memory_budget::MemoryBudget;
 use crate::Result;

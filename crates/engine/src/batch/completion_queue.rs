@@ -9,11 +9,12 @@
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
 use std::time::{Duration, Instant};
+
+use rustix::fd::{AsFd, OwnedFd};
 
 use super::budgeted_sink::BudgetedSink;
 use super::descriptor_wakers::{TaskWaker, WokenTasks};

@@ -32,11 +32,12 @@ mod results_descriptor;
 
 use std::any::Any;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::fd::OwnedFd;
 
 pub use fetch_all::FetchAll;
 

@@ -1,10 +1,11 @@
 //! A descriptor that is readable while a batch has results to take. Other event loops can watch it.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The descriptor that is readable while a batch has results: an `eventfd` counter, or a pipe on
-/// systems without `eventfd`.
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The descriptor that is readable while a batch has results: an `eventfd` counter, a pipe on
+/// Unix systems without `eventfd`, or a socket on Windows.
 #[derive(Debug)]
 pub(super) struct ResultsDescriptor {
     read: OwnedFd,
@@ -20,7 +21,21 @@ impl ResultsDescriptor {
         Ok(Self { read })
     }
 
-    #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
+    /// Makes a pair of sockets, because Windows can wait for sockets only.
+    #[cfg(windows)]
+    pub(super) fn new() -> io::Result<Self> {
+        use std::net::{Ipv4Addr, UdpSocket};
+
+        let [read, write] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
+        let (read, write) = (read?, write?);
+        read.connect(write.local_addr()?)?;
+        write.connect(read.local_addr()?)?;
+        read.set_nonblocking(true)?;
+        write.set_nonblocking(true)?;
+        Ok(Self { read: read.into(), write: write.into() })
+    }
+
+    #[cfg(all(unix, not(any(linux_calls, target_os = "android", target_os = "freebsd"))))]
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = rustix::pipe::pipe()?;
         for end in [&read, &write] {

@@ -9,10 +9,10 @@
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use haul_policy::target::Target;
+use rustix::fd::BorrowedFd;
 
 use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, MAX_SMALL_WINDOW};
 use super::utf8_conversion::Utf8ConvertingReader;

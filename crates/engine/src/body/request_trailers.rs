@@ -12,10 +12,11 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
+
+use rustix::fd::BorrowedFd;
 
 use super::upload::BodyUpload;
 

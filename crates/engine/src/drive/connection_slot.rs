@@ -7,12 +7,11 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use rustix::fd::BorrowedFd;
 
 use super::connection::{ConnectionWaker, HttpConnection};
 use super::worker::ConnectAttemptState;
@@ -22,6 +21,7 @@ use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{HttpsLookupStatus, LookupStatus};
+use crate::net::event_registration;
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use crate::net::quic::QuicConnectionLoad;
@@ -397,5 +397,5 @@ impl ConnectionSlot {
 /// Registers a descriptor with the event loop for reading and writing, until the descriptor is
 /// closed. One system call suffices. Events carry the number `token`.
 pub(crate) fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
-    registry.register(&mut SourceFd(&fd.as_raw_fd()), Token(token), Interest::READABLE | Interest::WRITABLE)
+    event_registration::register(registry, fd, Token(token), Interest::READABLE | Interest::WRITABLE)
 }

@@ -7,7 +7,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+
+use rustix::fd::BorrowedFd;
 
 /// The minimum length in bytes of a file that the kernel sends by `sendfile`. A shorter file is
 /// read into memory, and sent in one write with the head of the request.
@@ -76,9 +77,9 @@ pub(crate) fn is_pipe(source: BorrowedFd<'_>) -> bool {
 mod sys {
     use std::fs::File;
     use std::io;
-    use std::os::fd::BorrowedFd;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use rustix::fd::BorrowedFd;
     use rustix::fs::{FileType, fstat};
     use rustix::io::{Errno, ioctl_fionread};
     use rustix::pipe::{SpliceFlags, splice};
@@ -149,7 +150,8 @@ mod sys {
 mod sys {
     use std::fs::File;
     use std::io;
-    use std::os::fd::BorrowedFd;
+
+    use rustix::fd::BorrowedFd;
 
     use super::FileSendResult;
 
@@ -181,8 +183,9 @@ mod sys {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Seek, SeekFrom, Write};
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
+
+    use rustix::fd::AsFd;
 
     use super::*;
 

@@ -27,10 +27,10 @@
 //! ```
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 pub use sys::{ZeroCopyMover, zero_copy_method_for};
@@ -87,6 +87,7 @@ pub enum ZeroCopyWaitResult {
 /// the kernel or a sandbox (EPERM) cannot move them. This includes EFAULT, which gVisor returns if
 /// the sink's pipe is full; it has then taken no bytes from the socket.
 #[must_use]
+#[cfg(unix)]
 pub fn requires_copying(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
 }
@@ -168,9 +169,9 @@ fn poll_descriptors(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: O
 #[cfg(linux_calls)]
 mod sys {
     use std::io;
-    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
     use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     use rustix::io::{Errno, read, retry_on_intr, write};
     use rustix::net::{RecvFlags, recv};
@@ -371,7 +372,7 @@ mod sys {
 
 #[cfg(not(linux_calls))]
 mod sys {
-    use std::os::fd::BorrowedFd;
+    use rustix::fd::BorrowedFd;
 
     use super::{ZeroCopyMethod, ZeroCopyStep, ZeroCopyStop};
 

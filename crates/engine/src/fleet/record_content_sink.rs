@@ -16,9 +16,10 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
+
+use rustix::fd::BorrowedFd;
 
 use super::ordered_window::OrderedWindow;
 use crate::buffer_pool::BufferLease;

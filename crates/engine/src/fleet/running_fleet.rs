@@ -6,13 +6,13 @@ mod finish_jobs_and_stages;
 mod new_transfer;
 mod next_page;
 
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
+use rustix::fd::RawFd;
 
 use checksum_queue::ChecksumQueue;
 use finish_jobs_and_stages::{FinishedJob, FleetTally};
@@ -56,7 +56,7 @@ pub(super) struct FleetRun {
     decoders: Arc<DecoderMemory>,
     dispatch: Arc<Dispatcher>,
     report: Box<dyn TransferReporter>,
-    output_fd: i32,
+    output_fd: Option<RawFd>,
     fail_early: bool,
     limit_rate_total: Option<TotalRateLimit>,
     stall: Option<StallLimit>,
@@ -105,7 +105,7 @@ impl FleetRun {
         let is_repeated = stages.iter().any(|stage| stage.depth > 0);
         let known_urls = is_repeated.then(|| KnownUrls::new(options.max_memory / 8));
         let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source, known_urls.clone()));
-        let output_fd = output.as_fd().as_raw_fd();
+        let output_fd = output.descriptor_to_watch();
         let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
         let windows = new_windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref())?;
         let run = Arc::new(Self {
@@ -417,8 +417,8 @@ impl Scheduler for FleetRun {
         self.windows.iter().any(|window| window.wants_flush())
     }
 
-    fn output_fd(&self) -> Option<i32> {
-        Some(self.output_fd)
+    fn output_fd(&self) -> Option<RawFd> {
+        self.output_fd
     }
 
     fn next_timeout(&self, now: Instant) -> Option<Instant> {

@@ -35,14 +35,16 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr},
-    os::fd::{AsFd, BorrowedFd},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use rustix::fd::{AsFd, BorrowedFd};
+
 use super::attempt_schedule::AttemptOrder;
 use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
 use super::socket::{Socket, TcpKeepalive};
+use crate::system::socket_errors::{self, is_connect_in_progress, lacks_descriptors};
 use crate::time_conversions;
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind};
@@ -434,9 +436,7 @@ fn start_attempt(
     bind.apply(&socket, peer).map_err(FailedConnectSyscall::Bind)?;
     match socket.connect(peer) {
         Ok(()) => Ok((socket, ConnectAttemptStart::Connected)),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
-            Ok((socket, ConnectAttemptStart::Started))
-        }
+        Err(error) if is_connect_in_progress(&error) => Ok((socket, ConnectAttemptStart::Started)),
         Err(error) => Err(FailedConnectSyscall::Connect(error)),
     }
 }
@@ -451,10 +451,6 @@ pub(super) fn timeout_error(host: &str, port: u16) -> Error {
     Error::new(ErrorKind::Timeout, format!("failed to connect to {host} port {port}: the time limit ran out"))
 }
 
-fn lacks_descriptors(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
-}
-
 /// Returns how informative an error is: 0 for an unreachable network or unavailable address family,
 /// 1 for other errors, and 2 for a lack of descriptors. The error with the highest rank is
 /// reported. Among equal ranks, the last one is reported.
@@ -463,7 +459,7 @@ fn failure_rank(error: &io::Error) -> u8 {
         return 2;
     }
     match error.raw_os_error() {
-        Some(libc::ENETUNREACH | libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT) => 0,
+        Some(socket_errors::ENETUNREACH | socket_errors::EADDRNOTAVAIL | socket_errors::EAFNOSUPPORT) => 0,
         _ => 1,
     }
 }

@@ -12,8 +12,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::process::{Resource, getrlimit};
-
 /// The maximum number of file descriptors that remain free for purposes other than connections,
 /// such as output files.
 const MAX_RESERVE: usize = 64;
@@ -43,8 +41,7 @@ impl IdleConnectionLimit {
         if known > 0 {
             return known;
         }
-        let read = getrlimit(Resource::Nofile).current.and_then(|limit| usize::try_from(limit).ok());
-        let limit = read.unwrap_or(usize::MAX);
+        let limit = descriptor_limit().unwrap_or(usize::MAX);
         self.limit.store(limit, Ordering::Relaxed);
         limit
     }
@@ -92,6 +89,14 @@ impl IdleConnectionLimit {
     pub(crate) fn max_idle(&self) -> usize {
         max_idle(self.limit(), self.busy_connections())
     }
+}
+
+/// Returns the number of descriptors that this process may open. Returns `None` if there is no limit.
+fn descriptor_limit() -> Option<usize> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current?.try_into().ok();
+    #[cfg(windows)]
+    None
 }
 
 fn max_idle(limit: usize, busy: usize) -> usize {

@@ -7,10 +7,10 @@
 //! until the peer closes its direction, or until a limit is reached.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
 
 use super::socket::Socket;
 

@@ -12,12 +12,9 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::net::SocketAddrUnix;
-use socket2::SockRef;
+use rustix::fd::AsFd;
 
 use super::happy_eyeballs::ConnectOptions;
 use super::socket::Socket;
@@ -150,7 +147,7 @@ impl LocalBinding {
         let ip = address.unwrap_or(any);
         let PortRange { first, last } = self.ports.unwrap_or(PortRange { first: 0, last: 0 });
         for port in first..=last {
-            match rustix::net::bind(socket, &with_scope(ip, port, peer)) {
+            match rustix::net::bind(socket.as_fd(), &with_scope(ip, port, peer)) {
                 Ok(()) => return Ok(()),
                 Err(rustix::io::Errno::ADDRINUSE) if port < last => {}
                 Err(errno) => return Err(errno.into()),
@@ -161,8 +158,9 @@ impl LocalBinding {
 
     /// Sets the type of service and the priority of packets to `peer`. Ignores a refusal by the
     /// system, as curl does.
+    #[cfg(unix)]
     pub(super) fn set_packet_marks(&self, socket: &impl AsFd, peer: &SocketAddr) {
-        let socket = SockRef::from(socket);
+        let socket = socket2::SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {
             let _ = if peer.is_ipv4() { socket.set_tos_v4(service) } else { socket.set_tclass_v6(service) };
         }
@@ -171,6 +169,10 @@ impl LocalBinding {
             let _ = socket.set_priority(priority.into());
         }
     }
+
+    /// Does nothing, because Windows lets programs set neither.
+    #[cfg(windows)]
+    pub(super) fn set_packet_marks(&self, _socket: &impl AsFd, _peer: &SocketAddr) {}
 
     /// Returns the error for a socket that could not be bound to its local address or port.
     pub(super) fn bind_error(&self, peer: SocketAddr, error: io::Error) -> Error {
@@ -211,7 +213,7 @@ fn with_scope(ip: IpAddr, port: u16, peer: &SocketAddr) -> SocketAddr {
 /// The system's error, or `Unsupported` on systems that cannot bind to an interface.
 #[cfg(target_os = "linux")]
 pub(super) fn bind_device(socket: &impl AsFd, device: &str) -> io::Result<()> {
-    SockRef::from(socket).bind_device(Some(device.as_bytes()))
+    socket2::SockRef::from(socket).bind_device(Some(device.as_bytes()))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -242,7 +244,11 @@ pub enum UnixSocketAddress {
 }
 
 impl UnixSocketAddress {
-    fn address(&self) -> io::Result<SocketAddrUnix> {
+    #[cfg(unix)]
+    fn address(&self) -> io::Result<rustix::net::SocketAddrUnix> {
+        use rustix::net::SocketAddrUnix;
+        use std::os::unix::ffi::OsStrExt;
+
         match self {
             Self::Path(path) => Ok(SocketAddrUnix::new(path.as_os_str().as_bytes())?),
             #[cfg(target_os = "linux")]
@@ -253,11 +259,21 @@ impl UnixSocketAddress {
     }
 
     /// Connects to the Unix socket. The new socket is non-blocking if `nonblocking` is true.
+    #[cfg(unix)]
     pub(super) fn connect(&self, nonblocking: bool) -> io::Result<Socket> {
         let address = self.address()?;
         let socket = Socket::open_unix(nonblocking)?;
         socket.connect_unix(&address)?;
         Ok(socket)
+    }
+
+    /// Fails, because haul has no Unix sockets on Windows.
+    #[cfg(windows)]
+    pub(super) fn connect(&self, _nonblocking: bool) -> io::Result<Socket> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "Unix sockets are not supported on Windows; name a host and port",
+        ))
     }
 
     pub(super) fn failed(&self, error: io::Error) -> Error {
@@ -286,7 +302,7 @@ mod tests {
             let peer = peer.parse().unwrap();
             let socket = Socket::open(&peer, false).unwrap();
             LocalBinding::from_options(&options).apply(&socket, &peer).unwrap();
-            let socket = SockRef::from(&socket);
+            let socket = socket2::SockRef::from(&socket);
             let service = if peer.is_ipv4() { socket.tos_v4() } else { socket.tclass_v6() };
             assert_eq!((service.unwrap(), socket.priority().unwrap()), (0xb8, 5), "{peer}");
         }

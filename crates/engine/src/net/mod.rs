@@ -13,6 +13,7 @@ mod attempt_schedule;
 pub(crate) mod connecting;
 pub(crate) mod connection_info;
 pub mod dns;
+pub(crate) mod event_registration;
 pub mod happy_eyeballs;
 mod http2_tunnel;
 pub(crate) mod http3_discovery_by_dns;
@@ -24,8 +25,10 @@ pub mod proxy;
 #[cfg(feature = "http3")]
 pub(crate) mod quic;
 pub(crate) mod receive_memory_budget;
+#[cfg_attr(windows, path = "socket_windows.rs")]
 pub mod socket;
 mod socket_or_proxy_tls;
+mod socket_properties;
 pub mod stream;
 pub mod tcp_info;
 pub mod tls;

@@ -25,12 +25,14 @@
 use std::{
     io::{self, IoSlice},
     net::{SocketAddr, TcpStream},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
+
+pub use super::socket_properties::{IdleSocketState, TcpKeepalive};
 
 /// The flags for `send(2)` that prevent the signal `SIGPIPE`: a send on a closed connection only
 /// returns an error.
@@ -48,36 +50,6 @@ pub struct Socket {
     /// The receive timeout and the send timeout that are set on the socket, in microseconds; 0
     /// means no timeout.
     armed: [AtomicU64; 2],
-}
-
-/// The state of an idle connection's socket, which shows whether the connection may be reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdleSocketState {
-    /// The idle connection is open and has received nothing, so it may be used.
-    Silent,
-    /// The peer has closed or reset the idle connection.
-    Closed,
-    /// The socket has received bytes although no request is outstanding, so the connection must be
-    /// closed.
-    HasBytes,
-}
-
-/// The keep-alive probes on a silent connection (RFC 9293 §3.8.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TcpKeepalive {
-    /// The time of silence before the first probe. Default 60 s, as in curl.
-    pub idle: Duration,
-    /// The time between two keep-alive probes. Default 60 s, as in curl.
-    pub interval: Duration,
-    /// The number of unanswered probes after which the connection is closed. Default: the system's
-    /// (9 on Linux, as in curl). Setting it costs a system call for each connection.
-    pub count: Option<u32>,
-}
-
-impl Default for TcpKeepalive {
-    fn default() -> Self {
-        Self { idle: Duration::from_secs(60), interval: Duration::from_secs(60), count: None }
-    }
 }
 
 impl Socket {

@@ -6,9 +6,10 @@
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::http2_tunnel::Http2Tunnel;
 use super::lingering_close;

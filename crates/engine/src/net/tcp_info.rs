@@ -12,7 +12,9 @@
 //! }
 //! ```
 
-use std::{os::fd::AsFd, time::Duration};
+use std::time::Duration;
+
+use rustix::fd::AsFd;
 
 /// The kernel's counters of a connection since it was opened. The fields have the names that the
 /// kernel and RFC 4898 use.
@@ -45,7 +47,7 @@ pub struct TcpCounters {
 /// Returns the counters of a TCP socket; `None` for any other socket.
 #[cfg(target_os = "linux")]
 pub fn read(fd: impl AsFd) -> Option<TcpCounters> {
-    use std::os::fd::AsRawFd;
+    use rustix::fd::AsRawFd;
 
     let mut info = TcpInfo::default();
     let mut len = size_of::<TcpInfo>() as libc::socklen_t;

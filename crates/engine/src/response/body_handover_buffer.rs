@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
+
+use rustix::fd::BorrowedFd;
 
 use super::ResponseInfo;
 use crate::buffer_pool::{BufferLease, KeptBodyBytes};

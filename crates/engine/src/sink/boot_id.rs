@@ -14,7 +14,7 @@ pub(super) fn read() -> Vec<u8> {
 /// the boot time on other systems. Returns an empty vector if it is unknown. (The boot time changes
 /// if the user sets the clock. haul then fetches the content of partial files again, although it is
 /// still valid.)
-#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android", target_os = "openbsd"))))]
 pub(super) fn read() -> Vec<u8> {
     const NAME: &std::ffi::CStr =
         if cfg!(target_vendor = "apple") { c"kern.bootsessionuuid" } else { c"kern.boottime" };
@@ -26,6 +26,12 @@ pub(super) fn read() -> Vec<u8> {
         unsafe { libc::sysctlbyname(NAME.as_ptr(), value.as_mut_ptr().cast(), &raw mut len, std::ptr::null_mut(), 0) };
     value.truncate(if result == 0 { len } else { 0 });
     value
+}
+
+/// Returns an empty vector, because Windows has no such identifier.
+#[cfg(windows)]
+pub(super) fn read() -> Vec<u8> {
+    Vec::new()
 }
 
 /// Returns the boot time as the identifier of the current boot. This is the variant for OpenBSD,

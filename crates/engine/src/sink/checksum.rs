@@ -8,7 +8,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use aws_lc_rs::digest::{self, Context};
 use haul_policy::target::Target;
@@ -16,6 +15,7 @@ use haul_policy::target::Target;
 use super::{ResponseForSink, Sink, TransferWaker};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::FinishedTransferContent;
+use crate::system::files::FileExt;
 use crate::{Error, ErrorKind, Result};
 
 /// The hash algorithm of a checksum.

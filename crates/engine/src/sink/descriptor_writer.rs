@@ -23,22 +23,21 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, ErrorKind as IoKind, IoSlice, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, IoSlice, IsTerminal};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FileType, fstat};
-use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
-use rustix::pipe::PIPE_BUF;
+#[cfg(unix)]
+use rustix::fd::BorrowedFd;
+use rustix::fd::RawFd;
 
-use super::null_device_detection::is_null_device;
-use super::pipe_capacity::enlarge;
+use self::write_method::{WriteMethod, may_be_terminal, stdout_file};
 use super::{ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
-use crate::net::socket::WITHOUT_SIGPIPE;
+use crate::system::files::{NULL_DEVICE, OwnedFile};
 use crate::{Error, ErrorKind, Result};
+
+#[cfg_attr(windows, path = "descriptor_writer/write_method_windows.rs")]
+mod write_method;
 
 /// The result of a write to an output: whether the output accepts more bytes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,22 +57,6 @@ const FLUSH_THRESHOLD: usize = 64 << 10;
 /// The number of bytes at the beginning of an output that are searched for a NUL byte, as in curl.
 /// A NUL means that the content is binary.
 const BINARY_CHECK_LENGTH: usize = 2000;
-
-/// The method for writing to a descriptor without waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WriteMethod {
-    /// A direct write, for a file, a device or a terminal: these accept bytes even if nobody reads
-    /// them.
-    Direct,
-    /// A write with the flag `RWF_NOWAIT`, which fails instead of waiting; for a pipe.
-    Nowait,
-    /// A call of `poll`, and then a write of a few bytes, for a pipe on an older kernel.
-    Poll,
-    /// A send with `MSG_DONTWAIT`, for a socket.
-    Socket,
-    /// No write at all, because the null device discards all bytes.
-    Nowhere,
-}
 
 /// A writer to a file descriptor. It never waits if the system can write to this kind of descriptor
 /// without waiting.
@@ -97,28 +80,24 @@ impl DescriptorWriter {
     #[must_use]
     pub fn stdout() -> Self {
         // A descriptor that is open for reading only makes later writes fail, without a panic here.
-        match io::stdout().as_fd().try_clone_to_owned() {
-            Ok(fd) => Self::new(fd),
-            Err(_) => Self::new(OwnedFd::from(File::open("/dev/null").expect("/dev/null can be opened"))),
+        match stdout_file() {
+            Ok(file) => Self::new(file),
+            Err(_) => Self::new(OwnedFile::from(File::open(NULL_DEVICE).expect("the null device can be opened"))),
         }
     }
 
     /// Returns true if the output is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        self.way == WriteMethod::Direct && rustix::termios::isatty(&self.file)
+        self.way == WriteMethod::Direct && self.file.is_terminal()
     }
 
     /// Makes a writer to this descriptor. The writer closes the descriptor when it is dropped.
     #[must_use]
-    pub fn new(fd: OwnedFd) -> Self {
-        let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-            Ok(FileType::Fifo) => WriteMethod::Nowait,
-            Ok(FileType::Socket) => WriteMethod::Socket,
-            Ok(FileType::CharacterDevice) if is_null_device(&fd) => WriteMethod::Nowhere,
-            _ => WriteMethod::Direct,
-        };
-        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, unchecked: 0 }
+    pub fn new(file: OwnedFile) -> Self {
+        let file = File::from(file);
+        let way = WriteMethod::for_file(&file);
+        Self { file, way, backlog: Vec::new(), done: 0, unchecked: 0 }
     }
 
     /// Makes the writer accept only text if the output is a terminal, since binary content can make
@@ -127,9 +106,8 @@ impl DescriptorWriter {
     #[must_use]
     pub fn refusing_binary_on_terminal(mut self) -> Self {
         // A pipe or a socket is no terminal, which saves the system call.
-        let may_be = self.way == WriteMethod::Direct
-            && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
-        self.unchecked = if may_be && rustix::termios::isatty(&self.file) { BINARY_CHECK_LENGTH } else { 0 };
+        let may_be = self.way == WriteMethod::Direct && may_be_terminal(&self.file);
+        self.unchecked = if may_be && self.file.is_terminal() { BINARY_CHECK_LENGTH } else { 0 };
         self
     }
 
@@ -236,57 +214,24 @@ impl DescriptorWriter {
     /// # Errors
     /// [`ErrorKind::Timeout`] at the deadline.
     pub fn wait(&self, deadline: Option<Instant>) -> Result<()> {
-        loop {
-            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let timeout = left.map(|left| left.try_into().unwrap_or_default());
-            match poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref()) {
-                Ok(0) => return Err(Error::new(ErrorKind::Timeout, "time ran out while the output took nothing")),
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(write_error(error.into())),
-            }
+        if write_method::wait(&self.file, deadline)? {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Timeout, "time ran out while the output took nothing"))
         }
+    }
+
+    /// Returns the descriptor that an event loop can watch until the output accepts more bytes.
+    /// Returns `None` if the output is never full.
+    pub(crate) fn descriptor_to_watch(&self) -> Option<RawFd> {
+        write_method::descriptor_to_watch(&self.file)
     }
 
     /// Tries once to write the bytes of `parts`, without waiting. At least one part must not be
     /// empty. Returns the number of bytes written, or `None` if the descriptor accepts no bytes
     /// now.
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
-        let (mut this, mut way) = (&self.file, self.way);
-        let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
-        loop {
-            let outcome = match way {
-                WriteMethod::Direct => this.write_vectored(parts),
-                WriteMethod::Nowhere => Ok(parts.iter().map(|part| part.len()).sum()),
-                WriteMethod::Nowait => write_nowait(this, parts),
-                WriteMethod::Socket => {
-                    send(this, first, SendFlags::DONTWAIT | WITHOUT_SIGPIPE).map_err(io::Error::from)
-                }
-                WriteMethod::Poll => {
-                    let mut fds = [PollFd::new(this, PollFlags::OUT)];
-                    match poll(&mut fds, Some(&rustix::event::Timespec::default())) {
-                        Ok(0) => return Ok(None),
-                        Ok(_) => {}
-                        Err(error) => return Err(write_error(error.into())),
-                    }
-                    this.write(&first[..first.len().min(PIPE_BUF)])
-                }
-            };
-            match outcome {
-                Ok(0) => return Err(write_error(io::Error::from(IoKind::WriteZero))),
-                Ok(n) => return Ok(Some(n)),
-                Err(error) if error.kind() == IoKind::Interrupted => {}
-                // The pipe is widened only once it is full, since a small body is not worth the
-                // call.
-                Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && enlarge(this) => {}
-                Err(error) if error.kind() == IoKind::WouldBlock && way != WriteMethod::Direct => return Ok(None),
-                // Another process that shares the descriptor made it non-blocking: wait here, as
-                // for a file.
-                Err(error) if error.kind() == IoKind::WouldBlock => self.wait(None)?,
-                Err(error) if way == WriteMethod::Nowait && is_unsupported(&error) => way = WriteMethod::Poll,
-                Err(error) => return Err(write_error(error)),
-            }
-        }
+        write_method::try_write(&self.file, self.way, parts)
     }
 
     fn compact(&mut self) {
@@ -300,30 +245,12 @@ impl DescriptorWriter {
     }
 }
 
-/// Writes to a descriptor without waiting, even if the descriptor is in blocking mode. Returns the
-/// number of bytes written.
-#[cfg(linux_calls)]
-fn write_nowait(file: &File, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    use rustix::io::{ReadWriteFlags, pwritev2};
-    Ok(pwritev2(file, parts, u64::MAX, ReadWriteFlags::NOWAIT)?)
-}
-
-/// Always fails, because only Linux can write without waiting to a descriptor in blocking mode.
-#[cfg(not(linux_calls))]
-fn write_nowait(_file: &File, _parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    Err(Errno::OPNOTSUPP.into())
-}
-
-fn is_unsupported(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE | Errno::PERM))
-}
-
 fn write_error(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Write, "failed to write the output", error)
 }
 
-impl AsFd for DescriptorWriter {
+#[cfg(unix)]
+impl rustix::fd::AsFd for DescriptorWriter {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -369,7 +296,10 @@ impl Sink for BlockingOutputSink {
         self.output.drain(self.until)
     }
 
+    #[cfg(unix)]
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        use rustix::fd::AsFd;
+
         (self.output.done == self.output.backlog.len()).then(|| self.output.as_fd())
     }
 
@@ -467,6 +397,6 @@ mod tests {
         output.write(b"x").unwrap();
         let error = output.flush().unwrap_err();
         assert_eq!(error.exit_code(), 23);
-        assert_eq!(error.io_source().unwrap().kind(), IoKind::BrokenPipe);
+        assert_eq!(error.io_source().unwrap().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -10,10 +10,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use haul_policy::terminal_text::escape_for_terminal;
+
+use crate::system::files::FileExt;
 
 /// The maximum number of bytes of memory that a cleared list keeps for further values.
 const MAX_IDLE_CAPACITY: usize = 128 << 10;

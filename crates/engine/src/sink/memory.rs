@@ -10,9 +10,9 @@
 //! ```
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use rustix::buffer::spare_capacity;
+use rustix::fd::BorrowedFd;
 use rustix::net::{RecvFlags, recv};
 
 use super::{ResponseForSink, Sink};

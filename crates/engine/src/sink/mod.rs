@@ -30,13 +30,13 @@ pub mod temporary_and_final_names;
 use std::any::Any;
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
 use haul_proto::response_head::ResponseHead;
+use rustix::fd::BorrowedFd;
 
 use crate::buffer_pool::BufferLease;
 use crate::fleet::FinishedTransferContent;

@@ -4,17 +4,23 @@
 //! frame would cost a system call. Another benefit: a body that is written to the null device can
 //! be fetched again after a failure, while one that was written to another device cannot.
 
-use std::os::fd::AsFd;
-
+#[cfg(unix)]
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
 /// Returns true if the descriptor is the null device and is open for writing.
-pub(crate) fn is_null_device(fd: impl AsFd) -> bool {
+#[cfg(unix)]
+pub(crate) fn is_null_device(fd: impl rustix::fd::AsFd) -> bool {
     let is_null = fstat(&fd).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && has_null_device_number(&stat)
     });
     // Writes to a descriptor that is open for reading only must fail.
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
+}
+
+/// Returns false: a file on Windows does not tell whether it is the null device.
+#[cfg(windows)]
+pub(crate) fn is_null_device(_file: &std::fs::File) -> bool {
+    false
 }
 
 /// Returns true if this is the device number of `/dev/null`. Linux documents the number in
@@ -25,7 +31,7 @@ fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
 }
 
 /// Returns true if this is the device number of `/dev/null`. The number differs between systems.
-#[cfg(not(linux_calls))]
+#[cfg(all(unix, not(linux_calls)))]
 fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     use std::sync::OnceLock;
 

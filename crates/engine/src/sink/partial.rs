@@ -20,11 +20,9 @@
 //! The file is locked (`flock`) while it is being written, so that two runs with the same target do
 //! not write to it at the same time.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -33,12 +31,13 @@ use haul_policy::range::byte_range_set::ByteRangeSet;
 use haul_policy::range::checkpoint::{self, Checkpoint, SLOT_SIZE};
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+#[cfg(unix)]
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::ExistingPartialContent;
 use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
+use crate::system::files::{self, FileExt, OpenOptionsExt};
 
 /// The number of bytes, over all connections together, after which the checkpoint of a partial file
 /// is written again. If the process is killed, at most this many bytes must be received again.
@@ -140,10 +139,10 @@ impl PartialFile {
             }
             opened => opened?,
         };
-        flock(&file, FlockOperation::NonBlockingLockExclusive).inspect_err(|&error| {
+        files::try_lock(&file).inspect_err(|error| {
             // If another run has locked the file meanwhile, it writes to it. If locks do not work
             // (NFS without its daemon), the file is useless.
-            if error != Errno::WOULDBLOCK {
+            if error.kind() != io::ErrorKind::WouldBlock {
                 let _ = fs::remove_file(path);
             }
         })?;
@@ -217,21 +216,11 @@ impl PartialFile {
     /// descriptor has only one position.)
     pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartialFileWriter> {
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
-        self.check_same_file(&file.metadata()?)?;
+        let mut file = files::do_not_follow(options.write(true)).open(&self.path)?;
+        check_same_file(files::is_same_file(&self.file, &file)?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
         let space = DiskSpaceReservation::new(span.start, span.end);
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
-    }
-
-    /// Returns an error if the path of this file now refers to another file, since the content of
-    /// that file would be wrong. `named` is the metadata of the file to which the path now refers.
-    fn check_same_file(&self, named: &Metadata) -> io::Result<()> {
-        let this = self.file.metadata()?;
-        if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
-            return Ok(());
-        }
-        Err(io::Error::other("the partial file was replaced by another"))
     }
 
     /// Records that the bytes of the range `span` were written. Writes a checkpoint if one is due.
@@ -265,7 +254,7 @@ impl PartialFile {
         if !progress.checkpoint.done.is_complete(self.total) {
             return Err(io::Error::other("bytes are missing"));
         }
-        self.check_same_file(&fs::symlink_metadata(&self.path)?)?;
+        check_same_file(files::is_file_itself_at(&self.file, &self.path)?)?;
         progress.is_over = true;
         self.file.set_len(self.total)?;
         if self.syncs {
@@ -312,10 +301,16 @@ impl Drop for PartialFile {
 /// belongs to this user and has only one name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).ok()?;
+    let file = files::do_not_follow(options.read(true).write(true)).open(path).ok()?;
     let metadata = file.metadata().ok()?;
-    let is_ours = metadata.is_file() && metadata.nlink() == 1 && metadata.uid() == rustix::process::geteuid().as_raw();
-    (is_ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
+    let is_ours = metadata.is_file() && files::has_one_name(&file, &metadata) && files::is_own(&metadata);
+    (is_ours && files::try_lock(&file).is_ok()).then_some(file)
+}
+
+/// Returns an error if the path of a partial file refers to another file, whose content would be
+/// wrong.
+fn check_same_file(is_same: bool) -> io::Result<()> {
+    if is_same { Ok(()) } else { Err(io::Error::other("the partial file was replaced by another")) }
 }
 
 fn read_checkpoint(file: &File) -> Option<(u64, Checkpoint)> {
@@ -375,6 +370,7 @@ impl PartialFileWriter {
 
     /// Returns the descriptor to which the next bytes may be written without this writer. The
     /// caller must report these bytes by [`PartialFileWriter::on_moved_bytes`].
+    #[cfg(unix)]
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.reserve_ahead(&self.file);
         self.file.as_fd()

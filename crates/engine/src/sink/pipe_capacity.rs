@@ -8,7 +8,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-use std::os::fd::AsFd;
+use rustix::fd::AsFd;
 
 /// The largest pipe capacity in bytes that Linux allows every user by default.
 #[cfg(linux_calls)]

@@ -8,8 +8,6 @@ use std::time::SystemTime;
 use std::{fmt, io};
 
 use haul_policy::target::Target;
-use rustix::fs::CWD;
-use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Result;
@@ -117,8 +115,8 @@ pub(super) fn with_temporary_name<T>(
 /// * The directory is sticky, and the target belongs to another user.
 /// * The target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    matches!(error.kind(), ResourceBusy | PermissionDenied | ReadOnlyFilesystem | CrossesDevices)
 }
 
 /// Returns the paths to try for a new file: the target and, with [`ClobberMode::Number`], the
@@ -146,10 +144,10 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
     for name in candidate_paths(target, clobber) {
         match rename_unless_taken(from, &name) {
             Ok(()) => return Ok(name),
-            Err(Errno::EXIST) => {}
-            Err(error) if is_unsupported(error) => match link_unless_taken(from, &name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if is_unsupported(&error) => match link_unless_taken(from, &name) {
                 Ok(()) => return Ok(name),
-                Err(Errno::EXIST) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(_) if !name.try_exists()? => {
                     // The file system can do neither, so this is the closest substitute.
                     std::fs::rename(from, &name)?;
@@ -157,7 +155,7 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
                 }
                 Err(_) => {}
             },
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
@@ -165,30 +163,30 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
 
 /// Returns true if an error means that the system or the file system cannot rename a file without
 /// replacing an existing one. (A sandbox that does not know the call returns `PERM`.)
-fn is_unsupported(error: Errno) -> bool {
-    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
+fn is_unsupported(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
 }
 
 /// Renames a file, but fails if the new name exists.
 #[cfg(any(linux_calls, target_vendor = "apple"))]
-fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
-    rustix::fs::renameat_with(CWD, from, CWD, to, rustix::fs::RenameFlags::NOREPLACE)
+fn rename_unless_taken(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
 /// Always fails: this system has no call that renames a file only if the new name does not exist.
 #[cfg(not(any(linux_calls, target_vendor = "apple")))]
-fn rename_unless_taken(_from: &Path, _to: &Path) -> rustix::io::Result<()> {
-    Err(Errno::NOSYS)
+fn rename_unless_taken(_from: &Path, _to: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Renames a file, but fails if the new name exists. Uses two calls that every system has: a link,
 /// which never replaces a file, and the removal of the old name. Between the two calls, the file
 /// has both names.
-fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
-    use rustix::fs::{AtFlags, linkat, unlinkat};
-
-    linkat(CWD, from, CWD, to, AtFlags::empty())?;
-    unlinkat(CWD, from, AtFlags::empty())
+fn link_unless_taken(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::hard_link(from, to)?;
+    std::fs::remove_file(from)
 }
 
 /// Creates files without a name (`O_TMPFILE`), and gives them a name later.
@@ -196,12 +194,12 @@ fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
     use std::io::{self, Seek};
-    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use rustix::fd::AsRawFd;
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
     use rustix::io::Errno;
 
@@ -298,13 +296,13 @@ mod tests {
 
     #[test]
     fn rename_unless_taken_never_replaces_a_file() {
-        let by_link: fn(&Path, &Path) -> rustix::io::Result<()> = link_unless_taken;
+        let by_link: fn(&Path, &Path) -> io::Result<()> = link_unless_taken;
         for rename in if is_unsupported_here() { vec![by_link] } else { vec![by_link, rename_unless_taken] } {
             let dir = tempfile::tempdir().unwrap();
             let (from, taken, free) = (dir.path().join("from"), dir.path().join("taken"), dir.path().join("free"));
             std::fs::write(&from, "new").unwrap();
             std::fs::write(&taken, "old").unwrap();
-            assert_eq!(rename(&from, &taken), Err(Errno::EXIST));
+            assert_eq!(rename(&from, &taken).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(std::fs::read(&taken).unwrap(), b"old");
             rename(&from, &free).unwrap();
             assert_eq!(std::fs::read(&free).unwrap(), b"new");
@@ -314,6 +312,7 @@ mod tests {
     }
 
     fn is_unsupported_here() -> bool {
-        rename_unless_taken(Path::new("/nonexistent"), Path::new("/nonexistent")) == Err(Errno::NOSYS)
+        rename_unless_taken(Path::new("/nonexistent"), Path::new("/nonexistent"))
+            .is_err_and(|error| error.kind() == io::ErrorKind::Unsupported)
     }
 }

@@ -2,8 +2,10 @@
 //! in order. [`FilePartSink`] writes the bytes directly to the file.
 
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+
+#[cfg(unix)]
+use rustix::fd::BorrowedFd;
 
 use super::coordinator::SplitCoordinator;
 use crate::buffer_pool::BufferLease;
@@ -66,6 +68,7 @@ impl Sink for FilePartSink {
         Ok(())
     }
 
+    #[cfg(unix)]
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         Some(self.writer.descriptor())
     }

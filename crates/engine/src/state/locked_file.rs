@@ -17,16 +17,13 @@
 //! The file is not synced to the disk: a power failure may lose the last save, but not earlier
 //! ones.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-
 use crate::sink::temporary_and_final_names::prevents_replacement;
+use crate::system::files::{self, MetadataExt, OpenOptionsExt, fchown};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. Because of
@@ -89,8 +86,7 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
 /// symbolic links resolved. Returns `None` if `path` now refers to another file.
 fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
-    let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
-    ((named.dev(), named.ino()) == (opened.dev(), opened.ino())).then_some(target)
+    files::is_file_itself_at(file, &target).ok()?.then_some(target)
 }
 
 fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
@@ -107,7 +103,7 @@ fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
 
 fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     // This fails for another user's file, which keeps its permissions.
-    let _ = file.set_permissions(Permissions::from_mode(0o600));
+    let _ = files::set_mode(file, 0o600);
     file.rewind()?;
     file.write_all(text)?;
     file.set_len(text.len() as u64)
@@ -127,9 +123,8 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
             let message = format!("cannot write {}: {holder} holds its lock", path.display());
             return Err(Error::new(ErrorKind::Timeout, message));
         }
-        let held = file.metadata().map_err(failed)?;
-        match fs::metadata(path) {
-            Ok(named) if (named.dev(), named.ino()) == (held.dev(), held.ino()) => return Ok(file),
+        match files::is_file_at(&file, path) {
+            Ok(true) => return Ok(file),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
@@ -139,14 +134,13 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
 /// Waits for the lock on the file. Returns true if the lock was acquired, and false if the deadline
 /// has passed.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
-    let operation =
-        if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };
+    let lock = if deadline.is_some() { files::try_lock } else { files::lock };
     let mut pause = Duration::from_millis(1);
     loop {
-        match flock(file, operation) {
+        match lock(file) {
             Ok(()) => return Ok(true),
-            Err(Errno::INTR) => {}
-            Err(Errno::WOULDBLOCK) => {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let left = deadline.map_or(MAX_LOCK_PAUSE, |at| at.saturating_duration_since(Instant::now()));
                 if left.is_zero() {
                     return Ok(false);
@@ -154,7 +148,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
                 std::thread::sleep(pause.min(left));
                 pause = (pause * 2).min(MAX_LOCK_PAUSE);
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
 }
@@ -236,7 +230,7 @@ mod tests {
         let path = place.path().join("jar");
         fs::write(&path, "old").unwrap();
         let held = File::open(&path).unwrap();
-        flock(&held, FlockOperation::LockExclusive).unwrap();
+        files::lock(&held).unwrap();
         let error = update(&path, Some(Instant::now()), |_| b"new".to_vec()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout);
         let text = error.to_string();

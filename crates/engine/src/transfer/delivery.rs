@@ -2,11 +2,11 @@
 //! received, and the received bytes that are delivered.
 
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 use haul_proto::h1::BodyFraming;
+use rustix::fd::BorrowedFd;
 
 use super::resettable_state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};

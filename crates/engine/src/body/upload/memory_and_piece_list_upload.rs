@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
+
+use rustix::fd::BorrowedFd;
 
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange};

@@ -43,7 +43,6 @@ use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Waker;
@@ -51,6 +50,7 @@ use std::time::Instant;
 
 use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
+use rustix::fd::BorrowedFd;
 
 pub(crate) use async_body_stream_poller::StreamFeeder;
 pub(crate) use length_checked_stream::LengthCheckedStream;

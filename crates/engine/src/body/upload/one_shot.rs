@@ -14,7 +14,6 @@ use std::fmt;
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +22,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+#[cfg(unix)]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(unix)]
+use rustix::fd::AsFd;
+use rustix::fd::BorrowedFd;
+#[cfg(unix)]
 use rustix::io::retry_on_intr;
 
 use super::async_body_stream_poller::{ContentQueue, StreamFeeder};
@@ -69,7 +73,8 @@ impl OneShotSource {
     /// data arrives from the file, haul can still receive the response, and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
-        let is_regular = file.metadata().is_ok_and(|about| about.is_file());
+        // Windows cannot tell whether a pipe has data, so reads wait, or another thread reads.
+        let is_regular = cfg!(windows) || file.metadata().is_ok_and(|about| about.is_file());
         Self::from_input(OneShotInput::File(file, !is_regular))
     }
 
@@ -153,7 +158,10 @@ impl OneShotReader {
     /// `WouldBlock`. Returns `None` if the source is not a file.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
+            #[cfg(unix)]
             OneShotInput::File(file, _) => Some(file.as_fd()),
+            #[cfg(windows)]
+            OneShotInput::File(..) => None,
             OneShotInput::Reader(_) | OneShotInput::Stream(_) => None,
         }
     }
@@ -163,6 +171,7 @@ impl OneShotReader {
     /// another thread reads it.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
+            #[cfg(unix)]
             OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {
                 self.once.0.is_begun.store(true, Ordering::Release);
                 Some(file.as_fd())
@@ -218,12 +227,26 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns true if a read of `file` would not wait, because data or the end of the file has
 /// arrived.
+#[cfg(unix)]
 fn is_readable(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
+/// Returns true, because a read of this file may wait.
+#[cfg(windows)]
+fn is_readable(_file: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Returns false, because only sockets can be waited for.
+#[cfg(windows)]
+fn wait_readable(_file: &File) -> bool {
+    false
+}
+
 /// Waits until `file` has data to read. Returns false if waiting is not possible.
+#[cfg(unix)]
 fn wait_readable(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()

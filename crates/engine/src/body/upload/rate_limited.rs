@@ -5,13 +5,13 @@
 //! [`BodyUpload::resumes_at`] says when the next read is worthwhile.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use haul_policy::MonotonicTime;
 use haul_policy::rate::TokenBucket;
+use rustix::fd::BorrowedFd;
 
 use super::super::request_trailers::Field;
 use super::BodyUpload;

@@ -31,12 +31,12 @@ mod socket_and_peer;
 mod uploads;
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
 pub use pipeline_limit::PipelineLimit;
+use rustix::fd::AsFd;
 pub use sending::ProtocolMachine;
 use smallvec::SmallVec;
 

@@ -6,8 +6,9 @@
 //! ```
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+use rustix::fd::BorrowedFd;
 
 use crate::drive::rcvlowat::LowWaterMark;
 use crate::drive::zero_copy_to_sink::{self, ExtraPollDescriptor, ZeroCopyWaitResult};

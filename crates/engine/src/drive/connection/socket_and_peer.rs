@@ -3,8 +3,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
+
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::HttpConnection;
 use crate::net::pool::PoolableConnection;
@@ -71,7 +72,7 @@ impl HttpConnection {
     /// Returns true if the socket is open and has no unread input.
     #[must_use]
     pub fn has_received_nothing(&self) -> bool {
-        peek_idle(self) == IdleSocketState::Silent
+        peek_idle(self.as_fd()) == IdleSocketState::Silent
     }
 
     /// Sets whether socket calls return immediately instead of waiting. Calls on a UDP socket never

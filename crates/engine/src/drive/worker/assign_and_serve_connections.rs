@@ -3,13 +3,12 @@
 //! transfers that wait for it.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use haul_policy::http3::Http3Choice;
 use haul_policy::queue::HostId;
-use mio::unix::SourceFd;
+use rustix::fd::AsFd;
 
 use super::retries_that_keep_slots::DelayReason;
 use super::{FreeHostSlotUse, Worker};
@@ -18,6 +17,7 @@ use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
 use crate::net::dns::LookupCaller;
+use crate::net::event_registration;
 use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
 use crate::time_conversions;
@@ -555,9 +555,9 @@ impl Worker {
         if slot.is_unused()
             && let Some(connection) = self.remove_slot(token)
         {
-            let fd = connection.as_fd().as_raw_fd();
             // In the pool all connections are blocking ones.
-            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() && connection.set_nonblocking(false).is_ok()
+            if event_registration::deregister(self.poll.registry(), connection.as_fd()).is_ok()
+                && connection.set_nonblocking(false).is_ok()
             {
                 self.client.put_idle_connection(connection, since);
             }

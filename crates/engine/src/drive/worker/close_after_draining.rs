@@ -1,12 +1,11 @@
 //! Drains connections in separate threads before closing them, so that the peer receives the last
 //! output. (A socket closed with unread input resets the connection.)
 
-use std::os::fd::{AsFd, AsRawFd};
-
-use mio::unix::SourceFd;
+use rustix::fd::AsFd;
 
 use super::Worker;
 use crate::drive::connection::HttpConnection;
+use crate::net::event_registration;
 use crate::spawn_with_signals_blocked;
 
 /// The maximum number of connections that are drained at the same time, each by a separate thread.
@@ -21,8 +20,9 @@ impl Worker {
             return;
         }
         self.draining.retain(|thread| !thread.is_finished());
-        let fd = connection.as_fd().as_raw_fd();
-        if self.draining.len() < MAX_DRAINING && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+        if self.draining.len() < MAX_DRAINING
+            && event_registration::deregister(self.poll.registry(), connection.as_fd()).is_ok()
+        {
             // Without a thread, the connection is closed at once.
             self.draining.extend(spawn_with_signals_blocked::start("haul-linger", move || connection.drain()));
         }

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use mio::Interest;
-use mio::unix::SourceFd;
-
 use super::{OUTPUT_TOKEN, Worker};
+use crate::net::event_registration;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::{Error, ErrorKind, Result};
 
@@ -79,10 +77,7 @@ impl Worker {
             && let Some(fd) = self.scheduler.output_fd()
         {
             let registry = self.poll.registry();
-            let mut source = SourceFd(&fd);
-            registry
-                .register(&mut source, OUTPUT_TOKEN, Interest::WRITABLE)
-                .or_else(|_| registry.reregister(&mut source, OUTPUT_TOKEN, Interest::WRITABLE))
+            event_registration::register_output(registry, fd, OUTPUT_TOKEN)
                 .map_err(|error| Error::with_source(ErrorKind::Write, "the output cannot be watched", error))?;
             self.output.is_watched = true;
         }

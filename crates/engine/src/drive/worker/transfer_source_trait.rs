@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
+use rustix::fd::RawFd;
 
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::sink::descriptor_writer::OutputReadiness;
@@ -119,7 +120,7 @@ pub trait Scheduler: Send + Sync {
 
     /// Returns the output's descriptor, which the event loop watches while the output is full.
     /// `None` if it cannot be watched.
-    fn output_fd(&self) -> Option<i32> {
+    fn output_fd(&self) -> Option<RawFd> {
         None
     }
 

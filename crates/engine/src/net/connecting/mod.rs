@@ -29,7 +29,6 @@ mod stages;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,6 +37,7 @@ use haul_policy::dns::https_record::HttpsRecord;
 use haul_policy::http3::Http3Choice;
 use haul_proto::response_head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd};
 
 use self::resolved_route::ResolvedRoute;
 use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};

@@ -3,8 +3,9 @@
 //!
 //! [`DnsOverHttps`]: crate::dns_over_https::DnsOverHttps
 
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+use rustix::fd::BorrowedFd;
 
 use crate::Result;
 

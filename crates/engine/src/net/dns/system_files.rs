@@ -3,7 +3,6 @@
 //! `LOCALDOMAIN` and `RES_OPTIONS` apply as in glibc.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +10,8 @@ use std::time::{Duration, Instant};
 use haul_policy::dns::hosts::HostsFile;
 use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
+
+use crate::system::files::MetadataExt;
 
 /// The minimum time between two checks whether a resolver file has changed: `/etc/resolv.conf`, the
 /// hosts file, or `/etc/nsswitch.conf`.
@@ -96,9 +97,7 @@ fn environment_text(name: &str) -> Option<String> {
 fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ParsedResolverFiles {
     let mut resolv_conf = ResolvConf::parse(&read_text_or_empty(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
-        let node = rustix::system::uname();
-        let domain = node.nodename().to_str().ok().and_then(|node| node.split_once('.')).map(|(_, domain)| domain);
-        resolv_conf.set_search(domain.unwrap_or_default());
+        resolv_conf.set_search(&domain_of_this_host());
     }
     if let Some(domains) = environment_text("LOCALDOMAIN") {
         resolv_conf.set_search(&domains);
@@ -107,12 +106,26 @@ fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ParsedRe
         resolv_conf.apply_options(options.split_ascii_whitespace());
     }
     let is_large = hosts_version.is_some_and(|(.., size)| size > MAX_HOSTS_SIZE);
-    let (hosts, sources) = if is_large {
+    let (hosts, sources) = if is_large || cfg!(windows) {
         (HostsFile::default(), HostLookupSources::SystemOnly)
     } else {
         (HostsFile::parse(&read_text_or_empty(&paths.hosts)), parse_host_sources(&read_text_or_empty(&paths.nsswitch)))
     };
     ParsedResolverFiles { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
+}
+
+/// Returns the domain in the name of this host. Returns an empty text if the name has no domain.
+#[cfg(unix)]
+fn domain_of_this_host() -> String {
+    let node = rustix::system::uname();
+    let domain = node.nodename().to_str().ok().and_then(|node| node.split_once('.')).map(|(_, domain)| domain);
+    domain.unwrap_or_default().to_owned()
+}
+
+/// Returns an empty text: the system's resolver looks up all names on Windows.
+#[cfg(windows)]
+fn domain_of_this_host() -> String {
+    String::new()
 }
 
 /// Returns the text of a file. Returns an empty text if the file cannot be read: the system's

@@ -32,7 +32,6 @@ mod auth;
 mod proxy_chain;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use haul_policy::auth::Credentials;
 pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
@@ -111,7 +110,7 @@ impl ProxyOptions {
     #[must_use]
     pub fn from_environment() -> Self {
         let environment = ProxyEnvironment::from_variables(|name| {
-            trusted_environment_variables::variable(name).map(OsString::into_vec)
+            trusted_environment_variables::variable(name).map(OsString::into_encoded_bytes)
         });
         Self { environment, ..Self::default() }
     }

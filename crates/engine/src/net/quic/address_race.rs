@@ -7,11 +7,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
 use quinn_proto::Event;
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::config::{QuicConnectionLoad, QuicWindows};
 use super::connection::{QuicConnection, QuicReceiveResult};

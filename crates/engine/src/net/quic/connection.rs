@@ -7,7 +7,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,6 +16,7 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionClose, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent,
     Endpoint, Event, Transmit, VarInt,
 };
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::config::{self, QuicWindows};
 use super::datagram_receive_buffers::DatagramBufferPool;
@@ -26,6 +26,7 @@ use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 use crate::net::stream::next_connection_number;
 use crate::net::tls::{NegotiatedSession, QuicAttemptTls};
 use crate::stats::WireTraffic;
+use crate::system::socket_errors;
 use crate::{Error, ErrorKind, fork};
 
 /// The HTTP/3 error code for closing a connection without an error (RFC 9114 section 8.1).
@@ -237,7 +238,7 @@ impl QuicConnection {
                     let was_batch = self.unsent.take().is_some_and(|unsent| unsent.segment_size.is_some());
                     // The network device cannot send several datagrams by one call. The socket does
                     // not try that again.
-                    if was_batch && matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) {
+                    if was_batch && matches!(error.raw_os_error(), Some(socket_errors::EIO | socket_errors::EINVAL)) {
                         continue;
                     }
                     if let Err(error) = self.on_socket_error(error, now) {
@@ -258,18 +259,25 @@ impl QuicConnection {
     fn on_socket_error(&mut self, error: io::Error, now: Instant) -> io::Result<()> {
         match error.raw_os_error() {
             // A probe for the largest size of a datagram was too large.
-            Some(libc::EMSGSIZE) => Ok(()),
-            Some(libc::ECONNREFUSED) => {
+            Some(socket_errors::EMSGSIZE) => Ok(()),
+            Some(socket_errors::ECONNREFUSED) => {
                 self.refusals += 1;
                 if self.machine.is_handshaking() || self.refusals >= MAX_REFUSALS { Err(error) } else { Ok(()) }
             }
-            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EADDRNOTAVAIL | libc::ENETDOWN)
-                if !self.machine.is_handshaking() =>
-            {
+            Some(
+                socket_errors::ENETUNREACH
+                | socket_errors::EHOSTUNREACH
+                | socket_errors::EADDRNOTAVAIL
+                | socket_errors::ENETDOWN,
+            ) if !self.machine.is_handshaking() => {
                 self.rebind(now);
                 Ok(())
             }
-            Some(libc::ENOBUFS | libc::ENOMEM | libc::EPERM) if !self.machine.is_handshaking() => Ok(()),
+            Some(socket_errors::ENOBUFS | socket_errors::ENOMEM | socket_errors::EPERM)
+                if !self.machine.is_handshaking() =>
+            {
+                Ok(())
+            }
             _ => Err(error),
         }
     }

@@ -18,14 +18,15 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::retry_on_intr;
 use rustix::net::{SendFlags, send};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
+use crate::net::event_registration;
 use crate::net::local_address::LocalBinding;
 
 /// The requested size of the receive buffer in bytes. The system grants less without privileges
@@ -107,6 +108,8 @@ impl QuicSocket {
     /// Connects the socket to its peer again, so that the system chooses a new local address. The
     /// descriptor stays the same.
     pub(super) fn rebind(&self) -> io::Result<()> {
+        // Windows has no such call, so the local address may stay the same.
+        #[cfg(unix)]
         rustix::net::connect_unspec(&self.socket)?;
         self.socket.connect(&SockAddr::from(self.peer))
     }
@@ -144,14 +147,16 @@ impl QuicSocket {
                 marks.ecn = transmit.ecn;
                 marks.apply(&self.socket, self.peer);
             }
-            return Ok(retry_on_intr(|| send(&self.socket, bytes, SendFlags::empty())).map(drop)?);
+            let sent = retry_on_intr(|| send(&self.socket, bytes, SendFlags::empty()));
+            event_registration::after_send(&self.socket, sent.is_ok());
+            return Ok(sent.map(drop)?);
         }
         let ecn = transmit.ecn.map(|codepoint| match codepoint {
             EcnCodepoint::Ect0 => quinn_udp::EcnCodepoint::Ect0,
             EcnCodepoint::Ect1 => quinn_udp::EcnCodepoint::Ect1,
             EcnCodepoint::Ce => quinn_udp::EcnCodepoint::Ce,
         });
-        self.state.try_send(
+        let sent = self.state.try_send(
             UdpSockRef::from(&self.socket),
             &quinn_udp::Transmit {
                 destination: self.peer,
@@ -160,13 +165,25 @@ impl QuicSocket {
                 segment_size: transmit.segment_size,
                 src_ip: None,
             },
-        )
+        );
+        event_registration::after_send(&self.socket, sent.is_ok());
+        sent
     }
 
     /// Receives available datagrams into `buffers`, and writes a description of each buffer's
     /// content into `meta`. Returns the number of filled buffers.
     pub(super) fn receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
-        self.state.recv(UdpSockRef::from(&self.socket), buffers, meta)
+        let received = self.state.recv(UdpSockRef::from(&self.socket), buffers, meta);
+        // The caller does not always receive until there is nothing left.
+        event_registration::after_short_receive(&self.socket);
+        received
+    }
+}
+
+#[cfg(windows)]
+impl Drop for QuicSocket {
+    fn drop(&mut self) {
+        event_registration::forget(&self.socket);
     }
 }
 

@@ -10,11 +10,11 @@
 //! `stat` per second has the same effect.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::options_and_context_cache::TlsOptions;
+use crate::system::files::MetadataExt;
 
 /// The time for which files are assumed to be unchanged after a check.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

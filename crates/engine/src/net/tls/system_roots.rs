@@ -49,6 +49,10 @@ const SECTION_BEGIN: &[u8] = b"-----BEGIN ";
 /// system still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
+    // Windows keeps the certificates in a store. Every user can create the common paths there.
+    if cfg!(windows) {
+        return trusted_environment_variables::variable("SSL_CERT_FILE").map(PathBuf::from);
+    }
     if trusted_environment_variables::is_environment_trusted() {
         return openssl_probe::probe().cert_file;
     }

@@ -32,6 +32,7 @@ impl WrittenFileChecksum {
 
     /// Returns true while the computation is running. The caller must then pass it all written
     /// bytes.
+    #[cfg(unix)]
     pub(super) fn is_running(&self) -> bool {
         self.hasher.is_some()
     }

@@ -4,8 +4,6 @@
 use std::fs::{self, File};
 use std::io::{self, Seek};
 
-use rustix::io::Errno;
-
 use super::file_sink_descriptor::OutputFileState;
 use super::partial::PartialFile;
 use super::temporary_and_final_names;
@@ -13,6 +11,7 @@ use super::temporary_and_final_names;
 use super::temporary_and_final_names::ClobberMode;
 use super::{AppendPosition, FileSink};
 use crate::Result;
+use crate::system::files::sync_directory;
 
 impl FileSink {
     pub(super) fn rename_to_target(&mut self, state: OutputFileState) -> io::Result<()> {
@@ -51,13 +50,15 @@ impl FileSink {
                     copied
                 })
             }
-            OutputFileState::Elsewhere(file) => return self.copy_into_target(&file, Errno::BUSY.into()).map(drop),
+            OutputFileState::Elsewhere(file) => {
+                return self.copy_into_target(&file, io::ErrorKind::ResourceBusy.into()).map(drop);
+            }
             OutputFileState::InPlace(_) | OutputFileState::Null(_) | OutputFileState::Due | OutputFileState::Closed => {
                 return Ok(());
             }
         }?;
         if self.options.sync {
-            File::open(temporary_and_final_names::directory_of(&named))?.sync_all()?;
+            sync_directory(temporary_and_final_names::directory_of(&named))?;
         }
         if named != target {
             self.path = named;

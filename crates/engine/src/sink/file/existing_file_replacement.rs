@@ -8,18 +8,16 @@
 //! | a mount point, a file in a directory that allows no new file | is copied into the file |
 //! | such a file, without space for a copy | is written into the file as it arrives |
 
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use rustix::fs::OFlags;
 
 use super::FileSink;
 use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 use super::file_sink_descriptor::OutputFileState;
 use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
+use crate::system::files::{self, MetadataExt, OpenOptionsExt, device_and_inode, fchown};
 
 /// The owner, group and permissions of an existing file that a new file replaces.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +31,7 @@ pub(super) struct FileOwnership {
 
 impl FileOwnership {
     fn from_metadata(metadata: &Metadata, path: &Path) -> Self {
-        let is_foreign = metadata.uid() != rustix::process::geteuid().as_raw()
+        let is_foreign = !files::is_own(metadata)
             && fs::metadata(directory_of(path)).is_ok_and(|directory| directory.mode() & 0o1002 != 0);
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
@@ -52,7 +50,7 @@ impl FileOwnership {
             let _ = fchown(file, None, Some(self.group));
         }
         if metadata.mode() & 0o777 != self.mode {
-            let _ = file.set_permissions(Permissions::from_mode(self.mode));
+            let _ = files::set_mode(file, self.mode);
         }
     }
 }
@@ -113,9 +111,12 @@ impl FileSink {
             return Ok(());
         }
         let path = self.target.as_deref().unwrap_or(&self.path);
-        let flags = OFlags::NONBLOCK | if self.target.is_some() { OFlags::NOFOLLOW } else { OFlags::empty() };
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags.bits().cast_signed());
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let options = match self.target {
+            Some(_) => files::do_not_follow_or_wait(&mut options),
+            None => files::do_not_wait(&mut options),
+        };
         options.open(path).map(drop)
     }
 
@@ -236,8 +237,7 @@ impl FileSink {
     /// # Errors
     /// Errors of the file system.
     pub(super) fn open_guarded(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+        let file = files::do_not_follow_or_wait(options).open(path)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(special_file_error()) }
     }
 }
@@ -265,10 +265,6 @@ fn special_file_error() -> io::Error {
     let message = "there is a link, a FIFO or a device of this name, which a server, a URL or a list chose: remove it, \
                    or choose the name by -o";
     io::Error::new(io::ErrorKind::AlreadyExists, message)
-}
-
-fn device_and_inode(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
 }
 
 #[cfg(test)]

@@ -24,20 +24,21 @@ pub(in crate::sink) mod disk_space_reservation;
 mod existing_file_replacement;
 mod file_sink_descriptor;
 mod open;
+#[cfg_attr(windows, path = "open_beneath_windows.rs")]
 mod open_beneath;
 mod options;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul_policy::filename;
 use haul_policy::target::Target;
+#[cfg(unix)]
+use rustix::fd::BorrowedFd;
 
 use super::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
 use super::partial::{self, PartialFile};
@@ -45,6 +46,7 @@ use super::temporary_and_final_names::{self, ClobberMode};
 use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::FinishedTransferContent;
+use crate::system::files::{MetadataExt, OwnedFile};
 use crate::{Error, ErrorKind, Result};
 use checksum_while_writing::WrittenFileChecksum;
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
@@ -162,10 +164,10 @@ impl FileSink {
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if the file cannot be opened.
-    pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
+    pub fn open_descriptor(&mut self) -> Result<OwnedFile> {
         self.state = self.open(None).map_err(|error| self.error(error))?;
         match self.state.file() {
-            Some(file) => file.try_clone().map(OwnedFd::from),
+            Some(file) => file.try_clone().map(OwnedFile::from),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
         .map_err(|error| self.error(error))
@@ -337,7 +339,10 @@ impl Sink for FileSink {
         .map_err(|error| self.error(error))
     }
 
+    #[cfg(unix)]
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        use rustix::fd::AsFd;
+
         self.reserve_ahead();
         match &mut self.state {
             _ if self.hasher.is_some() || self.record.as_ref().is_some_and(|record| record.is_running()) => None,

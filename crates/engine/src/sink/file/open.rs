@@ -3,11 +3,8 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
-
-use rustix::io::Errno;
 
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::file_sink_descriptor::{DeviceFile, OutputFileState};
@@ -15,6 +12,7 @@ use super::open_beneath;
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};
+use crate::system::files::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 
 impl FileSink {
     pub(super) fn open(&mut self, begin: Option<&ResponseForSink<'_>>) -> io::Result<OutputFileState> {
@@ -69,7 +67,9 @@ impl FileSink {
             return Ok(OutputFileState::InPlace(Arc::new(file)));
         }
         let length = begin.and_then(|begin| begin.length);
-        let Some(target) = self.target.clone() else { return self.open_temporary(length, Errno::BUSY.into()) };
+        let Some(target) = self.target.clone() else {
+            return self.open_temporary(length, io::ErrorKind::ResourceBusy.into());
+        };
         let parent = temporary_and_final_names::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(OutputFileState::Partial);

@@ -9,10 +9,10 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path};
 
+use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, RawMode, mkdirat, openat};
 use rustix::io::Errno;
 

@@ -18,12 +18,12 @@ mod zero_copy_to_sink;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
 use haul_proto::h1::{self, H1Machine};
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::{ReadPacing, set_low_water_mark};
 use super::sending::{self, MIN_SEND_BUFFER, RESPONSE_CHECK_INTERVAL, SendResult};

@@ -1,13 +1,13 @@
 //! The content of the last request, while it is read from its source and sent.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use haul_proto::h1::{H1Machine, RequestId};
 use haul_proto::request::{RequestError, RequestHead};
 use haul_proto::response_head::ProtocolVersion;
 use haul_proto::time::Timestamp;
+use rustix::fd::BorrowedFd;
 
 use super::super::sending::{
     ByteStreamMachine, ContentReadResult, ProtocolMachine, content_read_error, read_content_into_machine,

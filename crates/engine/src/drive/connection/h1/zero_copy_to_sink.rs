@@ -1,8 +1,9 @@
 //! Moves the rest of a body to its sink without copying it through this process's memory.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Instant;
+
+use rustix::fd::AsFd;
 
 use super::super::{ConnectionWaker, FinishedTransfers, PipeWriteMode, ReceiveStatus};
 use super::{H1Connection, MIN_LARGE_RECEIVE};
@@ -136,7 +137,8 @@ impl H1Connection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) -> Option<ReceiveStatus> {
-        let most = self.remaining().min(credit);
+        // On Windows, only the methods of the socket can wait, and tell the event loop.
+        let most = if cfg!(windows) { 0 } else { self.remaining().min(credit) };
         if most == 0 || self.stream.is_secure() || self.stream.has_buffered_input() || self.has_output() {
             return None;
         }

@@ -17,11 +17,11 @@ mod receive;
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::ReadPacing;
 use super::sending::{self, MIN_SEND_BUFFER, SendResult};

@@ -24,13 +24,13 @@ mod receive_batching_pause;
 mod send;
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use haul_proto::h3::{H3Config, H3ErrorCode, H3Machine, RequestId};
 use quinn_proto::{ConnectionError, Dir};
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::ReadPacing;
 use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};

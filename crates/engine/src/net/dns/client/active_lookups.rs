@@ -11,6 +11,7 @@ use haul_policy::dns::resolv_conf::NameServer;
 use super::super::system_files::ParsedResolverFiles;
 use super::socket::{DnsReceived, DnsSocket};
 use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
+use crate::net::event_registration;
 use crate::time_conversions;
 
 /// The answer for a name that must not be sent to name servers: the name does not exist, and the
@@ -256,6 +257,9 @@ impl DnsClient<'_> {
                 Ok(None) => self.on_unreachable(query, now, "a message that is no response to the query".to_owned()),
                 Err(error) => self.on_unreachable(query, now, format!("{error:#}")),
             }
+        }
+        if let Some(channel) = &self.channel {
+            event_registration::after_short_receive(channel.fd());
         }
     }
 

@@ -23,7 +23,6 @@ mod sort_addresses;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,6 @@ use haul_policy::dns::https_record::HttpsRecord;
 use haul_policy::dns::lookup::{DnsLookupState, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::ResolvConf;
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
@@ -41,6 +39,7 @@ use super::ChosenDnsServers;
 use super::custom_transport::DnsChannel;
 use super::system_files::{ParsedResolverFiles, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
+use crate::net::event_registration;
 
 /// The time after which the thread that asks the name servers ends if it has no lookup.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -158,6 +157,15 @@ pub(super) struct DnsClient<'a> {
     buffer: Box<[u8]>,
 }
 
+#[cfg(windows)]
+impl Drop for DnsClient<'_> {
+    fn drop(&mut self) {
+        if let Some(channel) = &self.channel {
+            event_registration::forget(channel.fd());
+        }
+    }
+}
+
 impl<'a> DnsClient<'a> {
     pub(super) fn new(
         poll: Poll,
@@ -193,8 +201,7 @@ impl<'a> DnsClient<'a> {
     /// # Errors
     /// The system cannot watch the channel.
     pub(super) fn use_channel(&mut self, channel: Box<dyn DnsChannel>) -> io::Result<()> {
-        let fd = channel.fd().as_raw_fd();
-        self.poll.registry().register(&mut SourceFd(&fd), Token(CHANNEL_KEY), Interest::READABLE)?;
+        event_registration::register(self.poll.registry(), channel.fd(), Token(CHANNEL_KEY), Interest::READABLE)?;
         self.channel = Some(channel);
         Ok(())
     }

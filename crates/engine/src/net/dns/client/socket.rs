@@ -2,15 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
-use std::os::fd::AsRawFd;
 
 use haul_policy::dns::resolv_conf::NameServer;
-use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::super::ChosenDnsServers;
+use crate::net::event_registration;
 use crate::net::local_address::{bind_device, zone_index};
+use crate::system::socket_errors::is_connect_in_progress;
 
 /// The maximum number of queries that are sent from one local port. A new socket has another random
 /// port, which makes forged responses less likely to match.
@@ -71,14 +71,14 @@ impl DnsSocket {
             socket.bind(&SocketAddr::new(local, 0).into())?;
         }
         match socket.connect(&address.into()) {
-            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(error),
+            Err(error) if !is_connect_in_progress(&error) => Err(error),
             _ => Ok(Self { socket, server: server.clone(), stream, uses: 0, open_queries: 0 }),
         }
     }
 
     pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
         let interest = if self.stream.is_some() { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-        registry.register(&mut SourceFd(&self.socket.as_raw_fd()), token, interest)
+        event_registration::register(registry, &self.socket, token, interest)
     }
 
     /// Returns true if the socket is connected to this server and may carry another query.
@@ -110,8 +110,14 @@ impl DnsSocket {
         let Some(stream) = &mut self.stream else { return Ok(()) };
         while !stream.unsent.is_empty() {
             match (&self.socket).write(&stream.unsent) {
-                Ok(sent) => drop(stream.unsent.drain(..sent)),
-                Err(error) if is_not_ready(&error) => return Ok(()),
+                Ok(sent) => {
+                    event_registration::after_send(&self.socket, sent == stream.unsent.len());
+                    drop(stream.unsent.drain(..sent));
+                }
+                Err(error) if is_not_ready(&error) => {
+                    event_registration::after_send(&self.socket, false);
+                    return Ok(());
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -125,7 +131,10 @@ impl DnsSocket {
         let Some(stream) = &mut self.stream else {
             return match (&self.socket).read(buffer) {
                 Ok(length) => Ok(DnsReceived::Message(length)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(DnsReceived::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    event_registration::after_short_receive(&self.socket);
+                    Ok(DnsReceived::Nothing)
+                }
                 Err(error) => Err(error),
             };
         };
@@ -141,10 +150,20 @@ impl DnsSocket {
             match (&self.socket).read(buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => stream.received.extend(&buffer[..length]),
-                Err(error) if is_not_ready(&error) => return Ok(DnsReceived::Nothing),
+                Err(error) if is_not_ready(&error) => {
+                    event_registration::after_short_receive(&self.socket);
+                    return Ok(DnsReceived::Nothing);
+                }
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(windows)]
+impl Drop for DnsSocket {
+    fn drop(&mut self) {
+        event_registration::forget(&self.socket);
     }
 }
 

@@ -1,0 +1,64 @@
+//! The method for writing to a file on Windows: each write waits until the file has accepted it.
+//! Standard output has no call there that does not wait.
+
+use std::fs::File;
+use std::io::{self, ErrorKind as IoKind, IoSlice, Write};
+use std::os::windows::io::AsHandle;
+use std::time::Instant;
+
+use rustix::fd::RawFd;
+
+use super::write_error;
+use crate::Result;
+use crate::system::files::OwnedFile;
+
+/// The method for writing to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteMethod {
+    /// A direct write.
+    Direct,
+}
+
+impl WriteMethod {
+    /// Returns the method for every kind of file.
+    pub(super) fn for_file(_file: &File) -> Self {
+        Self::Direct
+    }
+}
+
+/// Duplicates the handle of standard output.
+///
+/// # Errors
+/// The process has no standard output.
+pub(super) fn stdout_file() -> io::Result<OwnedFile> {
+    io::stdout().as_handle().try_clone_to_owned()
+}
+
+/// Returns true, because only the console itself tells what it is.
+pub(super) fn may_be_terminal(_file: &File) -> bool {
+    true
+}
+
+/// Returns `None`, because a write waits, so the output is never full.
+pub(super) fn descriptor_to_watch(_file: &File) -> Option<RawFd> {
+    None
+}
+
+/// Returns true, because a write waits, so the output is never full.
+#[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+pub(super) fn wait(_file: &File, _deadline: Option<Instant>) -> Result<bool> {
+    Ok(true)
+}
+
+/// Writes some bytes of `parts`, of which at least one must not be empty. Returns the number of
+/// bytes written.
+pub(super) fn try_write(mut file: &File, _way: WriteMethod, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
+    loop {
+        match file.write_vectored(parts) {
+            Ok(0) => return Err(write_error(IoKind::WriteZero.into())),
+            Ok(n) => return Ok(Some(n)),
+            Err(error) if error.kind() == IoKind::Interrupted => {}
+            Err(error) => return Err(write_error(error)),
+        }
+    }
+}

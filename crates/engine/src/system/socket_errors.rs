@@ -1,0 +1,32 @@
+//! The numbers of the errors of socket calls.
+
+#[cfg(unix)]
+pub use libc::{
+    EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, EHOSTUNREACH, EINVAL, EIO, EMFILE, EMSGSIZE, ENETDOWN, ENETUNREACH,
+    ENOBUFS, ENOMEM, EPERM,
+};
+#[cfg(windows)]
+pub use windows_sys::Win32::Networking::WinSock::{
+    WSA_NOT_ENOUGH_MEMORY as ENOMEM, WSAEACCES as EPERM, WSAEADDRNOTAVAIL as EADDRNOTAVAIL,
+    WSAEAFNOSUPPORT as EAFNOSUPPORT, WSAECONNREFUSED as ECONNREFUSED, WSAEHOSTUNREACH as EHOSTUNREACH,
+    WSAEINVAL as EINVAL, WSAEMFILE as EMFILE, WSAEMSGSIZE as EMSGSIZE, WSAENETDOWN as ENETDOWN,
+    WSAENETUNREACH as ENETUNREACH, WSAENOBUFS as ENOBUFS, WSAEOPNOTSUPP as EIO,
+};
+
+/// Returns true if an error means that the process or the system has no free descriptor.
+#[must_use]
+pub fn lacks_descriptors(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    return matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+    #[cfg(windows)]
+    return matches!(error.raw_os_error(), Some(EMFILE));
+}
+
+/// Returns true if an error of `connect` means that the connection attempt has begun.
+#[must_use]
+pub fn is_connect_in_progress(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    return matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR));
+    #[cfg(windows)]
+    return error.kind() == std::io::ErrorKind::WouldBlock;
+}
