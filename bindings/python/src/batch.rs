@@ -13,7 +13,6 @@
 //! once, because acquiring the lock for each small body would cost more than its exchange.
 
 use std::borrow::Cow;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use haul::request::{StallLimit, TotalRateLimit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::async_exchange::{AsyncExchange, Upload};
 use crate::bytes_sink::{BytesSink, SpareBuffers};
@@ -246,7 +246,7 @@ impl PyBatch {
     }
 
     /// Returns the descriptor that is readable while results or woken tasks are available.
-    fn fileno(&self) -> PyResult<i32> {
+    fn fileno(&self) -> PyResult<RawFd> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {
             return Ok(fd.as_raw_fd());

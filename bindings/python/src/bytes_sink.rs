@@ -8,7 +8,6 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +19,7 @@ use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rustix::fd::BorrowedFd;
 use rustix::net::{RecvFlags, recv};
 
 /// The shortest body, in bytes, for which the Python object is allocated before the body arrives.

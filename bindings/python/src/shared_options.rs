@@ -6,7 +6,6 @@
 //! response = client.send(options, "GET", "http://example.test/")
 //! ```
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -242,7 +241,7 @@ fn connect_rule((host, port, to_host, to_port): ConnectTo) -> ConnectToRule {
 /// Converts the path of a Unix socket. A path that begins with NUL is a name in Linux's abstract
 /// namespace.
 fn socket_address(path: PathBuf) -> UnixSocketAddress {
-    match path.as_os_str().as_bytes().strip_prefix(b"\0") {
+    match path.as_os_str().as_encoded_bytes().strip_prefix(b"\0") {
         Some(name) => UnixSocketAddress::Abstract(name.to_vec()),
         None => UnixSocketAddress::Path(path),
     }
