@@ -275,7 +275,7 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/check-dependencies.sh
 
-check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686, the crate for Windows (rustup installs what is missing)
+check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686; the crate and the Python module for Windows (rustup installs what is missing)
 	sh scripts/check-targets.sh $(TARGETS)
 
 check-features: ## check the engine and the command with and without their optional parts
