@@ -62,7 +62,7 @@ for triple; do
         ;;
     esac
     case $triple in
-    *-windows-*) packages="-p httphaul -p httphaul-python" ;;
+    *-windows-*) packages="-p httphaul -p httphaul-python --features httphaul/http,httphaul/old-keys" ;;
     *) packages="-p httphaul-cli -p httphaul-capi" ;;
     esac
     # shellcheck disable=SC2086 # words, or none

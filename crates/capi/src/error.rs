@@ -255,15 +255,16 @@ pub(crate) fn catch_panic(body: impl FnOnce() -> Result<(), CallFailure>) -> hau
     }
 }
 
-/// Runs the body of a function that creates an object, like [`catch_panic`]. Returns `None` if it
-/// fails.
+/// Runs the body of a function that creates an object. Returns `None` if it fails or panics; the
+/// failure or the panic becomes the thread's last error.
 pub(crate) fn catch_panic_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
     catch_panic(|| body().map(|value| made = Some(value)));
     made
 }
 
-/// Runs the body of a function that cannot fail, like [`catch_panic`]. Returns `or` after a panic.
+/// Runs the body of a function that cannot fail. Returns `or` after a panic, which becomes the
+/// thread's last error.
 pub(crate) fn catch_panic_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     catch_panic_new(|| Ok(body())).unwrap_or(or)
 }

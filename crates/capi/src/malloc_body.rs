@@ -63,8 +63,8 @@ impl MallocBody {
         Some(body)
     }
 
-    /// Returns the memory, with a NUL byte behind the body. The caller frees it with `free`. `None`
-    /// if there is no memory for an empty body.
+    /// Returns the memory, with a NUL byte behind the body. The caller frees it with `free`. Returns
+    /// `None` if the body is empty and `malloc` fails to provide memory for the NUL byte.
     pub(crate) fn into_raw(mut self) -> Option<*mut c_char> {
         if self.start.is_null() {
             self.grow(0).ok()?;

@@ -17,7 +17,7 @@ use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, A
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
-pub use crate::job_types_in_every_build::JobCommandError;
+pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 
 /// Returns false, because this build has no `haul job` commands.
@@ -43,8 +43,8 @@ pub fn has_job_option(_words: &[OsString]) -> bool {
 ///
 /// # Errors
 /// Always.
-pub fn parse(_words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
-    Err(JobCommandError::Job(unavailable_error()))
+pub fn parse(_words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobRefusal> {
+    Err(JobRefusal::Job(unavailable_error()))
 }
 
 fn unavailable_error() -> Error {

@@ -9,7 +9,7 @@ use crate::usage_error::UsageError;
 
 /// The reason why a command line with `--job` cannot be run.
 #[derive(Debug)]
-pub enum JobCommandError {
+pub enum JobRefusal {
     /// An option of the command line is wrong.
     Usage(UsageError),
     /// The file of the job cannot be used: for example, it cannot be read, or another process has

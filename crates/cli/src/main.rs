@@ -10,7 +10,7 @@ use std::time::Duration;
 use haul_cli::agent::socket::AgentSocketPath;
 use haul_cli::agent::status_and_stop_commands::AgentControlError;
 use haul_cli::file_and_environment_access::SystemFilesAndEnvironment;
-use haul_cli::job::{self, JobCommandError};
+use haul_cli::job::{self, JobRefusal};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
 use haul_cli::stderr_terminal::MessageColors;
@@ -122,8 +122,8 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<u8, Usa
     let mut parsed = if !persona.is_curl() && job::has_job_option(&args) {
         match job::parse(args) {
             Ok(parsed) => parsed,
-            Err(JobCommandError::Usage(error)) => return Err(error),
-            Err(JobCommandError::Job(error)) => {
+            Err(JobRefusal::Usage(error)) => return Err(error),
+            Err(JobRefusal::Job(error)) => {
                 let code = error.exit_code();
                 let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
                 return Ok(code);

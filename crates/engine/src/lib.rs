@@ -64,7 +64,6 @@
 //! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`dns_over_https`] | lookups by an HTTPS server |
 //! | [`buffer_pool`] | read buffers that a sink can take over |
-//! | [`system`] | files and socket errors, under the same names on Unix and Windows |
 //!
 //! `drive` (the two drivers), `time_conversions` and `fork` are public only for tests and
 //! benchmarks. They are hidden from this page and may change without notice.
@@ -104,7 +103,7 @@ mod split;
 pub mod state;
 pub mod stats;
 mod sync;
-pub mod system;
+mod system;
 #[doc(hidden)]
 pub mod time_conversions;
 pub mod trace;

@@ -99,9 +99,9 @@ pub struct RedirectedRequest {
     pub keep_body: bool,
     /// The rule for the user's secrets in this request.
     pub secrets: SecretHandling,
-    /// True if the redirect leads from TLS to plain http, and not back to the first URL's origin.
-    /// Then the request must carry no secrets at all, not even the new host's own credentials from
-    /// netrc.
+    /// True if the redirect leads from https to http, unless its target has the origin of the first
+    /// URL. The request must then carry no secrets at all, not even the new host's own credentials
+    /// from netrc.
     pub downgraded: bool,
     /// True if the target has the first URL's origin. A Host field that the user set is sent only
     /// there, even with `--location-trusted`.

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::plan::BreakKind;
-use super::planned_reply::{FaultyResource, PlannedFraming, PlannedReplyBody};
+use super::reply_choice::{FaultyResource, PlannedFraming, PlannedReplyBody};
 use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::faulty_body_sender::{BodySender, SendStep};
 use super::plan::BreakKind;
-use super::planned_reply::{FaultyResource, PlannedReply};
+use super::reply_choice::{FaultyResource, PlannedReply};
 use super::request::FaultyOriginRequest;
 use super::serve::FaultyOriginState;
 use crate::frames::{self, Frame};

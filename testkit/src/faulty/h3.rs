@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::faulty_body_sender::{BodySender, SendStep};
 use super::plan::BreakKind;
-use super::planned_reply::{FaultyResource, PlannedReply, PlannedReplyBody};
+use super::reply_choice::{FaultyResource, PlannedReply, PlannedReplyBody};
 use super::request::FaultyOriginRequest;
 use super::serve::FaultyOriginState;
 use crate::http3::QuicListener;

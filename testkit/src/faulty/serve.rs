@@ -13,7 +13,7 @@ use rustls::ServerConfig;
 use super::faulty_body_sender::{self, BodySendOutcome};
 use super::h2;
 use super::plan::FaultPlan;
-use super::planned_reply::{FaultyResource, PlannedReply};
+use super::reply_choice::{FaultyResource, PlannedReply};
 use super::request::FaultyOriginRequest;
 use super::request_log::FaultyRequestLog;
 use crate::lock_even_if_poisoned::lock;

@@ -390,7 +390,8 @@ fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }
 
-/// Converts the result of a call, which the agent sent, to a [`TransferOutcome`].
+/// Converts the result that the agent has sent for a call to a [`TransferOutcome`]. `began` contains
+/// the head that the agent sent earlier, if it did; `started` is the time of the call.
 fn finished_outcome(mut done: AgentTransferResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);

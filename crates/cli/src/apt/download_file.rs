@@ -52,8 +52,8 @@ pub(super) fn is_complete_file(path: &Path, size: u64, asked: &AptMessage) -> bo
     expected_size(asked) == Some(size) && has_expected_digest(path, asked)
 }
 
-/// Returns true if the file at `path` has all those digests of [`TRUSTED_DIGESTS`] that apt's
-/// request `asked` expects. Returns false if apt expects none of these.
+/// Returns true if the file at `path` has the SHA-256 and SHA-512 digests that apt's request `asked`
+/// expects. One of them may be missing in the request. Returns false if both are missing.
 pub(super) fn has_expected_digest(path: &Path, asked: &AptMessage) -> bool {
     let found = file_digests(path, asked).unwrap_or_default();
     let expected = |name: &&str| Some((format!("{name}-Hash"), expected_digest(asked, name)?.to_ascii_lowercase()));

@@ -7,9 +7,9 @@ const BLOCK: u64 = 64 << 10;
 /// The number of bytes that each block of a package adds to its signature header: a line with the
 /// digest of the block.
 const BLOCK_LINE: u64 = 65;
-/// The number of bytes that are assumed for the beginning of a package's signature header, before
-/// the lines of the blocks.
-const HEADER_LINES: u64 = 512;
+/// The number of bytes that are assumed for the first lines of a package's signature header. After
+/// them, the header has one line with a digest for each block of the package.
+const FIRST_LINES_BYTES: u64 = 512;
 
 /// The number of bytes that a reader such as signify(1) consumes before it notices that the next
 /// program in its pipeline has ended.
@@ -22,7 +22,7 @@ pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 /// Returns the number of bytes of a package that its reader needs before it can stop: the signature
 /// header and two blocks. `length` is the length of the package.
 pub(crate) fn bytes_before_stop(length: u64) -> u64 {
-    (BLOCKS_READ_AHEAD + HEADER_LINES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)
+    (BLOCKS_READ_AHEAD + FIRST_LINES_BYTES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
 
-pub use crate::job_types_in_every_build::JobCommandError;
+pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
@@ -61,8 +61,8 @@ pub fn has_job_option(words: &[OsString]) -> bool {
 ///
 /// # Errors
 /// An option is wrong, or the job's file cannot be read.
-pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
-    let mut parsed = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(JobCommandError::Usage)?;
+pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobRefusal> {
+    let mut parsed = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(JobRefusal::Usage)?;
     let given = parsed.given.take().unwrap_or_default();
     let Some(job) = &parsed.global.job else { return Ok(parsed) };
     if parsed.info.is_some() || parsed.agent_command.is_some() {
@@ -70,7 +70,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
     }
     let path = job.file.clone();
     if stored_command_line::has_only_job_option(&given) || lacks_urls(&parsed) {
-        return continue_job(&path, &given, parsed).map_err(JobCommandError::Job);
+        return continue_job(&path, &given, parsed).map_err(JobRefusal::Job);
     }
     let command = stored_command_line::unchangeable_options(&given);
     if let Some((option, reason)) = stored_command_line::first_unstorable(&command) {
@@ -78,9 +78,9 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
             crate::given_option::URL => reason.to_owned(),
             name => format!("--{name}: {reason}"),
         };
-        return Err(JobCommandError::Job(job_error_from_sqlite_or_io::job_error(&path, text)));
+        return Err(JobRefusal::Job(job_error_from_sqlite_or_io::job_error(&path, text)));
     }
-    let directory = job_directory(&path).map_err(JobCommandError::Job)?;
+    let directory = job_directory(&path).map_err(JobRefusal::Job)?;
     parsed.global.job = Some(JobArgs { file: path, command, directory });
     Ok(parsed)
 }

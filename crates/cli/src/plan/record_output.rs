@@ -40,8 +40,8 @@ pub struct RecordOutputArgs {
 }
 
 impl RecordOutputArgs {
-    /// Returns true if every record contains its body. Requests may then ask for compressed bodies
-    /// and for the bodies of failed requests.
+    /// Returns true if every record contains the body of its response. No body goes to a file then,
+    /// so bodies may be decoded, and those of error responses (4xx, 5xx) are wanted, too.
     pub fn has_all_bodies(self) -> bool {
         self.keeps_bodies && !self.has_files
     }

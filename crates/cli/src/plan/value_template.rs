@@ -39,7 +39,8 @@ pub enum PlaceholderEncoding {
     Plain,
 }
 
-/// A part of a [`ValueTemplate`]: fixed text, or a placeholder for an extracted value or a column.
+/// A part of a [`ValueTemplate`]: fixed text, or a placeholder for an extracted value or for the
+/// value in a column of the `--csv-in` list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ValueTemplatePart {
     Text(Vec<u8>),

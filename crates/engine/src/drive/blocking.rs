@@ -62,14 +62,14 @@ pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> Finished
 
 /// A transfer that runs on the calling thread. Its caller can pause it and continue it later.
 pub(crate) struct BlockingTransfer {
-    state: BlockingState,
+    state: BlockingPhase,
     split: SplitDownloadOptions,
     timer: InterruptCallbackTimer,
     /// The current time, if the clock has just been read; `None` if it must be read again.
     now: Option<Instant>,
 }
 
-enum BlockingState {
+enum BlockingPhase {
     /// No exchange (request and response) is in progress. The fields describe the next exchange:
     /// its transfer, the source of its connection, and the time at which it begins (`None`: at
     /// once).
@@ -149,21 +149,21 @@ impl BlockingTransfer {
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
         let timer = InterruptCallbackTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
-        Self { state: BlockingState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
+        Self { state: BlockingPhase::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
     }
 
     /// Returns the transfer, or `None` once it is over.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
-            BlockingState::Next(transfer, ..) => Some(transfer),
-            BlockingState::Live(live) => live.connection.front_transfer(),
-            BlockingState::Over => None,
+            BlockingPhase::Next(transfer, ..) => Some(transfer),
+            BlockingPhase::Live(live) => live.connection.front_transfer(),
+            BlockingPhase::Over => None,
         }
     }
 
     /// Abandons the response and closes its connection.
     pub(crate) fn abandon(self, client: &Client) {
-        if let BlockingState::Live(live) = self.state {
+        if let BlockingPhase::Live(live) = self.state {
             client.stats().connection_closed(&live.connection);
         }
     }
@@ -177,8 +177,8 @@ impl BlockingTransfer {
         mut is_enough: impl FnMut() -> bool,
     ) -> Option<FinishedTransfer> {
         loop {
-            let mut live = match std::mem::replace(&mut self.state, BlockingState::Over) {
-                BlockingState::Next(transfer, from, at) => {
+            let mut live = match std::mem::replace(&mut self.state, BlockingPhase::Over) {
+                BlockingPhase::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.timer.sleep(at)) {
                         return Some(finish_transfer(client, transfer, Err(error)));
                     }
@@ -191,8 +191,8 @@ impl BlockingTransfer {
                         },
                     }
                 }
-                BlockingState::Live(live) => live,
-                BlockingState::Over => unreachable!("who was given the outcome does not go on"),
+                BlockingPhase::Live(live) => live,
+                BlockingPhase::Over => unreachable!("who was given the outcome does not go on"),
             };
             let mut finished = FinishedTransfers::new();
             match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
@@ -204,7 +204,7 @@ impl BlockingTransfer {
                     }
                 }
                 ExchangeStop::Enough => {
-                    self.state = BlockingState::Live(live);
+                    self.state = BlockingPhase::Live(live);
                     return None;
                 }
                 ExchangeStop::WorthSplitting => {
@@ -233,7 +233,7 @@ impl BlockingTransfer {
             TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
             TransferStep::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| time_conversions::add_saturating(Instant::now(), wait));
-                self.state = BlockingState::Next(transfer, from, at);
+                self.state = BlockingPhase::Next(transfer, from, at);
                 None
             }
         }
@@ -251,11 +251,11 @@ impl BlockingTransfer {
             Ok((transfer, SplitOutcome::ContinueAlone)) => {
                 // No second attempt: splitting was refused, or was not faster.
                 self.split.connections = 1;
-                self.state = BlockingState::Next(transfer, ConnectionSource::Pool, None);
+                self.state = BlockingPhase::Next(transfer, ConnectionSource::Pool, None);
                 None
             }
             Err(connection) => {
-                self.state = BlockingState::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
+                self.state = BlockingPhase::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
                 None
             }
         }

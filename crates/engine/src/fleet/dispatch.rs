@@ -4,9 +4,9 @@
 //! first. [`haul_policy::queue`] limits the number of concurrent transfers. The input is read only
 //! as far as needed to fill the queue: the list of URLs is never in memory as a whole.
 
+mod job_states;
 mod later_stage_transfers;
 mod listing_pages;
-mod waiting_and_starting_jobs;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,10 +18,10 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
+use job_states::QueuedJob;
+pub(super) use job_states::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
 use later_stage_transfers::StageOutputPosition;
 pub(super) use listing_pages::FleetListing;
-use waiting_and_starting_jobs::QueuedJob;
-pub(super) use waiting_and_starting_jobs::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
 
 use super::fleet_input_item::FleetItem;
 use super::item_source::{ItemSource, NextItem};

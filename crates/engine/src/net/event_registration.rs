@@ -1,8 +1,8 @@
 //! The registration of sockets with an event loop, for edge-triggered events.
 //!
-//! On Windows, an event loop reports a socket once more only if it was told that the socket has been
-//! used: [`after_short_receive`] must follow each call that found fewer bytes than it could take, and
-//! [`after_send`] each send.
+//! On Windows, an event loop reports a socket once more only after [`after_short_receive`], which must
+//! follow each receive that found fewer bytes than it could take, or after [`after_send`], which must
+//! follow each send.
 
 use std::io;
 
@@ -25,7 +25,7 @@ mod unix {
         registry.register(&mut SourceFd(&fd.as_fd().as_raw_fd()), token, interest)
     }
 
-    /// Registers the descriptor of an output, to be told when the output accepts bytes.
+    /// Registers the descriptor of an output. The event loop then reports when it accepts bytes.
     pub(crate) fn register_output(registry: &Registry, fd: RawFd, token: Token) -> io::Result<()> {
         let mut source = SourceFd(&fd);
         registry

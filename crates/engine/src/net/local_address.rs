@@ -170,7 +170,7 @@ impl LocalBinding {
         }
     }
 
-    /// Does nothing, because Windows lets programs set neither.
+    /// Does nothing: haul sets neither on Windows.
     #[cfg(windows)]
     pub(super) fn set_packet_marks(&self, _socket: &impl AsFd, _peer: &SocketAddr) {}
 

@@ -298,7 +298,7 @@ impl Drop for PartialFile {
 }
 
 /// Opens and locks an existing partial file. Returns `None` unless it is a regular file that
-/// belongs to this user and has only one name.
+/// belongs to this user (not checked on Windows) and has only one name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = files::do_not_follow(options.read(true).write(true)).open(path).ok()?;

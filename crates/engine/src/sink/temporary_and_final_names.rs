@@ -164,8 +164,10 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
 /// Returns true if an error means that the system or the file system cannot rename a file without
 /// replacing an existing one. (A sandbox that does not know the call returns `PERM`.)
 fn is_unsupported(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
+    match error.raw_os_error() {
+        Some(number) => matches!(number, libc::EINVAL | libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP),
+        None => error.kind() == io::ErrorKind::Unsupported,
+    }
 }
 
 /// Renames a file, but fails if the new name exists.
@@ -309,6 +311,20 @@ mod tests {
             assert!(!from.exists());
             assert_eq!(rename_file(&free, &taken, ClobberMode::Number).unwrap(), dir.path().join("taken.1"));
         }
+    }
+
+    #[test]
+    fn missing_permission_for_a_rename_is_no_missing_call() {
+        assert!(!is_unsupported(&io::Error::from_raw_os_error(libc::EACCES)));
+        assert!(is_unsupported(&io::Error::from_raw_os_error(libc::EPERM)), "a sandbox that does not know the call");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn directory_without_new_files_prevents_a_replacement() {
+        // The error of the crate tempfile has no number of the system.
+        let error = tempfile::NamedTempFile::new_in("/sys").unwrap_err();
+        assert!(prevents_replacement(&error), "{error}");
     }
 
     fn is_unsupported_here() -> bool {

@@ -77,6 +77,12 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
+/// Returns the error for a file that cannot be replaced at present (`EBUSY`).
+#[must_use]
+pub fn busy_error() -> io::Error {
+    rustix::io::Errno::BUSY.into()
+}
+
 /// Writes the entries of a directory to the disk.
 ///
 /// # Errors

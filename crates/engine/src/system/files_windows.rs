@@ -47,7 +47,7 @@ impl OpenOptionsExt for OpenOptions {
     }
 }
 
-/// Kinds of files that a path never has.
+/// Kinds of files that haul does not recognise on Windows.
 pub trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
@@ -220,7 +220,7 @@ pub fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
 /// Returns true if both are the same open file.
 ///
 /// # Errors
-/// The system does not tell the identity of a file.
+/// The system does not provide the identity of a file.
 pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(volume_and_index(one)? == volume_and_index(other)?)
 }
@@ -228,7 +228,7 @@ pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
 /// Returns true if `path` is a name of the open file. A symbolic link at `path` is followed.
 ///
 /// # Errors
-/// The path cannot be opened, or the system does not tell the identity of a file.
+/// The path cannot be opened, or the system does not provide the identity of a file.
 pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &OpenOptions::new().access_mode(0).open(path)?)
 }
@@ -236,7 +236,7 @@ pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
 /// Returns true if `path` is a name of the open file. A symbolic link at `path` is not followed.
 ///
 /// # Errors
-/// The path cannot be opened, or the system does not tell the identity of a file.
+/// The path cannot be opened, or the system does not provide the identity of a file.
 pub fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &do_not_follow(OpenOptions::new().access_mode(0)).open(path)?)
 }
@@ -281,6 +281,12 @@ pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the error for a file that cannot be replaced at present.
+#[must_use]
+pub fn busy_error() -> io::Error {
+    io::ErrorKind::ResourceBusy.into()
+}
+
 /// Does nothing, because the file system keeps a journal of its directories.
 ///
 /// # Errors
@@ -314,8 +320,8 @@ fn lock_with(file: &File, flags: u32) -> io::Result<()> {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_BYTE as u32;
     place.Anonymous.Anonymous.OffsetHigh = (LOCKED_BYTE >> 32) as u32;
-    // SAFETY: the handle is open while `file` lives. It was not opened for overlapped calls, so the
-    // call has ended when it returns, and `place` lives until then.
+    // SAFETY: the handle is open while `file` lives. This crate opens no file for overlapped calls, so
+    // the call has ended when it returns, and `place` lives until then.
     let result = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut place) };
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

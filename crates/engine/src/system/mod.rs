@@ -1,5 +1,5 @@
-//! The parts of Unix and Windows that differ, under the same names. Code elsewhere uses these names
-//! and needs no condition. On Unix, they are those of the standard library, or a single system call.
+//! The parts of Unix and Windows that differ, under the same names, so that most code elsewhere needs
+//! no condition. On Unix, they are those of the standard library, or a few system calls.
 
 #[cfg_attr(windows, path = "files_windows.rs")]
 pub mod files;

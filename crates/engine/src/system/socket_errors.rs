@@ -5,6 +5,8 @@ pub use libc::{
     EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, EHOSTUNREACH, EINVAL, EIO, EMFILE, EMSGSIZE, ENETDOWN, ENETUNREACH,
     ENOBUFS, ENOMEM, EPERM,
 };
+// Windows has no EPERM and no EIO for sockets. The errors that stand for them here are those after which
+// haul does the same.
 #[cfg(windows)]
 pub use windows_sys::Win32::Networking::WinSock::{
     WSA_NOT_ENOUGH_MEMORY as ENOMEM, WSAEACCES as EPERM, WSAEADDRNOTAVAIL as EADDRNOTAVAIL,

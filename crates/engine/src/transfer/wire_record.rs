@@ -20,8 +20,10 @@ pub(super) struct ExchangeWireRecord {
 }
 
 impl Transfer {
-    /// Ends the record of an earlier exchange whose connection was lost. Returns the recorder's
-    /// error if it cannot record any more.
+    /// Ends the record of an earlier exchange whose connection was lost, if there is one.
+    ///
+    /// # Errors
+    /// The recorder cannot record any more.
     pub(super) fn check_recorder(&mut self) -> Result<()> {
         let Some(recorder) = self.options.recorder.clone() else { return Ok(()) };
         self.end_record(None)?;

@@ -303,10 +303,8 @@ impl H1Machine {
 
     /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
     /// This happens if a response was complete before its request was sent, and the request has
-    /// been sent since then.
-    ///
-    /// After an early success, a connection that stays open still sends the rest of the request,
-    /// because the server reads it (RFC 9112 §9.3).
+    /// been sent since then. The rest of such a request must be sent, because the server takes the
+    /// next bytes on the connection for it (RFC 9112 §9.3).
     pub fn has_completion_to_report(&self) -> bool {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.has_sent_front_request()
     }

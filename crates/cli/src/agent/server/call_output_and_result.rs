@@ -193,7 +193,8 @@ impl AgentCall {
     }
 }
 
-/// The sink that writes the body of a call to its descriptor.
+/// The sink that writes the response body of a client's call to the output descriptor that the
+/// client has sent to the agent.
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
     /// A duplicate of the body's descriptor if that is a regular file, to which the kernel can move

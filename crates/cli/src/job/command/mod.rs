@@ -8,7 +8,7 @@
 //! assert!(!words(&["haul", "http://job/"]));
 //! ```
 
-mod list_urls;
+mod finished_or_failed_urls;
 mod retry;
 mod status;
 mod url_counts_by_state;
@@ -85,7 +85,7 @@ fn run_subcommand(words: &[OsString]) -> Result<String> {
         "status" => status::status_text(&arguments.only_path(&["json"])?, arguments.has("json")),
         "list" => {
             let path = arguments.only_path(&["failed", "fresh", "changed", "new", "vanished"])?;
-            list_urls::print(&path, &arguments).map(|()| String::new())
+            finished_or_failed_urls::print(&path, &arguments).map(|()| String::new())
         }
         "report" => super::report::page(&arguments.only_path(&[])?),
         "retry" => retry::reset_urls(&arguments.only_path(&["status", "cause", "url", "all"])?, &arguments),

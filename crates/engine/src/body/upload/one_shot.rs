@@ -70,7 +70,8 @@ impl OneShotSource {
     }
 
     /// Makes a source that reads from a file, which may be a pipe, a terminal or a socket. While no
-    /// data arrives from the file, haul can still receive the response, and time limits apply.
+    /// data arrives from the file, haul can still receive the response, and time limits apply. On
+    /// Windows, a blocking request waits for the data instead.
     #[must_use]
     pub fn file(file: File) -> Self {
         // Windows cannot tell whether a pipe has data, so reads wait, or another thread reads.
@@ -233,7 +234,7 @@ fn is_readable(file: &File) -> io::Result<bool> {
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// Returns true, because a read of this file may wait.
+/// Returns true: on Windows, a read waits for the data.
 #[cfg(windows)]
 fn is_readable(_file: &File) -> io::Result<bool> {
     Ok(true)

@@ -44,8 +44,8 @@ impl TreeBuilder<'_, '_> {
         self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if no text is collected at present, and if start tags alone decide which
-    /// elements are selected.
+    /// Returns true if no element whose text is wanted is open, and if no query needs more than
+    /// start tags to select its elements.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }

@@ -41,7 +41,7 @@ use super::page_search::OnFound;
 use super::prefilter::HitAcrossMarkupTest;
 use crate::{Error, ErrorKind, Result};
 use open_and_selected_elements::{PageParserState, TreeBuilder};
-use tag_name_and_rules::{TagName, TagNameRules, TagRulesTable, names};
+use tag_name_and_rules::{TagName, TagRulesTable, TagSearchRules, names};
 use tokenizer::Tokenizer;
 
 /// The compiled CSS queries of a search.
@@ -61,7 +61,7 @@ impl HtmlQueries {
             // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>`
             // is another element.
             let is_special = matches!(name, Some(names::BASE | names::SVG | names::MATH | names::IMAGE));
-            TagNameRules {
+            TagSearchRules {
                 properties: name.map_or(0, TagName::properties),
                 needs_attributes: is_special || program.need_attributes(steps, takes_attribute),
                 text_query: program.only_query(steps).filter(|query| !takes_attribute(*query)).map_or(0, text_query),

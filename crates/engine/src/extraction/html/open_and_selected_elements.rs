@@ -11,7 +11,7 @@ use haul_policy::page_reference::PageBase;
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::recent_tags::RecentTagsAndAttributes;
-use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
+use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
@@ -171,12 +171,12 @@ pub(super) struct TreeBuilder<'a, 'f> {
 }
 
 impl TokenSink for TreeBuilder<'_, '_> {
-    fn rules(&self, name: TagName) -> TagNameRules {
+    fn rules(&self, name: TagName) -> TagSearchRules {
         let rules = self.queries.names.rules(name);
         let tree = &*self.tree;
         // In XML, SVG and MathML, a slash at the end of a tag is an end tag.
         let has_slashes = tree.is_xml || tree.open.current().namespace != Namespace::Html;
-        TagNameRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
+        TagSearchRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
     }
 
     fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
@@ -187,7 +187,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         self.end_run();
         let name = tag.id;
         if self.tree.is_xml {
-            self.open(name, Namespace::Xml, TagNameRules { properties: 0, ..tag.rules }, Some(tag))?;
+            self.open(name, Namespace::Xml, TagSearchRules { properties: 0, ..tag.rules }, Some(tag))?;
             if tag.is_self_closing {
                 self.close_to(self.tree.open.depth() - 1)?;
             }
@@ -280,7 +280,7 @@ impl PageParserState {
 
     /// Begins to collect the text of an element, if nothing else is collected or waits and the
     /// element has content. Otherwise returns false. `rules` are the rules for the element's name.
-    pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
+    pub(super) fn begin_only_text(&mut self, rules: TagSearchRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
         }
@@ -364,7 +364,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         &mut self,
         name: TagName,
         namespace: Namespace,
-        rules: TagNameRules,
+        rules: TagSearchRules,
         tag: Option<&Tag<'_>>,
     ) -> Result<()> {
         if self.tree.open.depth() >= MAX_DEPTH {

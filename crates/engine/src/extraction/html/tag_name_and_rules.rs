@@ -64,7 +64,7 @@ impl TagName {
 
 /// The rules that the search of a page applies to all tags with one element name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TagNameRules {
+pub(super) struct TagSearchRules {
     /// The properties that HTML gives to elements with this name, as a bit set of the constants
     /// below ([`IS_VOID`] and so on).
     pub(super) properties: u32,
@@ -78,21 +78,21 @@ pub(super) struct TagNameRules {
     pub(super) steps: u64,
 }
 
-/// A hash table with the [`TagNameRules`] for each element name.
+/// A hash table with the [`TagSearchRules`] for each element name.
 pub(super) struct TagRulesTable {
     /// The rules for the names in [`ELEMENTS`] and in selectors. Each slot contains the number of a
     /// name and its rules. In an empty slot, the number is 0.
-    slots: Box<[(u64, TagNameRules); TABLE_SIZE]>,
+    slots: Box<[(u64, TagSearchRules); TABLE_SIZE]>,
     /// The rules for all other names.
-    other: TagNameRules,
+    other: TagSearchRules,
 }
 
 impl TagRulesTable {
     /// Makes the table. `names` are the element names in selectors, at most 64. `rules` returns the
     /// rules for one name, or with `None`, the rules for all names that are neither in selectors
     /// nor in [`ELEMENTS`].
-    pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> TagNameRules) -> Self {
-        let mut slots = Box::new([(0, TagNameRules::default()); TABLE_SIZE]);
+    pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> TagSearchRules) -> Self {
+        let mut slots = Box::new([(0, TagSearchRules::default()); TABLE_SIZE]);
         for name in ELEMENTS.iter().map(|(name, _)| TagName::new(name.as_bytes())).chain(names) {
             let mut at = hash_index(name.0);
             while slots[at].0 != 0 && slots[at].0 != name.0 {
@@ -104,7 +104,7 @@ impl TagRulesTable {
     }
 
     /// Returns the rules for the elements with this name.
-    pub(super) fn rules(&self, name: TagName) -> TagNameRules {
+    pub(super) fn rules(&self, name: TagName) -> TagSearchRules {
         let mut at = hash_index(name.0);
         loop {
             let (other, rules) = &self.slots[at];

@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
-use super::tag_name_and_rules::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagSearchRules};
 use crate::extraction::css::ElementAttributes;
 
 /// A parsed start or end tag.
@@ -16,7 +16,7 @@ pub(super) struct Tag<'t> {
     /// are relative to them.
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
-    pub(super) rules: TagNameRules,
+    pub(super) rules: TagSearchRules,
     pub(super) name: Range<usize>,
     pub(super) attributes: &'t [AttributeSpan],
     pub(super) is_self_closing: bool,
@@ -138,7 +138,7 @@ pub(super) struct TagParser {
     at: usize,
     /// The name of the tag; known once the tag is complete.
     id: TagName,
-    rules: TagNameRules,
+    rules: TagSearchRules,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
     /// True if the attribute that is being parsed is the last one in `attributes`. False if it is
@@ -169,7 +169,7 @@ impl TagParser {
         &mut self,
         bytes: &[u8],
         start: usize,
-        rules: impl FnOnce(TagName) -> TagNameRules,
+        rules: impl FnOnce(TagName) -> TagSearchRules,
     ) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;
@@ -370,7 +370,7 @@ impl TagParser {
 
     /// Determines the [`TagName`] of a tag that [`TagParser::parse`] has completed, and stores it
     /// with the rules that `rules` returns for this name.
-    pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> TagNameRules) {
+    pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> TagSearchRules) {
         self.id = TagName::new(&bytes[self.name.clone()]);
         self.rules = rules(self.id);
     }

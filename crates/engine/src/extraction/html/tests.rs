@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::tag_name_and_rules::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagSearchRules};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink, Tokenizer};
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
@@ -361,8 +361,8 @@ impl TokenLog {
 }
 
 impl TokenSink for TokenLog {
-    fn rules(&self, _name: TagName) -> TagNameRules {
-        TagNameRules { needs_attributes: true, ..TagNameRules::default() }
+    fn rules(&self, _name: TagName) -> TagSearchRules {
+        TagSearchRules { needs_attributes: true, ..TagSearchRules::default() }
     }
 
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {

@@ -7,7 +7,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::tag_name_and_rules::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagSearchRules};
 use super::tag_parser::{Tag, TagParser, is_space};
 use crate::Result;
 use crate::extraction::inline_memchr::find_near;
@@ -21,7 +21,7 @@ const MIN_TAG_STEP: usize = 256;
 /// The receiver of the tokens of a page: tags and text.
 pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
-    fn rules(&self, name: TagName) -> TagNameRules;
+    fn rules(&self, name: TagName) -> TagSearchRules;
 
     /// Reads common markup at the beginning of `bytes` without making tokens. Called where text and
     /// tags may begin. Returns the number of bytes read; 0 by default. If it is not 0, the

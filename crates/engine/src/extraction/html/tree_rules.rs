@@ -3,7 +3,7 @@
 
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{ElementScope, Namespace};
-use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
+use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink};
 use crate::Result;
@@ -72,7 +72,7 @@ impl TreeBuilder<'_, '_> {
     /// Opens those of `<html>`, `<head>` and `<body>` that must contain the element of this start
     /// tag and are missing, and returns true. Returns false if the tag needs no further handling:
     /// it is one of these three, or a `<frameset>` in place of the `<body>`.
-    fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
+    fn enter_part(&mut self, name: TagName, rules: TagSearchRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
                 self.open(name, Namespace::Html, rules, Some(tag))?;
@@ -322,7 +322,7 @@ impl TreeBuilder<'_, '_> {
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
         let is_script_or_style = matches!(name, names::SCRIPT | names::STYLE);
         let bits = if is_script_or_style { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
-        self.open(name, namespace, TagNameRules { properties: bits, ..tag.rules }, Some(tag))?;
+        self.open(name, namespace, TagSearchRules { properties: bits, ..tag.rules }, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
         }

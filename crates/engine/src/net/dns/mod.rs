@@ -164,7 +164,7 @@ impl Resolver {
     }
 
     /// Makes a resolver that asks these name servers instead of the system's name servers. A name
-    /// in the hosts file is still found in that file.
+    /// in the hosts file is still found in that file, but on Windows, where no hosts file is read.
     #[must_use]
     pub fn with_servers(options: DnsCacheOptions, servers: ChosenDnsServers) -> Self {
         let resolver = Self::build(

@@ -95,7 +95,9 @@ fn environment_text(name: &str) -> Option<String> {
 }
 
 fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ParsedResolverFiles {
-    let mut resolv_conf = ResolvConf::parse(&read_text_or_empty(&paths.resolv_conf));
+    // On Windows, every user can create the directory \etc.
+    let text = if cfg!(windows) { String::new() } else { read_text_or_empty(&paths.resolv_conf) };
+    let mut resolv_conf = ResolvConf::parse(&text);
     if resolv_conf.search.is_empty() {
         resolv_conf.set_search(&domain_of_this_host());
     }

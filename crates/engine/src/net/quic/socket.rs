@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SendFlags, send};
 use socket2::{Domain, Protocol, SockAddr, Type};
 
@@ -148,7 +148,7 @@ impl QuicSocket {
                 marks.apply(&self.socket, self.peer);
             }
             let sent = retry_on_intr(|| send(&self.socket, bytes, SendFlags::empty()));
-            event_registration::after_send(&self.socket, sent.is_ok());
+            event_registration::after_send(&self.socket, sent != Err(Errno::WOULDBLOCK));
             return Ok(sent.map(drop)?);
         }
         let ecn = transmit.ecn.map(|codepoint| match codepoint {
@@ -166,7 +166,8 @@ impl QuicSocket {
                 src_ip: None,
             },
         );
-        event_registration::after_send(&self.socket, sent.is_ok());
+        let is_full = sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        event_registration::after_send(&self.socket, !is_full);
         sent
     }
 

@@ -29,12 +29,12 @@ impl WriteMethod {
 /// Duplicates the handle of standard output.
 ///
 /// # Errors
-/// The process has no standard output.
+/// The system has no handle left. Without a standard output, only later writes fail.
 pub(super) fn stdout_file() -> io::Result<OwnedFile> {
     io::stdout().as_handle().try_clone_to_owned()
 }
 
-/// Returns true, because only the console itself tells what it is.
+/// Returns true, because the kind of a handle is not known here.
 pub(super) fn may_be_terminal(_file: &File) -> bool {
     true
 }

@@ -137,7 +137,9 @@ impl FileSink {
         };
         let Some(opened) = made.as_ref().or(followed) else { return Ok(None) };
         let Ok(path) = fs::canonicalize(&self.path) else { return Ok(None) };
-        let is_it = fs::symlink_metadata(&path).is_ok_and(|named| device_and_inode(&named) == device_and_inode(opened));
+        let opened = device_and_inode(opened);
+        let is_it =
+            fs::symlink_metadata(&path).is_ok_and(|named| opened.is_some() && device_and_inode(&named) == opened);
         if !is_it {
             return Ok(None);
         }

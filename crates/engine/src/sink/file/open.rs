@@ -12,7 +12,7 @@ use super::open_beneath;
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};
-use crate::system::files::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use crate::system::files::{self, DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 
 impl FileSink {
     pub(super) fn open(&mut self, begin: Option<&ResponseForSink<'_>>) -> io::Result<OutputFileState> {
@@ -68,7 +68,7 @@ impl FileSink {
         }
         let length = begin.and_then(|begin| begin.length);
         let Some(target) = self.target.clone() else {
-            return self.open_temporary(length, io::ErrorKind::ResourceBusy.into());
+            return self.open_temporary(length, files::busy_error());
         };
         let parent = temporary_and_final_names::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {

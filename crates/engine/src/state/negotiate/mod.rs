@@ -23,7 +23,6 @@
 
 mod exchange;
 #[cfg(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static")))]
-#[cfg(unix)]
 mod gssapi;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
 use super::page_values_csv::{PageValuesCsv, RowBuffering};
-use super::streamed_jsonl_line::{LastJsonlMember, record_line};
+use super::streamed_jsonl_line::{JsonlContentMember, record_line};
 use crate::extracted_value_name::ValueName;
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
@@ -115,25 +115,25 @@ impl RecordedTransfer<'_> {
 
     /// Returns the last member of the JSON line: the extracted values, or the body. Omits an
     /// incomplete body.
-    fn content(&self, content: FinishedTransferContent) -> LastJsonlMember {
+    fn content(&self, content: FinishedTransferContent) -> JsonlContentMember {
         if !content.is_complete {
-            return LastJsonlMember::Nothing;
+            return JsonlContentMember::Nothing;
         }
         if self.extracts && self.names.is_empty() {
-            return LastJsonlMember::Values(content.values);
+            return JsonlContentMember::Values(content.values);
         }
         if self.extracts {
             let names = self.names.iter().map(|name| name.as_str().to_owned()).collect();
-            return LastJsonlMember::NamedValues(content.values, names);
+            return JsonlContentMember::NamedValues(content.values, names);
         }
         if !self.records.keeps_bodies || self.report.file.is_some() {
-            return LastJsonlMember::Nothing;
+            return JsonlContentMember::Nothing;
         }
         let head = self.report.outcome.head.as_ref();
         let content_type = head.and_then(|head| head.get_all("content-type").last());
         match BodyText::new(content.body, content_type) {
-            Ok(text) => LastJsonlMember::Text(text),
-            Err(body) => LastJsonlMember::Binary(body),
+            Ok(text) => JsonlContentMember::Text(text),
+            Err(body) => JsonlContentMember::Binary(body),
         }
     }
 }

@@ -15,7 +15,7 @@ const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
 /// The last member of a line, which may be large.
-pub(super) enum LastJsonlMember {
+pub(super) enum JsonlContentMember {
     /// The line has neither values nor a body.
     Nothing,
     /// `body`: the text of a body.
@@ -31,7 +31,7 @@ pub(super) enum LastJsonlMember {
 /// A `--jsonl` line in pieces: the beginning of the object, pieces of the content, and the end.
 struct JsonlLinePieces {
     start: Option<Vec<u8>>,
-    content: LastJsonlMember,
+    content: JsonlContentMember,
     /// The index of the next value, or of the next byte of a binary body.
     at: usize,
     /// The index of the name whose values are written next.
@@ -43,12 +43,12 @@ struct JsonlLinePieces {
 
 /// Returns a complete line of JSON. It consists of `start`, which is a JSON object without its
 /// closing brace, and the last member `content`.
-pub(super) fn record_line(start: Vec<u8>, content: LastJsonlMember) -> WholeOrPiecewiseText {
+pub(super) fn record_line(start: Vec<u8>, content: JsonlContentMember) -> WholeOrPiecewiseText {
     let size = match &content {
-        LastJsonlMember::Nothing => 0,
-        LastJsonlMember::Text(text) => text.len(),
-        LastJsonlMember::Binary(body) => body.len(),
-        LastJsonlMember::Values(values) | LastJsonlMember::NamedValues(values, _) => values.memory_size(),
+        JsonlContentMember::Nothing => 0,
+        JsonlContentMember::Text(text) => text.len(),
+        JsonlContentMember::Binary(body) => body.len(),
+        JsonlContentMember::Values(values) | JsonlContentMember::NamedValues(values, _) => values.memory_size(),
     };
     let cost = size + start.len();
     let mut pieces = JsonlLinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
@@ -68,11 +68,11 @@ impl JsonlLinePieces {
     /// value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            LastJsonlMember::Nothing => b"",
-            LastJsonlMember::Text(_) => b",\"body\":\"",
-            LastJsonlMember::Binary(_) => b",\"body_base64\":\"",
-            LastJsonlMember::Values(_) => b",\"values\":[",
-            LastJsonlMember::NamedValues(..) => b",\"values\":{",
+            JsonlContentMember::Nothing => b"",
+            JsonlContentMember::Text(_) => b",\"body\":\"",
+            JsonlContentMember::Binary(_) => b",\"body_base64\":\"",
+            JsonlContentMember::Values(_) => b",\"values\":[",
+            JsonlContentMember::NamedValues(..) => b",\"values\":{",
         });
     }
 
@@ -80,20 +80,20 @@ impl JsonlLinePieces {
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {
-            LastJsonlMember::Nothing => false,
-            LastJsonlMember::Text(text) => match text.next_piece() {
+            JsonlContentMember::Nothing => false,
+            JsonlContentMember::Text(text) => match text.next_piece() {
                 Some(piece) => {
                     append_string_piece(&piece, into);
                     true
                 }
                 None => false,
             },
-            LastJsonlMember::Binary(body) => {
+            JsonlContentMember::Binary(body) => {
                 self.at = body.len().min(at + BINARY_BYTES_PER_PIECE);
                 into.extend_from_slice(base64::encode(&body[at..self.at]).as_bytes());
                 at < self.at
             }
-            LastJsonlMember::Values(values) => {
+            JsonlContentMember::Values(values) => {
                 self.at = values.len().min(at + VALUES_PER_PIECE);
                 for index in at..self.at {
                     into.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
@@ -102,7 +102,7 @@ impl JsonlLinePieces {
                 }
                 at < self.at
             }
-            LastJsonlMember::NamedValues(values, names) => {
+            JsonlContentMember::NamedValues(values, names) => {
                 let (Some(name), expression) = (names.get(self.name), self.name) else { return false };
                 if at == 0 {
                     into.extend_from_slice(if expression == 0 { b"\"" } else { b",\"" });
@@ -129,10 +129,10 @@ impl JsonlLinePieces {
     /// Appends the closing of the last member's value, such as a bracket, and the end of the line.
     fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            LastJsonlMember::Nothing => b"}\n",
-            LastJsonlMember::Text(_) | LastJsonlMember::Binary(_) => b"\"}\n",
-            LastJsonlMember::Values(_) => b"]}\n",
-            LastJsonlMember::NamedValues(..) => b"}}\n",
+            JsonlContentMember::Nothing => b"}\n",
+            JsonlContentMember::Text(_) | JsonlContentMember::Binary(_) => b"\"}\n",
+            JsonlContentMember::Values(_) => b"]}\n",
+            JsonlContentMember::NamedValues(..) => b"}}\n",
         });
     }
 }
@@ -188,13 +188,13 @@ mod tests {
                 assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
                 serde_json::from_slice::<serde_json::Value>(&line).expect("JSON")
             };
-            assert_eq!(line_of(LastJsonlMember::Text(text))["body"].as_str().expect("text").as_bytes(), body);
-            let encoded = line_of(LastJsonlMember::Binary(body.clone()));
+            assert_eq!(line_of(JsonlContentMember::Text(text))["body"].as_str().expect("text").as_bytes(), body);
+            let encoded = line_of(JsonlContentMember::Binary(body.clone()));
             let encoded = encoded["body_base64"].as_str().expect("Base64").to_owned();
             assert_eq!(base64::decode(&encoded), Some(body));
             let mut values = ExtractedValues::default();
             (0..count).for_each(|value| values.push(value.to_string().as_bytes()));
-            let line = line_of(LastJsonlMember::Values(values));
+            let line = line_of(JsonlContentMember::Values(values));
             let values = line["values"].as_array().expect("a list");
             assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
             assert_eq!(values.len(), count);
@@ -218,7 +218,7 @@ mod tests {
                 expected[name].push(value);
             }
             let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), LastJsonlMember::NamedValues(values, names)));
+            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), JsonlContentMember::NamedValues(values, names)));
             let line: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
             let [a, b, c] = expected;
             assert_eq!(line["values"], serde_json::json!({"a": a, "b": b, "c": c}), "{count} {of_name}");
