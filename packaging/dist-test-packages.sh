@@ -61,8 +61,17 @@ check() {
     name=$1
     mount_root "$name"
     ran=$((ran + 1))
-    # With a trace, so that the log of a failure ends with the command that failed.
-    if (trace=x && "test_$name") >"$work/$name/log" 2>&1; then
+    # With a trace, so that the log of a failure ends with the command that failed. Not as the condition of an `if`, in which no
+    # command would end the test.
+    set +e
+    (
+        set -e
+        trace=x
+        "test_$name"
+    ) >"$work/$name/log" 2>&1
+    status=$?
+    set -e
+    if [ "$status" = 0 ]; then
         list_files >"$work/$name/after"
         if cmp -s "$work/$name/before" "$work/$name/after"; then
             echo "dist-test: $name: installed, used, removed without a rest"
@@ -88,20 +97,26 @@ first_job='
             --extract "[0-9.]{7,15}/[0-9]{1,2}" --unique --sort >found
         cmp found answer
     done
-    haul "https://$HTTPS/small" -o small && test -s small'
+    haul "https://$HTTPS/small" -o small
+    test -s small'
 
 # A few lines for parts of the binary that the first job does not reach: decoders, exit codes, the other command lines, selection, SQLite.
 smoke_tests='
     mkdir -m 700 /tmp/private
     cd /tmp/private
-    haul -sS "http://$HTTP/bytes/3000000" -o plain && test "$(wc -c <plain)" = 3000000
+    haul -sS "http://$HTTP/bytes/3000000" -o plain
+    test "$(wc -c <plain)" = 3000000
     haul -sS "http://$HTTP/text/90000" -H "Accept-Encoding: identity" -o text
-    for coding in gzip br zstd; do haul -sS --compressed "http://$HTTP/$coding/90000" -o decoded && cmp decoded text; done
+    for coding in gzip br zstd; do
+        haul -sS --compressed "http://$HTTP/$coding/90000" -o decoded
+        cmp decoded text
+    done
     status=0
     haul -s "http://$HTTP/status/404" -o missing || status=$?
     test "$status" = 22
     test "$(haul curl -sS -o body -w "%{http_code}" "http://$HTTP/status/404")" = 404
-    haul ftp -o by-ftp "http://$HTTP/small" && cmp by-ftp ../small
+    haul ftp -o by-ftp "http://$HTTP/small"
+    cmp by-ftp ../small
     test "$(haul -sS "http://$HTTP/api/html?total=6&size=2" --select "a.title" | wc -l)" = 2
     test "$(haul -sS "http://$HTTP/echo" --select-json "$.method")" = GET
     printf "http://$HTTP/small/%s\n" 1 2 3 >list

@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(parsed) if parsed.info.is_some() => {}
         Ok(parsed) => match resolve(parsed, &mut files) {
             Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
-            Ok(plan) => assert!(plan.operations.iter().all(|operation| !operation.stages.is_empty())),
+            Ok(plan) => assert!(plan.groups.iter().all(|group| !group.stages.is_empty())),
         },
     }
 });

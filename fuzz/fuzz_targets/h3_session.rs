@@ -11,7 +11,7 @@ mod support;
 
 use haul_proto::ResponseError;
 use haul_proto::h3::{
-    BodyLength, H3StreamAbortToSend, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3SendStream, RequestId,
+    BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3SendStream, H3StreamAbortToSend, RequestId,
 };
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;

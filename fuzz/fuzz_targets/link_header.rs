@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use haul_policy::Target;
-use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, ListingHistory, PageStep, PaginationRules};
+use haul_policy::pagination::{FinishedPage, ListingHistory, NextLink, NextPageSource, PageStep, PaginationRules};
 use haul_proto::link_header::parse_links;
 use libfuzzer_sys::fuzz_target;
 

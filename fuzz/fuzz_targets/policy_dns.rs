@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{DnsLookupState, RequestedRecords, NameLookup, OutgoingQuery};
+use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::message::DnsRecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;

@@ -4,17 +4,19 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::path::Path;
 
-pub use std::os::fd::OwnedFd as OwnedFile;
-pub use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+pub(crate) use std::os::fd::OwnedFd as OwnedFile;
+pub(crate) use std::os::unix::fs::{
+    DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown,
+};
 
 use rustix::fs::OFlags;
 
 /// The path of the null device, to which writes have no effect.
-pub const NULL_DEVICE: &str = "/dev/null";
+pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
 /// Returns the device and the inode of a file, which together identify it.
 #[must_use]
-pub fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
+pub(crate) fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
@@ -22,7 +24,7 @@ pub fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
 ///
 /// # Errors
 /// The errors of `fstat(2)`.
-pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(device_and_inode(&one.metadata()?) == device_and_inode(&other.metadata()?))
 }
 
@@ -30,7 +32,7 @@ pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `stat(2)`.
-pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
+pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(device_and_inode(&file.metadata()?) == device_and_inode(&std::fs::metadata(path)?))
 }
 
@@ -38,34 +40,34 @@ pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `lstat(2)`.
-pub fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
+pub(crate) fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(device_and_inode(&file.metadata()?) == device_and_inode(&std::fs::symlink_metadata(path)?))
 }
 
 /// Returns true if the user of this process owns the file.
 #[must_use]
-pub fn is_own(metadata: &Metadata) -> bool {
+pub(crate) fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// Returns true if an open file, whose metadata is given, has only one name.
 #[must_use]
-pub fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
+pub(crate) fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
     metadata.nlink() == 1
 }
 
 /// Makes an open fail if the path is a symbolic link.
-pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
 /// Makes an open fail if the path is a symbolic link, and not wait if it is a FIFO.
-pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
 }
 
 /// Makes an open not wait if the path is a FIFO.
-pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
 }
 
@@ -73,13 +75,13 @@ pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
 ///
 /// # Errors
 /// The errors of `fchmod(2)`.
-pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
 /// Returns the error for a file that cannot be replaced at present (`EBUSY`).
 #[must_use]
-pub fn busy_error() -> io::Error {
+pub(crate) fn busy_error() -> io::Error {
     rustix::io::Errno::BUSY.into()
 }
 
@@ -87,7 +89,7 @@ pub fn busy_error() -> io::Error {
 ///
 /// # Errors
 /// The errors of `open(2)` and `fsync(2)`.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
@@ -96,7 +98,7 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of `flock(2)`; [`io::ErrorKind::Interrupted`] after a signal.
-pub fn lock(file: &File) -> io::Result<()> {
+pub(crate) fn lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::LockExclusive)?)
 }
 
@@ -104,6 +106,6 @@ pub fn lock(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if another process holds the lock; other errors of `flock(2)`.
-pub fn try_lock(file: &File) -> io::Result<()> {
+pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
 }

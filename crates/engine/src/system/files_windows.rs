@@ -7,7 +7,7 @@ use std::os::windows::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 
-pub use std::os::windows::io::OwnedHandle as OwnedFile;
+pub(crate) use std::os::windows::io::OwnedHandle as OwnedFile;
 
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
@@ -15,7 +15,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
 /// The name of the null device, to which writes have no effect.
-pub const NULL_DEVICE: &str = "NUL";
+pub(crate) const NULL_DEVICE: &str = "NUL";
 /// The time from 1601, where Windows begins to count, to 1970, in units of 100 ns.
 const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 const UNITS_PER_SECOND: u64 = 10_000_000;
@@ -24,7 +24,7 @@ const UNITS_PER_SECOND: u64 = 10_000_000;
 const LOCKED_BYTE: u64 = 1 << 62;
 
 /// Permission bits of new directories, which have no effect.
-pub trait DirBuilderExt {
+pub(crate) trait DirBuilderExt {
     /// Returns the builder unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
 }
@@ -36,7 +36,7 @@ impl DirBuilderExt for DirBuilder {
 }
 
 /// Permission bits of new files, which have no effect.
-pub trait OpenOptionsExt {
+pub(crate) trait OpenOptionsExt {
     /// Returns the options unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
 }
@@ -48,7 +48,7 @@ impl OpenOptionsExt for OpenOptions {
 }
 
 /// Kinds of files that haul does not recognise on Windows.
-pub trait FileTypeExt {
+pub(crate) trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
     /// Returns false.
@@ -66,7 +66,7 @@ impl FileTypeExt for FileType {
 }
 
 /// The permission bits of a file.
-pub trait PermissionsExt {
+pub(crate) trait PermissionsExt {
     /// Returns the bits that let everyone read and, unless the file is read-only, write.
     fn mode(&self) -> u32;
 }
@@ -78,7 +78,7 @@ impl PermissionsExt for Permissions {
 }
 
 /// The metadata of a file, with times as on Unix.
-pub trait MetadataExt {
+pub(crate) trait MetadataExt {
     /// Returns the size in bytes.
     fn size(&self) -> u64;
     /// Returns the permission bits, as [`PermissionsExt::mode`] does.
@@ -153,7 +153,7 @@ fn nanoseconds(time: u64) -> i64 {
 }
 
 /// Reads and writes at an offset. On Windows, they also move the position of the file.
-pub trait FileExt {
+pub(crate) trait FileExt {
     /// Reads available bytes at this offset, and returns their number.
     ///
     /// # Errors
@@ -207,13 +207,13 @@ impl FileExt for File {
 ///
 /// # Errors
 /// None.
-pub fn fchown(_file: &File, _owner: Option<u32>, _group: Option<u32>) -> io::Result<()> {
+pub(crate) fn fchown(_file: &File, _owner: Option<u32>, _group: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
 /// Returns `None`, because the metadata of a path does not identify a file.
 #[must_use]
-pub fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
+pub(crate) fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
@@ -221,7 +221,7 @@ pub fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
 ///
 /// # Errors
 /// The system does not provide the identity of a file.
-pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(volume_and_index(one)? == volume_and_index(other)?)
 }
 
@@ -229,7 +229,7 @@ pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.
-pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
+pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &OpenOptions::new().access_mode(0).open(path)?)
 }
 
@@ -237,7 +237,7 @@ pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.
-pub fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
+pub(crate) fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &do_not_follow(OpenOptions::new().access_mode(0)).open(path)?)
 }
 
@@ -248,28 +248,28 @@ fn volume_and_index(file: &File) -> io::Result<(u64, u64)> {
 
 /// Returns true: the access list of a file decides who may open it.
 #[must_use]
-pub fn is_own(_metadata: &Metadata) -> bool {
+pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     true
 }
 
 /// Returns true if an open file has only one name.
 #[must_use]
-pub fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
+pub(crate) fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
     winapi_util::file::information(file).is_ok_and(|information| information.number_of_links() == 1)
 }
 
 /// Makes an open of a symbolic link open the link itself.
-pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
 /// Makes an open of a symbolic link open the link itself.
-pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }
 
 /// Returns the options unchanged: no path makes an open wait.
-pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
@@ -277,13 +277,13 @@ pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
 ///
 /// # Errors
 /// None.
-pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
 /// Returns the error for a file that cannot be replaced at present.
 #[must_use]
-pub fn busy_error() -> io::Error {
+pub(crate) fn busy_error() -> io::Error {
     io::ErrorKind::ResourceBusy.into()
 }
 
@@ -291,7 +291,7 @@ pub fn busy_error() -> io::Error {
 ///
 /// # Errors
 /// None.
-pub fn sync_directory(_path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -300,7 +300,7 @@ pub fn sync_directory(_path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of `LockFileEx`.
-pub fn lock(file: &File) -> io::Result<()> {
+pub(crate) fn lock(file: &File) -> io::Result<()> {
     lock_with(file, LOCKFILE_EXCLUSIVE_LOCK)
 }
 
@@ -308,7 +308,7 @@ pub fn lock(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if another process holds the lock; other errors of `LockFileEx`.
-pub fn try_lock(file: &File) -> io::Result<()> {
+pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     const LOCK_VIOLATION: i32 = windows_sys::Win32::Foundation::ERROR_LOCK_VIOLATION.cast_signed();
     lock_with(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY).map_err(|error| match error.raw_os_error() {
         Some(LOCK_VIOLATION) => io::ErrorKind::WouldBlock.into(),

@@ -2,8 +2,8 @@
 //! no condition. On Unix, they are those of the standard library, or a few system calls.
 
 #[cfg_attr(windows, path = "files_windows.rs")]
-pub mod files;
-pub mod socket_errors;
+pub(crate) mod files;
+pub(crate) mod socket_errors;
 
 #[cfg(test)]
 mod tests {

@@ -1,14 +1,14 @@
 //! The numbers of the errors of socket calls.
 
 #[cfg(unix)]
-pub use libc::{
-    EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, EHOSTUNREACH, EINVAL, EIO, EMFILE, EMSGSIZE, ENETDOWN, ENETUNREACH,
-    ENOBUFS, ENOMEM, EPERM,
+pub(crate) use libc::{
+    EADDRNOTAVAIL, EAFNOSUPPORT, ECONNREFUSED, EHOSTUNREACH, EINVAL, EIO, EMSGSIZE, ENETDOWN, ENETUNREACH, ENOBUFS,
+    ENOMEM, EPERM,
 };
 // Windows has no EPERM and no EIO for sockets. The errors that stand for them here are those after which
 // haul does the same.
 #[cfg(windows)]
-pub use windows_sys::Win32::Networking::WinSock::{
+pub(crate) use windows_sys::Win32::Networking::WinSock::{
     WSA_NOT_ENOUGH_MEMORY as ENOMEM, WSAEACCES as EPERM, WSAEADDRNOTAVAIL as EADDRNOTAVAIL,
     WSAEAFNOSUPPORT as EAFNOSUPPORT, WSAECONNREFUSED as ECONNREFUSED, WSAEHOSTUNREACH as EHOSTUNREACH,
     WSAEINVAL as EINVAL, WSAEMFILE as EMFILE, WSAEMSGSIZE as EMSGSIZE, WSAENETDOWN as ENETDOWN,
@@ -17,7 +17,7 @@ pub use windows_sys::Win32::Networking::WinSock::{
 
 /// Returns true if an error means that the process or the system has no free descriptor.
 #[must_use]
-pub fn lacks_descriptors(error: &std::io::Error) -> bool {
+pub(crate) fn lacks_descriptors(error: &std::io::Error) -> bool {
     #[cfg(unix)]
     return matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
     #[cfg(windows)]
@@ -26,7 +26,7 @@ pub fn lacks_descriptors(error: &std::io::Error) -> bool {
 
 /// Returns true if an error of `connect` means that the connection attempt has begun.
 #[must_use]
-pub fn is_connect_in_progress(error: &std::io::Error) -> bool {
+pub(crate) fn is_connect_in_progress(error: &std::io::Error) -> bool {
     #[cfg(unix)]
     return matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR));
     #[cfg(windows)]
