@@ -20,6 +20,8 @@
 //! So before the planner reduces the connections for want of a gain, it measures one connection
 //! again, in the middle of the body: it asks for one connection until the others have completed
 //! their parts. The comparison ends early if half of the connections are clearly slower than all.
+//! If the first measurement of several connections yields 100 MB/s or more, it decides without a
+//! comparison.
 //!
 //! **Busy machines.** A stream that waits may wait for a server on this machine, or for processor
 //! time. More connections then only cost more processor time. So from 50 MB/s on, a trial needs a
@@ -68,7 +70,8 @@ const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The time over which one connection is measured again, in the middle of the body.
+/// The time over which one connection is measured again, in the middle of the body. The waits for
+/// responses are not included.
 const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
@@ -159,6 +162,8 @@ struct RateComparison {
     several: u64,
     /// The number of incomplete requests when the present measurement began.
     requests: usize,
+    /// The time since which no connection delivers bytes; `None` if one delivers.
+    waiting_since: Option<MonotonicTime>,
 }
 
 impl SplitPlanner {
@@ -224,7 +229,7 @@ impl SplitPlanner {
     }
 
     /// Returns the number of connections that should be used now. `idle` is as in
-    /// [`SplitPlanner::is_worth_trying`]; it is called once for each measurement.
+    /// [`SplitPlanner::is_worth_trying`]. It is called when a measurement begins or ends.
     pub fn wanted_connections(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) -> usize {
         let first = self.most.min(FIRST_CONNECTIONS);
         match self.phase {
@@ -239,7 +244,7 @@ impl SplitPlanner {
             }
             SplitPhase::Measuring(look) if seen.now < look => first,
             SplitPhase::Measuring(_) => self.measure(first, seen, idle()),
-            SplitPhase::Comparing(comparison) => self.compare(comparison, seen),
+            SplitPhase::Comparing(comparison) => self.compare(comparison, seen, idle),
             SplitPhase::Settled(wanted) => {
                 let elapsed = seen.now.since(self.since);
                 if wanted < 2 || elapsed < REVIEW_INTERVAL {
@@ -247,8 +252,9 @@ impl SplitPlanner {
                 }
                 let rate = self.begin_measurement(seen);
                 let idle_before = core::mem::replace(&mut self.idle, idle());
-                // Fewer may deliver for a while, at the end of the body and after failures.
-                let is_slow = rate <= self.single && seen.delivering >= wanted;
+                // Fewer may deliver for a while, at the end of the body and after failures. A time
+                // without any byte does not show that one connection is as fast.
+                let is_slow = (1..=self.single).contains(&rate) && seen.delivering >= wanted;
                 if rate >= CPU_BOUND_RATE_OF_SEVERAL && !is_core_idle(idle_before, self.idle, elapsed) {
                     self.finish_measurement(1)
                 } else if is_slow {
@@ -269,7 +275,7 @@ impl SplitPlanner {
         let is_starved = is_brisk && !is_core_idle(self.idle, idle, elapsed);
         // Nearly each delivers as much as the one did: measuring longer would not change the
         // result.
-        let is_obvious = rate >= self.single.saturating_mul(5) / 2;
+        let is_obvious = has_gain(rate, self.single, OBVIOUS_GAIN);
         if !is_starved && !is_obvious && elapsed < LONG_MEASUREMENT {
             self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
             return first;
@@ -286,31 +292,65 @@ impl SplitPlanner {
     /// Begins to compare `connections` connections, which together have the rate `several`, with
     /// one. Returns the number of connections to use meanwhile: 1.
     fn begin_comparison(&mut self, connections: usize, several: u64, seen: SplitSample) -> usize {
-        self.phase = SplitPhase::Comparing(RateComparison { connections, several, requests: seen.requests });
+        let waiting_since = (seen.delivering == 0).then_some(seen.now);
+        let comparison = RateComparison { connections, several, requests: seen.requests, waiting_since };
+        self.phase = SplitPhase::Comparing(comparison);
         1
     }
 
     /// Continues the comparison, and returns the number of connections to use now. It ends when
     /// one connection was measured, or when half of the connections turn out to be so slow that all
     /// are needed.
-    fn compare(&mut self, comparison: RateComparison, seen: SplitSample) -> usize {
-        let half = (comparison.connections / 2).max(1);
-        let has_fewer = |limit| seen.requests <= limit && comparison.requests > limit;
+    fn compare(
+        &mut self,
+        comparison: RateComparison,
+        seen: SplitSample,
+        idle: impl FnOnce() -> Option<Duration>,
+    ) -> usize {
+        let RateComparison { connections, several, requests, waiting_since } = comparison;
+        let half = (connections / 2).max(1);
+        let has_fewer = |limit| seen.requests <= limit && requests > limit;
         if has_fewer(half) || has_fewer(1) {
             self.begin_measurement(seen);
-            return self.begin_comparison(comparison.connections, comparison.several, seen);
+            return self.begin_comparison(connections, several, seen);
+        }
+        // The measured connection has one request at a time. Otherwise the next request is sent
+        // before the last response is complete, so the wait for a response is not counted.
+        if let Some(at) = waiting_since {
+            self.since = self.since + seen.now.since(at);
         }
         if seen.now.since(self.since) < COMPARISON_TIME {
+            let waiting_since = (seen.delivering == 0).then_some(seen.now);
+            self.phase = SplitPhase::Comparing(RateComparison { waiting_since, ..comparison });
             return 1;
         }
         let rate = self.begin_measurement(seen);
-        let wanted = connections_worth_using(comparison.several, rate, self.most);
-        if comparison.requests <= 1 || comparison.requests <= half && wanted == self.most {
-            self.single = rate / comparison.requests.max(1) as u64;
-            self.idle = None;
+        // The rate before the comparison may have been low for a moment only. More connections are
+        // assumed to be at least as fast as those that are left.
+        let several = if requests > 1 { several.max(rate) } else { several };
+        let wanted = connections_worth_using(several, rate, self.most);
+        // Without any byte, the measurement is repeated: nothing shows that all are faster.
+        if rate > 0 && (requests <= 1 || requests <= half && wanted == self.most) {
+            self.single = rate / requests.max(1) as u64;
+            self.idle = idle();
             return self.finish_measurement(wanted);
         }
-        self.begin_comparison(comparison.connections, comparison.several, seen)
+        self.begin_comparison(connections, several, seen)
+    }
+
+    /// Begins the present measurement again. Call it after a time in which no connection could be
+    /// added, so that this time does not count as slow. `idle` is as in
+    /// [`SplitPlanner::is_worth_trying`].
+    pub fn restart_measurement(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) {
+        match self.phase {
+            SplitPhase::Single | SplitPhase::Probing | SplitPhase::Opening(_) => return,
+            SplitPhase::Measuring(_) => self.phase = SplitPhase::Measuring(seen.now + SHORT_MEASUREMENT),
+            SplitPhase::Comparing(RateComparison { connections, several, .. }) => {
+                self.begin_comparison(connections, several, seen);
+            }
+            SplitPhase::Settled(_) => {}
+        }
+        (self.since, self.received, self.idle) = (seen.now, seen.received, idle());
     }
 
     /// Begins a measurement, and returns the rate since the last one began, in bytes a second.
@@ -337,10 +377,17 @@ impl SplitPlanner {
     }
 
     /// Records that the server refused one of `connections` connections. From then on, the planner
-    /// asks for at most one connection less than that, but at least for 1.
+    /// asks for at most one connection less than that, but at least for 1. During a comparison, the
+    /// number of connections before it counts if it is larger, and the comparison goes on.
     pub fn on_connection_refused(&mut self, connections: usize) {
-        self.most = self.most.min(connections.saturating_sub(1)).max(1);
-        self.phase = SplitPhase::Settled(self.most);
+        let compared = match self.phase {
+            SplitPhase::Comparing(comparison) => comparison.connections,
+            _ => 0,
+        };
+        self.most = self.most.min(connections.max(compared).saturating_sub(1)).max(1);
+        if compared == 0 || self.most < 2 {
+            self.phase = SplitPhase::Settled(self.most);
+        }
     }
 
     /// Returns the time at which to call [`SplitPlanner::wanted_connections`] even without an
@@ -360,12 +407,16 @@ impl SplitPlanner {
 /// the rate `several` and one has the rate `one`, in bytes a second.
 fn connections_worth_using(several: u64, one: u64, most: usize) -> usize {
     let least_gain = if several >= CPU_BOUND_RATE_OF_SEVERAL { OBVIOUS_GAIN } else { CLEAR_GAIN };
-    let has_gain = |percent: u64| u128::from(several) * 100 >= u128::from(one) * u128::from(percent);
     match () {
-        () if has_gain(least_gain) => most,
-        () if several < CPU_BOUND_RATE_OF_SEVERAL && has_gain(SMALL_GAIN) => 2.min(most),
+        () if has_gain(several, one, least_gain) => most,
+        () if several < CPU_BOUND_RATE_OF_SEVERAL && has_gain(several, one, SMALL_GAIN) => 2.min(most),
         () => 1,
     }
+}
+
+/// Returns true if the rate `several` is at least `percent` per cent of the rate `one`.
+fn has_gain(several: u64, one: u64, percent: u64) -> bool {
+    u128::from(several) * 100 >= u128::from(one) * u128::from(percent)
 }
 
 fn lasts_long_enough(bytes: u64, rate: u64) -> bool {

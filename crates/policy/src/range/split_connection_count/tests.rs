@@ -290,6 +290,7 @@ fn missing_connections_do_not_count_as_slow() {
         splitter.wanted_connections(several(500, received, delivering), || None)
     };
     assert_eq!([reviewed(500, 2), reviewed(500, 3), reviewed(501, 3)], [3, 1, 3]);
+    assert_eq!([reviewed(1, 3), reviewed(0, 3)], [1, 3], "nothing arrived at all");
     let busy = |received| {
         let mut splitter = planner(SplitPhase::Settled(3));
         splitter.idle = Some(Duration::ZERO);
@@ -334,6 +335,88 @@ fn comparison_ends_early_if_half_are_slow() {
     assert_eq!(compared(&[begin, (1500, 700, 2)]), (Some(6), 200));
     assert_eq!(compared(&[begin, (1500, 900, 2)]).0, None, "three as fast as six may be as fast as one");
     assert_eq!(compared(&[(500, 0, 4), (1000, 50, 4)]).0, None, "more than half are left");
+}
+
+#[test]
+fn short_dip_does_not_end_the_split() {
+    // Two connections bring 4,000 bytes a second, more than six did before the comparison.
+    let steps = [(1000, 400, 3), (1500, 2400, 2), (1600, 2500, 1), (2100, 3500, 1)];
+    assert_eq!(compared(&steps), (Some(6), 2000));
+    // One connection alone brings as much: it does not count as several.
+    assert_eq!(compared(&[(1000, 400, 1), (1500, 2400, 1)]), (Some(1), 4000));
+}
+
+#[test]
+fn comparison_without_any_byte_is_repeated() {
+    let begin = (1000, 400, 1);
+    assert_eq!(compared(&[begin, (1500, 400, 1)]).0, None);
+    assert_eq!(compared(&[begin, (1500, 400, 1), (2000, 1400, 1)]), (Some(1), 2000));
+    assert_eq!(compared(&[(1000, 400, 3), (1500, 400, 3)]).0, None);
+}
+
+#[test]
+fn comparison_excludes_waits_for_responses() {
+    let mut splitter = planner(SplitPhase::Settled(6));
+    splitter.single = 2000;
+    splitter.wanted_connections(several(500, 600, 6), || None);
+    // One connection brings 1,000 bytes a second, and waits from 850 to 1,050 ms.
+    for (ms, received, delivering, timeout) in
+        [(600, 600, 1, 1100), (850, 850, 0, 1100), (950, 850, 0, 1200), (1050, 850, 1, 1300), (1200, 1000, 1, 1300)]
+    {
+        assert_eq!(splitter.wanted_connections(several(ms, received, delivering), || None), 1, "{ms}");
+        assert_eq!(splitter.next_timeout(), Some(MonotonicTime(0) + MS * timeout), "{ms}");
+    }
+    assert_eq!(splitter.wanted_connections(several(1300, 1100, 1), || None), 2);
+    assert_eq!((splitter.rate(), splitter.has_finished_measuring()), (1000, true));
+}
+
+#[test]
+fn restarted_measurement_excludes_the_pause() {
+    let now = |ms: u32| MonotonicTime(0) + MS * ms;
+    let mut measuring = planner(SplitPhase::Measuring(now(100)));
+    measuring.restart_measurement(several(1000, 10, 4), || None);
+    assert_eq!(measuring.next_timeout(), Some(now(1100)));
+    assert_eq!(measuring.wanted_connections(several(1100, 260, 4), || None), 6);
+    let mut comparing = planner(SplitPhase::Settled(6));
+    assert_eq!(comparing.wanted_connections(several(500, 400, 6), || None), 1);
+    comparing.restart_measurement(several(2000, 500, 1), || None);
+    assert_eq!(comparing.next_timeout(), Some(now(2500)));
+    assert_eq!(comparing.wanted_connections(several(2500, 900, 1), || None), 1);
+    assert_eq!((comparing.rate(), comparing.has_finished_measuring()), (800, true));
+    let mut settled = planner(SplitPhase::Settled(6));
+    settled.restart_measurement(several(2000, 500, 6), || None);
+    assert_eq!(settled.next_timeout(), Some(now(2500)));
+    let mut opening = planner(SplitPhase::Opening(now(0)));
+    opening.restart_measurement(several(800, 0, 1), || None);
+    assert_eq!(opening.next_timeout(), Some(now(1000)), "connections open for a second in all");
+}
+
+#[test]
+fn refusal_during_a_comparison_keeps_the_split() {
+    let refused = |connections: usize, refused_at| {
+        let mut splitter = planner(SplitPhase::Settled(connections));
+        assert_eq!(splitter.wanted_connections(several(500, 400, connections), || None), 1);
+        splitter.on_connection_refused(refused_at);
+        let is_comparing = !splitter.has_finished_measuring();
+        splitter.wanted_connections(several(600, 500, 1), || None);
+        // One connection brings 200 bytes a second, and several brought 800.
+        (is_comparing, splitter.wanted_connections(several(1100, 600, 1), || None))
+    };
+    assert_eq!([refused(6, 2), refused(6, 1), refused(3, 2)], [(true, 5), (true, 5), (true, 2)]);
+    assert_eq!(refused(2, 2), (false, 1), "the server accepted one");
+}
+
+#[test]
+fn busy_cores_are_seen_right_after_a_comparison() {
+    let after = |idle_ms: u32| {
+        let mut splitter = planner(SplitPhase::Settled(6));
+        splitter.single = 300_000_000;
+        assert_eq!(splitter.wanted_connections(several(500, 100_000_000, 6), || Some(MS * 500)), 1);
+        splitter.wanted_connections(several(600, 100_000_000, 1), || Some(MS * 600));
+        assert_eq!(splitter.wanted_connections(several(1100, 101_000_000, 1), || Some(MS * 1100)), 6);
+        splitter.wanted_connections(several(1600, 201_000_000, 6), || Some(MS * (1100 + idle_ms)))
+    };
+    assert_eq!([after(374), after(375)], [1, 6]);
 }
 
 #[test]
