@@ -200,7 +200,8 @@ impl SplitCoordinator {
     /// help now.
     fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
         self.update_first_stream(state);
-        if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
+        let has_pause_ended = state.failures.end_pause(now);
+        if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some() {
             return None;
         }
         let first_count = usize::from(state.first.transfer.is_none());
@@ -210,6 +211,9 @@ impl SplitCoordinator {
             delivering: first_count + state.delivering_parts(),
             requests: first_count + state.parts.len(),
         };
+        if has_pause_ended {
+            state.splitter.restart_measurement(sample, idle_time);
+        }
         let wanted = state.splitter.wanted_connections(sample, idle_time);
         if wanted < 2 && state.is_proved && state.splitter.has_finished_measuring() {
             // A single stream is as fast, and it delivers without the coordinator.
@@ -444,9 +448,9 @@ impl Scheduler for SplitCoordinator {
             state.outcome.get_or_insert(SplitOutcome::ContinueAlone);
             return Some(now);
         }
-        let decision = state.splitter.next_timeout().map(time_conversions::to_instant);
-        let pause = state.failures.paused_until.filter(|&at| at > now);
-        [decision, pause, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
+        // Once the split has stopped, no further part is requested.
+        let request = if state.is_stopped { None } else { state.failures.next_request(&state.splitter) };
+        [request, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
     }
 
     fn is_run_over(&self) -> bool {

@@ -9,6 +9,7 @@ use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;
 use crate::Result;
+use crate::time_conversions;
 use crate::transfer::{SplitMinSpeedCheck, Transfer};
 
 /// The number of bytes that parts must receive after a failure so that earlier failures no longer
@@ -120,7 +121,7 @@ pub(super) struct PartFailures {
     pub(super) count: u32,
     /// The number of bytes that parts have received since the last failure.
     received_since: u64,
-    /// The time before which no further part is requested; `None` if no part has failed yet.
+    /// The time before which no further part is requested; `None` if requests are not paused.
     pub(super) paused_until: Option<Instant>,
 }
 
@@ -130,6 +131,18 @@ impl PartFailures {
         self.received_since = 0;
         self.paused_until = now.checked_add(FIRST_PAUSE * 2_u32.saturating_pow(self.count.min(10)));
         self.count += 1;
+    }
+
+    /// Ends the pause if it is over at the time `now`. Returns true if it ends now.
+    pub(super) fn end_pause(&mut self, now: Instant) -> bool {
+        self.paused_until.take_if(|at| *at <= now).is_some()
+    }
+
+    /// Returns the time at which a further part may be requested without an event: the end of the
+    /// pause, or the next timeout of `splitter`. During a pause, `splitter` is not asked for the
+    /// number of connections, so its timeout is not renewed and may have passed.
+    pub(super) fn next_request(&self, splitter: &SplitPlanner) -> Option<Instant> {
+        self.paused_until.or_else(|| splitter.next_timeout().map(time_conversions::to_instant))
     }
 }
 
@@ -189,5 +202,28 @@ impl SplitState {
         }
         self.window.on_output(first.position());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_replaces_the_timeout_of_the_planner() {
+        let begin = Instant::now();
+        let mut splitter = SplitPlanner::new(6, time_conversions::to_monotonic_time(begin));
+        splitter.on_connection_refused(6);
+        let mut failures = PartFailures::default();
+        let review = failures.next_request(&splitter).expect("several connections are judged again");
+        // The timeout of the planner has passed when the part fails.
+        let failed_at = review + FIRST_PAUSE;
+        failures.record_failure(failed_at);
+        let until = failed_at + FIRST_PAUSE;
+        assert_eq!(failures.next_request(&splitter), Some(until));
+        assert!(!failures.end_pause(failed_at));
+        assert_eq!(failures.next_request(&splitter), Some(until));
+        assert_eq!([failures.end_pause(until), failures.end_pause(until)], [true, false]);
+        assert_eq!(failures.next_request(&splitter), Some(review));
     }
 }
