@@ -2,7 +2,8 @@
 
 ``python many_hosts.py HOSTS NOTICE`` prints its hosts, a line after NOTICE requests, and at the end of its
 input a line for each host: the number of requests, the largest number of connections at a time, and the
-seconds between the first and the last request. A page is its host and path; /bytes/N are N zeros.
+seconds between the first and the last request. A page is its host and path; /bytes/N are N zeros. A page whose
+path ends with ?held is sent after the first line of input.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ class ManyHosts:
         assert self.process.stdout is not None
         return self.process.stdout.readline() == "notice\n"
 
+    def release(self) -> None:
+        """Sends the pages of URLs that end with ``?held``."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("release\n")
+        self.process.stdin.flush()
+
     def end(self) -> dict[str, HostRecord]:
         """Ends the server, and returns the records of its hosts."""
         text, _ = self.process.communicate("")
@@ -57,6 +64,7 @@ class _Counts:
 async def _main(count: int, notice: int) -> None:
     counts: dict[str, _Counts] = {}
     total = 0
+    released = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal total
@@ -75,6 +83,8 @@ async def _main(count: int, notice: int) -> None:
                     print("notice", flush=True)
                 path = head.split(b" ")[1]
                 is_long = path.startswith(b"/bytes/")
+                if path.endswith(b"?held"):
+                    await released.wait()
                 body = bytes(int(path[7:].partition(b"?")[0])) if is_long else host.encode() + path
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
                 await writer.drain()
@@ -87,7 +97,8 @@ async def _main(count: int, notice: int) -> None:
     hosts = [f"127.{1 + number // 250}.{number % 250}.1" for number in range(count)]
     servers = [await asyncio.start_server(serve, host, 0) for host in hosts]
     print(*("%s:%d" % server.sockets[0].getsockname() for server in servers), flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    while await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
+        released.set()
     for host, record in counts.items():
         print(host, record.requests, record.most, record.last - record.first)
 

@@ -22,7 +22,7 @@ pa = pytest.importorskip("pyarrow")
 from haul import arrow  # noqa: E402
 from haul._cluster import host_classes, keyed, split_counts, split_numbers  # noqa: E402
 
-#: The number of URLs, and of hosts, each with a loopback address of its own.
+#: The number of URLs, and of hosts, each with a separate loopback address.
 URLS = int(os.environ.get("HAUL_ENGINE_URLS", "600"))
 HOSTS = int(os.environ.get("HAUL_ENGINE_HOSTS", "20"))
 PER_HOST = 2
@@ -139,17 +139,30 @@ def test_ray_rows_survive_the_loss_of_their_pieces(monkeypatch: pytest.MonkeyPat
     with contextlib.ExitStack() as stack:
         stack.callback(few.kill)
         ray, cluster, nodes = stack.enter_context(ray_cluster(monkeypatch, 0, 2))
+        # The last page of each host comes after the node is removed, so no task ends before.
+        urls = [*few.urls[:580], *(f"{url}?held" for url in few.urls[580:])]
         # Rows of 10 KB, so that pieces are in the store of the only node with processors.
-        table = pa.table({"id": list(range(600)), "url": few.urls, "pad": ["x" * 10_000] * 600})
+        table = pa.table({"id": list(range(600)), "url": urls, "pad": ["x" * 10_000] * 600})
         given = ray.data.from_arrow(table).map_batches(lambda rows: rows, batch_format="pyarrow", batch_size=None)
-        made = haul.ray.fetch(given, tasks=6, per_host=PER_HOST, rate_host=5.0)
+        made = haul.ray.fetch(given, tasks=6, per_host=PER_HOST)
         found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.extend(made.select_columns(["id", "status"]).take_all()))
+
+        def run() -> None:
+            try:
+                found.extend(made.select_columns(["id", "status"]).take_all())
+            except BaseException:
+                few.kill()  # ends the wait for the notice
+                raise
+
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         assert few.wait_for_notice()
         cluster.add_node(num_cpus=2)
         cluster.remove_node(nodes[0], allow_graceful=False)
-        thread.join()
+        assert thread.is_alive(), "the rows were fetched before the node was removed"
+        few.release()
+        thread.join(300)
+        assert not thread.is_alive()
         assert sorted(row["id"] for row in found) == list(range(600)) and all(row["status"] == 200 for row in found)
 
 
@@ -170,13 +183,63 @@ def test_ray_splits_a_large_host(ray_data: Any) -> None:
         with_one.kill()
 
 
+def test_ray_task_with_most_rows_is_first(ray_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = ray_data[0]
+    from haul import _ray_source
+
+    few = ManyHosts(3, 120)
+    try:
+        hosts = [[url for url in few.urls if url.startswith(f"http://{host}/")] for host in few.hosts]
+        given = ray.data.from_arrow(pa.table({"url": [*hosts[0], *hosts[1][:3], *hosts[2][:1]]}))
+        for most_pieces in (_ray_source._MOST_PIECES, 0):  # plain tasks, and Ray's shuffle
+            monkeypatch.setattr(_ray_source, "_MOST_PIECES", most_pieces)
+            source = _ray_source.HostSource(given, "url", 2, 10, {"per_host": 4})
+            tasks = source.get_read_tasks(2, data_context=ray.data.DataContext.get_current())
+            rows = [sum(table.num_rows for table in task()) for task in tasks]
+            assert rows == sorted(rows, reverse=True) and all(rows)
+            # The first host has 40 rows in 4 parts.
+            assert sum(rows) == 44 and rows[0] >= 10
+            # Ray warns of a large task by the name of its function.
+            assert {task.read_fn.__name__ for task in [*tasks, *ray.get(list(map(ray.put, tasks)))]} == {"fetch"}
+    finally:
+        few.kill()
+
+
+def test_ray_counts_hosts_by_keys_alone(ray_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = ray_data[0]
+    from haul import _ray_source
+
+    given = ray.data.from_arrow(pa.table({"url": ["http://127.0.0.1:1/"] * 5, "pad": ["x"] * 5})).materialize()
+    whole = host_classes({}, {})[0]
+    for most_pieces in (_ray_source._MOST_PIECES, 0):  # plain tasks, and Ray's shuffle
+        monkeypatch.setattr(_ray_source, "_MOST_PIECES", most_pieces)
+        made = _ray_source._divided(given, "url", whole, 2, has_rows=False)
+        ((rows, pieces),) = [each for each in made if each[0]]
+        assert rows == 5 and [table.column_names for table in ray.get(pieces)] == [["__haul_key"]]
+
+
+def test_ray_fetches_datasets_without_rows(many: ManyHosts, ray_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = ray_data[0].data
+    from haul import _ray_source
+
+    items = [{"id": number, "url": url} for number, url in enumerate(many.urls[:20])]
+    # Ray's `filter` returns blocks without columns if it keeps no row of them.
+    one = data.from_items(items, override_num_blocks=4).filter(lambda row: row["id"] == 7)
+    for most_pieces in (_ray_source._MOST_PIECES, 0):  # plain tasks, and Ray's shuffle
+        monkeypatch.setattr(_ray_source, "_MOST_PIECES", most_pieces)
+        assert [row["id"] for row in haul.ray.fetch(one, tasks=2).take_all()] == [7]
+        for empty in (data.from_items(items).filter(lambda row: False), data.from_items([])):
+            none = haul.ray.fetch(empty, tasks=2, per_host=2, split=5).materialize()
+            assert none.count() == 0 and none.schema().names == ["url", *arrow.schema().names]
+
+
 def test_ray_divides_the_rows_of_any_dataset(many: ManyHosts, ray_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ray = ray_data[0]
     from haul import _ray_source
 
     table = pa.table({"id": list(range(40)), "url": many.urls[:40]})
     given = ray.data.from_arrow([table.slice(0, 30), table.slice(30, 5), table.slice(35)])
-    for most_pieces in (_ray_source._MOST_PIECES, 0):  # own tasks, and Ray's shuffle
+    for most_pieces in (_ray_source._MOST_PIECES, 0):  # plain tasks, and Ray's shuffle
         monkeypatch.setattr(_ray_source, "_MOST_PIECES", most_pieces)
         made = haul.ray.fetch(given, tasks=3, per_host=PER_HOST)
         rows = pa.concat_tables(ray.get(made.to_arrow_refs()))
@@ -328,6 +391,17 @@ def test_split_blocks_keep_hosts_together() -> None:
     assert [counts, *tables] == _ray_source._split("url", whole, 4, True, *blocks)
     assert sorted(_ray_source._large(19, *tables)) == sorted((haul.shard(url, 2**31 - 1), 20) for url in urls[:9])
     assert _ray_source._large(20, *tables) == []
+
+
+def test_clusters_refuse_numbers_below_one() -> None:
+    for number in (0, -1):
+        for fetch in (haul.ray.fetch, haul.spark.fetch):
+            with pytest.raises(ValueError, match=f"tasks is {number}, but must be at least 1"):
+                fetch(None, tasks=number)
+        with pytest.raises(ValueError, match=f"split is {number}, but the largest number of rows"):
+            haul.ray.fetch(None, split=number, per_host=4)
+        with pytest.raises(ValueError, match=f"split is {number}, but the largest number of rows"):
+            split_counts((), number, {"per_host": 4})
 
 
 def test_clusters_refuse_what_tasks_cannot_repeat() -> None:

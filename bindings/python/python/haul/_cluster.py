@@ -68,8 +68,13 @@ def host_number(url: str | None) -> int:
     return shard(url or "", HOSTS)
 
 
-def checked_settings(settings: FetchSettings) -> dict[str, Any]:
-    """Returns the arguments with the check of each row's method turned on, since a task may run twice."""
+def checked_settings(settings: FetchSettings, tasks: int) -> dict[str, Any]:
+    """Returns the arguments with the check of each row's method turned on, since a task may run twice.
+
+    :raises ValueError: the number of tasks is less than 1.
+    """
+    if tasks < 1:
+        raise ValueError(f"tasks is {tasks}, but must be at least 1")
     if "session" in settings:
         raise TypeError("a session cannot be sent to tasks: put header fields in a column, and name it by headers=")
     return {"only_idempotent": True, **settings}
@@ -86,6 +91,8 @@ def split_numbers(split: Mapping[str, int], settings: Mapping[str, Any]) -> dict
 
 def split_counts(counts: Iterable[tuple[int, int]], rows: int, settings: Mapping[str, Any]) -> dict[int, int]:
     """Returns the number of tasks of each host that has more than ``rows`` rows, by the number of the host."""
+    if rows < 1:
+        raise ValueError(f"split is {rows}, but the largest number of rows of a host in a task must be at least 1")
     most = _most_parts(settings)
     return {host: min(-(-count // rows), most) for host, count in counts if count > rows}
 

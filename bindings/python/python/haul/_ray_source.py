@@ -1,14 +1,14 @@
 """The source of a Ray dataset whose tasks each fetch all rows of some hosts. Needs Ray and pyarrow.
 
-Ray's own shuffle by a key starts processes of its own for each dataset, which cost more CPU time than the fetch of
+Ray's own shuffle by a key starts separate processes for each dataset, which cost more CPU time than the fetch of
 60,000 small pages. Here, plain tasks split the blocks, and each task of the source takes its pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -55,49 +55,56 @@ class HostSource(Datasource):  # type: ignore[misc,unused-ignore]
         by passing ``data_context``. Ray's earlier calls only count the tasks."""
         unknown = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
         if data_context is None:
-            return [ReadTask(_too_old, unknown)] * parallelism
+            return [ReadTask(raise_ray_too_old, unknown)] * parallelism
         given = self.dataset.materialize()
         made = [
-            partial(_fetch, pieces, self.url, one.settings)
+            (rows, _fetcher(pieces, self.url, one.settings))
             for one in self.classes(given)
-            for pieces in _divided(given, self.url, one, one.tasks(self.tasks))
+            for rows, pieces in _divided(given, self.url, one, one.tasks(self.tasks))
         ]
-        return [ReadTask(run, unknown, None, per_task_row_limit) for run in made]
+        # The task with the most rows begins first, so that it is not the last to end.
+        made.sort(key=itemgetter(0), reverse=True)
+        # A dataset without rows gets one task, whose result has the columns.
+        made = [each for each in made if each[0]] or made[:1]
+        return [ReadTask(run, unknown, None, per_task_row_limit) for _, run in made]
 
     def classes(self, given: Any) -> list[HostClass]:
         """Returns the classes of hosts. Counts the rows of each host first, if large hosts are to be split."""
         if not isinstance(self.split, int):
             return host_classes(self.split, self.settings)
-        pieces = _divided(given, self.url, HostClass(1, (), {}), self.tasks, has_rows=False)
+        divided = _divided(given, self.url, HostClass(1, (), {}), self.tasks, has_rows=False)
         large = ray.remote(_large)
-        counts = ray.get([large.remote(self.split, *tables) for tables in pieces])
+        counts = ray.get([large.remote(self.split, *pieces) for rows, pieces in divided if rows])
         return host_classes(split_counts(chain.from_iterable(counts), self.split, self.settings), self.settings)
 
 
-def _too_old() -> Iterable[Any]:
+def raise_ray_too_old() -> Iterable[Any]:
     raise RuntimeError("this version of Ray is too old for haul.ray.fetch; version 2.60 works")
 
 
-def _divided(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool = True) -> list[list[Any]]:
-    """Divides the rows of a class of hosts by host, or only their keys. Returns references to the pieces of each task
-    that has rows, the one with the most rows first, so that it is not the last to end."""
+def _divided(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool = True) -> list[tuple[int, list[Any]]]:
+    """Divides the rows of a class of hosts by host, or only their keys. Returns the number of rows of each task, and
+    references to its pieces."""
     groups = _groups(given)
-    if len(groups) * tasks > _MOST_PIECES:
-        return _shuffled(given, url, one, tasks)
+    # Ray's shuffle does not keep the columns of a dataset without rows.
+    if len(groups) * tasks > _MOST_PIECES and given.count():
+        return _shuffled(given, url, one, tasks, has_rows)
     split = ray.remote(_split).options(num_returns=1 + tasks)
     made = [split.remote(url, one, tasks, has_rows, *blocks) for blocks in groups]
     # Waits here, since a task that waits for its pieces leaves its processor to another process, which Ray would start.
     counts = ray.get([count for count, *_ in made])
-    totals = [sum(rows) for rows in zip(*counts)]
-    # The columns of a table without rows are those of its first piece.
-    places = sorted(filter(totals.__getitem__, range(len(totals))), key=totals.__getitem__, reverse=True)
-    if not places:
-        return [pieces[1:2] for pieces in made[:1]]
-    return [[pieces[1 + place] for pieces, rows in zip(made, counts) if rows[place]] for place in places]
+    rows_of_tasks = zip(*counts)
+    pieces_of_tasks = zip(*(pieces for _, *pieces in made))
+    return [
+        # The columns of a table without rows are those of its first piece.
+        (sum(rows), [piece for piece, length in zip(pieces, rows) if length] or [pieces[0]])
+        for rows, pieces in zip(rows_of_tasks, pieces_of_tasks)
+    ]
 
 
 def _groups(given: Any) -> list[list[Any]]:
-    """Returns references to the blocks of a dataset, in groups of at most ``_SPLIT_BYTES``, or of one block."""
+    """Returns references to the blocks of a dataset, in groups of at most ``_SPLIT_BYTES``, or of one block. A dataset
+    without blocks has one group, which is empty."""
     groups: list[list[Any]] = []
     size = 0
     for bundle in given.iter_internal_ref_bundles():
@@ -108,19 +115,25 @@ def _groups(given: Any) -> list[list[Any]]:
                 size = 0
             groups[-1].append(block)
             size += length
-    return groups
+    return groups or [[]]
 
 
 def _split(url: str, one: HostClass, tasks: int, has_rows: bool, *blocks: Any) -> list[Any]:
     """Returns the number of rows of each task, and a table for each task with the rows of its hosts. The result depends
     on the blocks alone, so a table that is lost with its machine is made again."""
-    rows = keyed(_joined(BlockAccessor.for_block(block).to_arrow() for block in blocks), url, one.parts, one.hosts)
-    places: list[list[int]] = [[] for _ in range(tasks)]
+    rows = _keyed([BlockAccessor.for_block(block).to_arrow() for block in blocks], url, one, has_rows)
+    rows_of_task: list[list[int]] = [[] for _ in range(tasks)]
     for row, key in enumerate(rows.column(KEY_COLUMN).to_pylist()):
-        places[key % tasks].append(row)
-    if not has_rows:
-        rows = rows.select([KEY_COLUMN])
-    return [list(map(len, places)), *(rows.take(pa.array(place, pa.int64())) for place in places)]
+        rows_of_task[key % tasks].append(row)
+    return [list(map(len, rows_of_task)), *(rows.take(pa.array(each, pa.int64())) for each in rows_of_task)]
+
+
+def _keyed(tables: list[Any], url: str, one: HostClass, has_rows: bool) -> Any:
+    """Returns the rows of a class of hosts with the column of keys, or only that column."""
+    # A block without rows may lack the columns of the others, such as one of which Ray's `filter` kept no row.
+    tables = [table for table in tables if table.num_rows or table.column_names]
+    rows = keyed(_joined(tables or [pa.table({url: pa.array([], pa.string())})]), url, one.parts, one.hosts)
+    return rows if has_rows else rows.select([KEY_COLUMN])
 
 
 def _large(rows: int, *tables: Any) -> list[tuple[int, int]]:
@@ -129,13 +142,28 @@ def _large(rows: int, *tables: Any) -> list[tuple[int, int]]:
     return [(each["values"], each["counts"]) for each in counts if each["counts"] > rows]
 
 
-def _shuffled(given: Any, url: str, one: HostClass, tasks: int) -> list[list[Any]]:
+def _shuffled(given: Any, url: str, one: HostClass, tasks: int, has_rows: bool) -> list[tuple[int, list[Any]]]:
     """Divides the rows as `_divided` does, with Ray's shuffle: each of its blocks is the work of one task."""
-    arguments = {"url": url, "parts": one.parts, "hosts": one.hosts}
-    rows = given.map_batches(keyed, batch_format="pyarrow", batch_size=None, fn_kwargs=arguments)
-    # Ray places keys by their hash. With more places than keys, few parts of hosts share one.
+
+    def add_keys(table: Any) -> Any:
+        return _keyed([table], url, one, has_rows)
+
+    rows = given.map_batches(add_keys, batch_format="pyarrow", batch_size=None)
+    # Ray places keys by their hash. With more partitions than keys, few parts of hosts share one.
     rows = rows.repartition(tasks if one.parts == 1 else 4 * tasks, keys=[KEY_COLUMN])
-    return [[block] for block in chain.from_iterable(bundle.block_refs for bundle in rows.iter_internal_ref_bundles())]
+    return [
+        (metadata.num_rows, [block])
+        for bundle in rows.iter_internal_ref_bundles()
+        for block, metadata in zip(bundle.block_refs, bundle.metadata)
+    ]
+
+
+def _fetcher(pieces: list[Any], url: str, settings: dict[str, Any]) -> Callable[[], Iterator[Any]]:
+    # Ray needs a function with a name, which `functools.partial` has not.
+    def fetch() -> Iterator[Any]:
+        return _fetch(pieces, url, settings)
+
+    return fetch
 
 
 def _fetch(pieces: list[Any], url: str, settings: dict[str, Any]) -> Iterator[Any]:

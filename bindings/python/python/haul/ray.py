@@ -40,11 +40,11 @@ def fetch(
     :param task_options: further arguments of ``ray.data.read_datasource``, such as ``{"num_cpus": 0.5}``.
     :param settings: the other arguments of :func:`haul.arrow.fetch`, without ``session``. They hold for each
         task.
-    :raises ValueError: a host cannot be split.
+    :raises ValueError: a host cannot be split, or ``tasks`` or ``split`` is less than 1.
     """
-    arguments = checked_settings(settings)
+    arguments = checked_settings(settings, tasks)
     if isinstance(split, int):
-        # Raises the error of a missing per_host, before rows are counted.
+        # Raises the errors of ``split`` before rows are counted.
         split_counts((), split, arguments)
     hosts = split if isinstance(split, int) else split_numbers(split, arguments) if split is not None else {}
     import ray  # type: ignore[import-untyped,import-not-found,unused-ignore]

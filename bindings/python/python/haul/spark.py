@@ -37,9 +37,9 @@ def fetch(
         host in a task, for which the rows are counted first.
     :param settings: the other arguments of :func:`haul.arrow.fetch`, without ``session``. They hold for each
         task.
-    :raises ValueError: a host cannot be split.
+    :raises ValueError: a host cannot be split, or ``tasks`` or ``split`` is less than 1.
     """
-    arguments = checked_settings(settings)
+    arguments = checked_settings(settings, tasks)
     from pyspark.sql import types  # type: ignore[import-untyped,import-not-found,unused-ignore]
     from pyspark.sql.pandas.types import from_arrow_schema  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
