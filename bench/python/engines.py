@@ -13,8 +13,9 @@ rows a second, the CPU time of all processes of the cluster, and the ratios of h
 compares haul.ray.fetch, with all that Ray does for it, with the best peer, and gives the goals.
 
 Then haul.ray.fetch fetches half of the rows from the slow port with one worker, and with two. Ray delays the second worker by a
-second, and each task by 0.03 s with one worker, 0.15 s with two, so a few thousand rows would measure Ray's delays. `--ways` measures only the ways whose names contain the
-text, and `--ways none` only one worker and two. A way that takes five times as long as the quickest peer runs only in the first round.
+second, and each task by 0.03 s with one worker, 0.15 s with two, so a few thousand rows would measure Ray's delays. `--ways`
+measures only the ways whose names contain the text, and `--ways none` only one worker and two. A way that takes five times as long as
+the quickest peer runs only in the first round.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ def main() -> None:
     )
     # Ray's workers have niceness 15 by default, and would wait for any other work of the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    # A cluster of its own, though another may run on this machine.
+    # A separate cluster, though another may run on this machine.
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False

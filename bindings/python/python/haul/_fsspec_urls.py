@@ -1,4 +1,5 @@
-"""What :class:`haul.fsspec.HaulFileSystem` asks about a URL: its usual form, its wildcards, and whether it is safe as a file name."""
+"""Functions about URLs for :class:`haul.fsspec.HaulFileSystem`: their usual form, their wildcards, and whether they are
+safe as file names."""
 
 from __future__ import annotations
 
