@@ -198,9 +198,6 @@ impl FileExt for File {
 }
 
 /// Does nothing, because files have no numeric owner.
-///
-/// # Errors
-/// None.
 pub(crate) fn fchown(_file: &File, _owner: Option<u32>, _group: Option<u32>) -> io::Result<()> {
     Ok(())
 }
@@ -268,9 +265,6 @@ pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// Does nothing, because files have no permission bits.
-///
-/// # Errors
-/// None.
 pub(crate) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
@@ -282,9 +276,6 @@ pub(crate) fn busy_error() -> io::Error {
 }
 
 /// Does nothing, because the file system keeps a journal of its directories.
-///
-/// # Errors
-/// None.
 pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
     Ok(())
 }

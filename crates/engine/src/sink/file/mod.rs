@@ -18,6 +18,7 @@
 //! let sink = FileSink::new("page.html");
 //! ```
 
+mod beneath_errors;
 mod checksum_while_writing;
 mod complete;
 pub(in crate::sink) mod disk_space_reservation;

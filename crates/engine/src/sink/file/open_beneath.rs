@@ -16,6 +16,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, RawMode, mkdirat, openat};
 use rustix::io::Errno;
 
+use super::beneath_errors::{link_error, outside_error};
+
 /// The flags for opening a directory in order to look up names in it. They require no permission to
 /// list the directory.
 #[cfg(target_os = "linux")]
@@ -84,17 +86,7 @@ fn directory_error(error: Errno, path: &Path) -> io::Error {
     if !is_link {
         return error.into();
     }
-    let message = format!(
-        "{} is a link, which is not followed, because a URL or a list chose the name; remove the link, or name its \
-         target by --output-dir",
-        path.display()
-    );
-    io::Error::new(io::ErrorKind::NotADirectory, message)
-}
-
-fn outside_error(directory: &Path) -> io::Error {
-    let message = format!("{} is outside of the output directory", directory.display());
-    io::Error::new(io::ErrorKind::InvalidInput, message)
+    link_error(path)
 }
 
 #[cfg(test)]

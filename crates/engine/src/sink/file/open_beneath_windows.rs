@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path};
 
+use super::beneath_errors::{link_error, outside_error};
+
 /// Checks that `directory` is below `base`, and that no directory between them is a symbolic link or
 /// a junction. With `make`, creates missing directories.
 ///
@@ -42,18 +44,4 @@ pub(super) fn check_beneath(base: &Path, directory: &Path, make: Option<u32>) ->
         }
     }
     Ok(())
-}
-
-fn link_error(path: &Path) -> io::Error {
-    let message = format!(
-        "{} is a link, which is not followed, because a URL or a list chose the name; remove the link, or name its \
-         target by --output-dir",
-        path.display()
-    );
-    io::Error::new(io::ErrorKind::NotADirectory, message)
-}
-
-fn outside_error(directory: &Path) -> io::Error {
-    let message = format!("{} is outside of the output directory", directory.display());
-    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
