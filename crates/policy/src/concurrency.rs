@@ -83,25 +83,27 @@ const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// the rate falls in proportion to the limit: no requests queue at the host. At 1 the rate does not
 /// fall at all. A rate above the threshold shows that requests queue.
 const QUEUE_SHARE: f64 = 0.4;
-/// The minimum request rate at which a test with a reduced limit may show that requests queue, as a
-/// share of the host's best rate so far. Below it, the reduced limit has made the host slower.
+/// The share of the host's best request rate so far that a test with a reduced limit must reach, so
+/// that it may show that requests queue. A lower rate means that the reduced limit made the host
+/// slower.
 const BEST_SHARE: f64 = 0.9;
 /// If requests to the host wait for permission to start, and no running request ends for this time,
 /// the limit grows.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
-/// The first pause between two trials of another limit (tests and probes). It doubles with each
-/// trial that does not change the limit.
+/// The pause after the first trial, before the next one. A trial is a test with a lower limit or a
+/// probe with a higher one. Each trial that does not change the limit doubles the pause.
 const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
-/// The minimum pause after a trial of another limit, as a multiple of the trial's duration.
+/// The minimum pause after a trial of a lower or higher limit, as a multiple of the trial's
+/// duration.
 const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
 /// The first pause between a refusal by the host and the next trial of a higher limit. It doubles
 /// with each refusal.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause between trials of another limit, and the longest pause after a refusal.
+/// The longest pause between two trials, and the longest pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// The maximum number of doublings after refusals. After the first refusal, [`INITIAL_LIMIT`]
-/// requests must be served before the limit grows again. Each further refusal doubles this number
-/// of requests.
+/// The maximum number of times that refusals double the requests that must be served before the
+/// limit grows again. After the first refusal, these are [`INITIAL_LIMIT`] requests; each further
+/// refusal doubles their number.
 const MAX_DOUBLINGS: u32 = 6;
 /// If a host refuses no request for this time, its earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
@@ -236,7 +238,8 @@ struct SampleWindow {
     total: u64,
 }
 
-/// Sums over the requests on reused connections: connections that had already served a request.
+/// The number and the total duration of the requests on connections that had already served a
+/// request.
 #[derive(Clone, Copy, Debug, Default)]
 struct WarmConnectionSums {
     count: usize,
@@ -256,8 +259,8 @@ struct Refusals {
     /// True if the limit has grown by one since the last refusal, from a value below
     /// [`INITIAL_LIMIT`].
     has_grown: bool,
-    /// True if the last refusal came just after the limit had grown by one. The host then accepts
-    /// no more concurrent requests than before that growth.
+    /// True if the last refusal followed a growth of the limit by one, and came while at least the
+    /// limit's number of requests ran: the host accepts no more than before that growth.
     at_growth: bool,
 }
 
@@ -376,7 +379,8 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns the number of served requests after which the measurement window is complete.
+    /// Returns the length of the present measurement window: the number of served requests that it
+    /// covers.
     fn window_size(&self) -> usize {
         match self.phase {
             LimitPhase::Measuring => self.limit,
@@ -402,9 +406,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window in the measuring phase: starts a test or a probe of
-    /// another limit, or continues to measure. `mean` is the window's mean request time in
-    /// nanoseconds.
+    /// Evaluates a complete measurement window in the measuring phase, then decides what to do
+    /// next: lower the limit for a test, raise it by one for a probe or up to the bound, or measure
+    /// again. `mean` is the window's mean request time in nanoseconds.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at

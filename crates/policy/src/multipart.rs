@@ -42,7 +42,7 @@ pub enum FormPartContent {
     /// Content that the caller reads from a source, such as a file. If the length is unknown, so is
     /// the body's length, and the body is sent chunked.
     Source {
-        /// The caller's number for the source, as in [`MultipartPiece::Source`].
+        /// The caller's number for the source, which [`MultipartPiece::Source`] repeats.
         index: usize,
         /// The length of the content in bytes; `None` if unknown.
         length: Option<u64>,
@@ -148,7 +148,7 @@ pub enum MultipartPiece {
     Literal(Vec<u8>),
     /// The whole content of the caller's source number `index`.
     Source {
-        /// The caller's number for the source, from [`FormPartContent::Source`].
+        /// The number that the caller gave the source in [`FormPartContent::Source`].
         index: usize,
         /// The length of the source in bytes; `None` if unknown. If it is known, the source must
         /// supply exactly this number of bytes.

@@ -136,7 +136,7 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
     Ok(current.filter(fits))
 }
 
-/// Checks the syntax of a whole netrc file, including the entries after one that matches.
+/// Checks the syntax of a whole netrc file. [`find`] checks only the entries up to the first match.
 pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     let mut words = NetrcWords { text: without_byte_order_mark(text), at: 0, line: 1 };
     while let Some(word) = words.next(ExpectedNetrcWord::Keyword)? {

@@ -97,7 +97,7 @@ pub struct JobQueue<T, K = Origin> {
     waiting: WaitingJobs<u32>,
     /// Hosts that may start a job now, each with the position of its first job.
     ready: BTreeSet<(JobPosition, u32)>,
-    /// The part of `ready`, with the same keys, whose hosts have no running job.
+    /// The entries of `ready` whose hosts have no running job.
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
@@ -305,8 +305,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns the time at which to call [`next`](JobQueue::next) even if no job was pushed or has
-    /// ended. It is the earliest of three times: a pause of a host with waiting jobs ends, the wait
-    /// of a delayed job ends, or the cap of a host is to be checked because no job ends. `None` if
+    /// ended: the earliest time at which the pause of a host with waiting jobs ends, the wait of a
+    /// delayed job ends, or the queue may raise the cap of a host on which no job ends. `None` if
     /// there is no such time.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let resumes = self.paused.first().map(|(until, _)| (*until).max(now));

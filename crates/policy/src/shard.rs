@@ -27,8 +27,8 @@ use sha2::{Digest, Sha256};
 
 use crate::target::{Origin, Scheme, Target};
 
-/// The number of the shard to which all texts belong that are not URLs. Exactly one shard reports
-/// each such text.
+/// The number of the shard that contains the texts that are not URLs. One fixed shard contains
+/// them, so that each such text is reported once.
 pub const SHARD_OF_UNUSABLE_URLS: u32 = 0;
 
 /// Returns the number of the shard to which all URLs of an origin belong, from 0 to `count` - 1.

@@ -27,7 +27,8 @@ impl DynamicTableEntry {
 #[derive(Debug)]
 pub(crate) struct DynamicTable {
     bytes: Vec<u8>,
-    /// The position of the buffer's first byte, counted like [`DynamicTableEntry::at`].
+    /// The position of the first byte of `bytes`, counted from the first byte ever inserted into
+    /// the table.
     base: u64,
     entries: VecDeque<DynamicTableEntry>,
     size: usize,

@@ -14,7 +14,8 @@ pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 /// The value that replaces [`OUTPUT_LIMIT`] after [`LARGE_BODY`] bytes have been sent. Fewer and
 /// larger writes take less processor time.
 const LARGE_OUTPUT_LIMIT: usize = 256 * 1024;
-/// The number of bytes sent on a connection after which [`LARGE_OUTPUT_LIMIT`] applies to it.
+/// The number of bytes sent on a connection after which its output buffer may grow to
+/// [`LARGE_OUTPUT_LIMIT`].
 const LARGE_BODY: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -52,8 +53,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Sets whether the empty buffer keeps all of its capacity, because more of a body follows. If
-    /// not, it keeps at most [`MAX_IDLE_CAPACITY`] bytes.
+    /// Sets whether the buffer keeps all of its capacity while it is empty, so that more of a body
+    /// can be appended. Otherwise, the empty buffer keeps at most [`MAX_IDLE_CAPACITY`] bytes.
     pub(crate) fn keep_capacity(&mut self, keeps: bool) {
         self.keeps_capacity = keeps;
         if self.bytes.is_empty() {

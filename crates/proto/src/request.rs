@@ -189,8 +189,8 @@ pub enum RequestError {
         /// The index of the field among the request's fields, counted from 0.
         index: usize,
     },
-    /// HTTP/2: the request head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`. HTTP/3: its
-    /// `SETTINGS_MAX_FIELD_SECTION_SIZE`.
+    /// The request head is larger than the peer allows: in HTTP/2 by
+    /// `SETTINGS_MAX_HEADER_LIST_SIZE`, in HTTP/3 by `SETTINGS_MAX_FIELD_SECTION_SIZE`.
     HeadTooLarge {
         /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
         limit: u32,

@@ -9,9 +9,9 @@ use core::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResponseError {
-    /// All heads of this response together exceed
-    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). In HTTP/2 and HTTP/3,
-    /// also if the encoded field section alone exceeds it.
+    /// The heads of this response are together larger than
+    /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). In HTTP/2 and HTTP/3, a
+    /// single encoded field section may not exceed this limit either.
     HeadTooLarge {
         /// The largest number of bytes allowed for all heads of a response together.
         limit: usize,

@@ -148,7 +148,8 @@ impl<'a> FieldSectionReader<'a> {
         Ok(())
     }
 
-    /// Ends the section after its last line, and returns it. Updates `hint` with its size.
+    /// Returns the section, after its last line was added. Stores the size of the section in
+    /// `hint`.
     pub(crate) fn finish(mut self, hint: &mut FieldSectionSizeHint) -> Result<DecodedFieldSection, FieldSectionError> {
         if matches!(self.section, FieldSectionKind::Head { .. }) && self.status == 0 {
             return Err(FieldSectionError::Field(FieldFault::MissingStatus));

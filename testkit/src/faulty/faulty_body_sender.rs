@@ -15,8 +15,8 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The largest burst that a rate-limited body may send after a pause, as the time that this amount
-/// of data takes at the rate limit.
+/// The pause that a rate-limited body may make up for: after any longer pause, the body catches up
+/// only the bytes of this time at the rate limit.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The outcome of sending a body over HTTP/1.

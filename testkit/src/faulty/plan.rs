@@ -196,9 +196,9 @@ pub enum BreakKind {
     /// Over HTTP/2, the server sends GOAWAY with NO_ERROR, finishes the open streams, and accepts
     /// no new ones; HTTP/3 has the same frame. Over HTTP/1, it closes the connection properly.
     GoAway,
-    /// Over HTTP/2, the server sends GOAWAY with INTERNAL_ERROR that names the last stream, then
-    /// closes the connection; HTTP/3 has the same frame. Over HTTP/1, it closes the connection
-    /// properly.
+    /// Over HTTP/2 and HTTP/3, the server sends GOAWAY, then closes the connection. The HTTP/2
+    /// frame names the last stream and INTERNAL_ERROR. Over HTTP/1, the server closes the
+    /// connection properly.
     GoAwayCut,
 }
 

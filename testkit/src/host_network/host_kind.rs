@@ -88,7 +88,7 @@ pub struct FaultShares {
     /// The percentage of hosts with bad names: the name is missing, fails, is never answered, or is
     /// answered late, in turn.
     pub bad_name: usize,
-    /// The percentage of hosts whose names are answered late.
+    /// The percentage of hosts for whose names the name server answers late.
     pub late_name: usize,
     /// The percentage of hosts that reset connections. Half of these hosts reset a connection when
     /// they accept it, the other half when its first request has arrived.

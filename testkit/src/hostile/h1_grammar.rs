@@ -82,7 +82,7 @@ const BAD_CHUNKS: &[&[u8]] = &[
 /// The line ends for a chunked body. One is chosen at random, LF alone less often than CRLF.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
-/// Status codes with which a client accepts or refuses the response depending on its options.
+/// Status codes that a client may accept or refuse, depending on the client's options.
 const STATUSES: &[&str] = &[
     "101 Switching Protocols",
     "204 No Content",

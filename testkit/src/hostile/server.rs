@@ -145,8 +145,8 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
 /// A parser that finds the ends of request heads in the bytes of a connection. The bytes may arrive
 /// in pieces of any size.
 enum RequestHeadEndFinder {
-    /// HTTP/1: the number of bytes of CR LF CR LF, which ends a request head, that were received in
-    /// sequence.
+    /// HTTP/1: the number of bytes of CR LF CR LF (the end of a head) matched by the last bytes
+    /// received.
     Lines(usize),
     /// HTTP/2: `skip` is the number of bytes before the next frame header, and `head` the received
     /// part of that header.

@@ -38,7 +38,7 @@ struct InterfaceRequest {
     unused: [u8; 22],
 }
 
-/// A network namespace. It exists as long as this value or a process in it.
+/// A network namespace. The namespace exists as long as this value, or a process that runs in it.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     file: File,

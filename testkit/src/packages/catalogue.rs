@@ -118,8 +118,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// The number N: a reader needs every N-th package completely. Of the other packages it needs only
-/// the beginning.
+/// A reader needs one of this many packages completely, and of each other package only the
+/// beginning.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {

@@ -43,8 +43,8 @@ impl<T: Ord> Deadlines<T> {
         }
     }
 
-    /// Removes and returns the value of the earliest deadline before `now`. `None` if no deadline
-    /// has passed; then the timer is set to the next deadline.
+    /// Removes and returns the value of the earliest deadline that has passed at `now`. If no
+    /// deadline has passed, sets the system timer to the next deadline and returns `None`.
     pub(super) fn expired(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.peek().map(|Reverse((due, ..))| *due)?;
         if first > now {

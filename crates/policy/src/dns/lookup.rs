@@ -336,8 +336,8 @@ impl NameLookup {
         vec![question.transmit_at(now)]
     }
 
-    /// Returns the number of failures after which a question fails: the configured attempts for
-    /// each server.
+    /// Returns the number of failures after which a question fails: the configured number of
+    /// attempts multiplied by the number of servers.
     fn max_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))

@@ -63,8 +63,8 @@ pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     Ok(pieces)
 }
 
-/// Adds the literal text before a glob to `pieces`, unless the text is empty. Empties `plain`. `at`
-/// is the position to report if the URL has too many pieces.
+/// Moves the literal text `plain` to the end of `pieces`, unless it is empty. `at` is the position
+/// in the URL to report if the URL has too many pieces.
 fn push_literal_piece(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());

@@ -144,9 +144,9 @@ impl SocksHandshake {
         gssapi_message(1, token)
     }
 
-    /// Returns the message that carries the client's protection level (RFC 1961). `wrapped` is that
-    /// level, wrapped by the GSS-API security context. The handshake then waits for the proxy's
-    /// level.
+    /// Returns the message that carries the client's protection level (RFC 1961) to the proxy.
+    /// `wrapped` is the level, wrapped by the GSS-API security context. The handshake then waits
+    /// for the level that the proxy chooses.
     pub fn level_message(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, SocksError> {
         self.state = SocksState::Level;
         gssapi_message(2, wrapped)

@@ -46,8 +46,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Adapts the cap of `host` to the end of a job. Call this before
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// If the host may have refused the job because too many jobs were running, returns their
-    /// number. The job may then be tried again as soon as the cap allows. Otherwise returns `None`.
+    /// Returns the number of jobs that were running on the host if the host may have refused this
+    /// job because of that number. The job may then be tried again as soon as the cap allows.
+    /// Otherwise returns `None`.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
         let max = self.adaptive_max?;

@@ -58,8 +58,8 @@ impl<T> WaitingJobs<T> {
         first_of(in_line, self.others.first_key_value().map(|(position, job)| (*position, job)))
     }
 
-    /// Returns the first job with the caller's number `seq`, after its position; `None` if no such
-    /// job waits.
+    /// Returns the position and the value of the first waiting job that has the caller's number
+    /// `seq`; `None` if no such job waits.
     pub(super) fn first_with_number(&self, seq: u64) -> Option<(JobPosition, &T)> {
         let begin = self.line.partition_point(|(position, _)| position.0 < seq);
         let in_line = self.line.range(begin..).take_while(|(position, _)| position.0 == seq).find_map(as_job);

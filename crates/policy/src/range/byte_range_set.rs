@@ -90,8 +90,9 @@ impl ByteRangeSet {
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// Returns the first missing range of a body of `total` bytes that ends after `from`, without
-    /// its bytes before `from`. Returns `None` if no byte is missing at or after `from`.
+    /// Returns the first range of missing bytes at or after `from` in a body of `total` bytes. If
+    /// `from` itself is missing, the range begins at `from`. Returns `None` if no such byte is
+    /// missing.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();

@@ -96,10 +96,9 @@ impl Checkpoint {
     /// Encodes the checkpoint into [`SLOT_SIZE`] bytes. Of two checkpoints in a file, the one with
     /// the higher `sequence` counts.
     ///
-    /// The encoding never claims more bytes than `done`, and cuts ranges at `total`. If there are
-    /// more ranges than fit (about 250, or 183 with the longest validator), the smallest ranges are
-    /// left out and will be fetched again. A boot id that is too long is left out, since a
-    /// shortened id could equal another.
+    /// Ranges are cut at `total`. If there are more ranges than fit (about 250, or 183 with the
+    /// longest validator), the smallest ranges are left out, and their bytes will be fetched again.
+    /// A boot id that is too long is left out, since a shortened id could equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
@@ -193,9 +192,9 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
 /// checkpoint is valid. `slots` is a sequence of slots of [`SLOT_SIZE`] bytes. A truncated slot is
 /// not valid.
 ///
-/// The caller must know where the slots begin in the file. A checkpoint found at the offset `at`
-/// belongs to this file only if its `total` is `at`, because the last bytes of a complete body may
-/// look like a checkpoint.
+/// The slots begin in the file at the end of the body. The caller must therefore ignore a
+/// checkpoint whose `total` is not the file offset from which `slots` was read: the last bytes of a
+/// complete body may look like a checkpoint.
 pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(ENCODED_SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }

@@ -131,7 +131,8 @@ pub struct SplitPlanner {
     idle: Option<Duration>,
 }
 
-/// A sample of the first stream at the middle of its measurement window.
+/// The time and the bytes received, recorded in the middle of the first stream's measurement
+/// window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MidWindowSample {
     at: MonotonicTime,
@@ -158,7 +159,7 @@ enum SplitPhase {
 struct RateComparison {
     /// The number of connections before the comparison.
     connections: usize,
-    /// The download rate of these connections together, in bytes a second.
+    /// The highest measured download rate of several connections together, in bytes a second.
     several: u64,
     /// The number of incomplete requests when the present measurement began.
     requests: usize,
@@ -298,9 +299,9 @@ impl SplitPlanner {
         1
     }
 
-    /// Continues the comparison, and returns the number of connections to use now. It ends when
-    /// one connection was measured, or when half of the connections turn out to be so slow that all
-    /// are needed.
+    /// Continues the comparison of one connection with several, and returns the number of
+    /// connections to use now. The comparison ends when one connection was measured, or when half
+    /// of the connections turn out to be so slow that all are needed.
     fn compare(
         &mut self,
         comparison: RateComparison,

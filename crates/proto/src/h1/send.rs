@@ -202,8 +202,8 @@ impl RequestSender {
     }
 }
 
-/// Appends a chunk of at most `room` bytes that `fill` writes. Returns their number, which is the
-/// result of `fill`.
+/// Appends a chunk whose content `fill` writes into a slice of `room` bytes. Returns the number of
+/// bytes that `fill` has written; if it is 0, no chunk is appended.
 fn fill_chunk(out: &mut Vec<u8>, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
     let at = out.len();
     write_chunk_size(out, room as u64);

@@ -124,8 +124,8 @@ pub struct H2Step {
 pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
-    /// The peer sent a GOAWAY with this code. The stream of this request comes after the last
-    /// stream that the GOAWAY names.
+    /// The peer sent a GOAWAY with this code. This request's stream identifier is above the last
+    /// stream identifier in the GOAWAY.
     GoAway(ErrorCode),
     /// The response is malformed or exceeds a limit. The client has reset its stream.
     Violation(H2Error),

@@ -22,8 +22,8 @@ pub(crate) struct RequestStreamState {
     pub(crate) head_bytes: usize,
     /// True if any part of the response on this stream was received.
     pub(crate) started: bool,
-    /// True if the response is a success, so that the server continues to read the request
-    /// afterwards.
+    /// True if the response's status is 2xx and the stream is not a tunnel: the server is then
+    /// expected to read the rest of the request.
     pub(crate) reads_on: bool,
     /// The trailers of a response that ended before its request was sent completely. They are
     /// reported later. `None` if there are none.

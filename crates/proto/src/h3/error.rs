@@ -88,7 +88,7 @@ pub enum H3Error {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3FrameFault {
-    /// Frames of this type are not allowed on this stream, or on no stream at all.
+    /// A frame arrived on a stream on which frames of its type are not allowed.
     WrongStream {
         /// The type of the frame.
         kind: u64,
@@ -113,7 +113,7 @@ pub enum H3FrameFault {
     GoAwayId,
 }
 
-/// The reason why the peer must not have opened or closed a stream.
+/// The reason why the peer's opening or closing of a stream violates the protocol.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3IllegalStreamChange {

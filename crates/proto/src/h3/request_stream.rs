@@ -22,8 +22,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) head_bytes: usize,
     /// True if any part of the response on this stream was received.
     pub(crate) started: bool,
-    /// True if the response is a success, so that the server continues to read the request
-    /// afterwards.
+    /// True if the response's status is 2xx and the stream is not a tunnel: the server is then
+    /// expected to read the rest of the request.
     pub(crate) reads_on: bool,
     /// True if the stream is a tunnel, on which only DATA frames are allowed (RFC 9114 §4.4).
     pub(crate) is_tunnel: bool,

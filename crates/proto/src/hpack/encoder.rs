@@ -99,7 +99,8 @@ pub(crate) struct OpenHeaderBlock<'a> {
 }
 
 impl<'a> OpenHeaderBlock<'a> {
-    /// Begins a header block in `out`. The block must be sent.
+    /// Begins a header block in `out`. The block must be sent, because the encoder's dynamic table
+    /// changes with it.
     pub(crate) fn begin(encoder: &'a mut HpackEncoder, out: &'a mut Vec<u8>) -> OpenHeaderBlock<'a> {
         encoder.begin_block(out);
         OpenHeaderBlock { encoder, out }

@@ -270,8 +270,8 @@ impl QpackDecoder {
     }
 
     /// Appends a Section Acknowledgment to `out`, the client's decoder stream. Call this after
-    /// decoding a section of this stream. `required` is its
-    /// [`EncodedFieldSection::required_insert_count`]; no acknowledgement is necessary if it is 0.
+    /// decoding a section of the stream `stream`. `required` is the section's
+    /// [`EncodedFieldSection::required_insert_count`]; if it is 0, nothing is appended.
     pub fn acknowledge_section(&mut self, stream: u64, required: u64, out: &mut Vec<u8>) {
         if required > 0 {
             self.acknowledged = self.acknowledged.max(required);

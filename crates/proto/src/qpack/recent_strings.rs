@@ -57,8 +57,8 @@ impl RecentStrings {
     }
 }
 
-/// Returns the index at which a coded string is kept. If a server chooses its strings so that they
-/// have the same index, each of them is decoded every time, which does no other harm.
+/// Returns the index in the cache at which a coded string is stored. A server may choose strings
+/// that all have the same index. Each of them is then decoded every time, which does no other harm.
 fn cache_index(coded: &[u8]) -> usize {
     let (words, rest) = coded.as_chunks::<8>();
     let mut last = [0; 8];
