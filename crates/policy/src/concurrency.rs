@@ -195,7 +195,7 @@ pub struct ConcurrencyLimit {
     /// probes, one request at a time.
     has_jumped: bool,
     /// Sums over the first requests on reused connections after the limit was raised to the
-    /// maximum; `None` once these sums have served to correct `base`.
+    /// maximum, from which `base` is corrected; `None` if no such correction is under way.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test or probe of another limit starts.
@@ -207,8 +207,8 @@ pub struct ConcurrencyLimit {
 enum LimitPhase {
     Measuring,
     /// The limit is reduced, to find out whether requests queue. `usual` and `mean` are the limit
-    /// and the mean time of a request before the test. `goes_on` is true if this test continues a
-    /// test that has shown a queue.
+    /// and the mean time of a request before the test. `goes_on` is true for the second of two
+    /// tests, after the first has shown that requests queue.
     Testing {
         usual: usize,
         mean: u64,
@@ -321,12 +321,12 @@ impl ConcurrencyLimit {
     /// Raises the limit if no request ends while others wait to start. Returns the new limit. Call
     /// this repeatedly while requests wait.
     ///
-    /// The limit grows if no request has ended for a second and for twice the duration of the last
-    /// served request. It grows by a sixth. Otherwise, requests that wait for an event, or for each
-    /// other, could keep all others waiting for ever.
+    /// The limit grows by a sixth if no request has ended for a second and for twice the duration
+    /// of the last served request. Without this growth, requests that wait for an event, or for
+    /// each other, could keep all others waiting for ever.
     ///
     /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed.
-    /// Otherwise, long bodies could keep the refused requests waiting.
+    /// Without this growth, long bodies could keep the refused requests waiting.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;

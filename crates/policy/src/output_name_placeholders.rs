@@ -147,7 +147,8 @@ pub fn safe_component(value: &[u8]) -> String {
     replace_reserved_characters(value, &['/', '\\', ':'])
 }
 
-/// Returns a text as [`safe_component`] does. The characters in `replaced` become `_`, too.
+/// Returns a text as a safe path component, like [`safe_component`], but with `_` for the
+/// characters in `replaced` instead of separators and colons.
 pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> String {
     let mut name = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -209,8 +210,8 @@ impl UrlPart {
         })
     }
 
-    /// Returns the value of this part of the URL as one path component. Only the value of `{path}`
-    /// has several components.
+    /// Returns the value of this part of the URL, made safe for a file name. The value is one path
+    /// component, or several if the part is `{path}`.
     fn value(self, target: &Target) -> Result<String, UrlPathTooLong> {
         Ok(match self {
             UrlPart::Scheme => target.scheme().as_str().to_owned(),
@@ -293,8 +294,8 @@ struct OutputNameBuilder {
 }
 
 impl OutputNameBuilder {
-    /// Appends the text between two placeholders. `written` is this text in the template, and
-    /// `text` is the result of the conversion by the caller's function.
+    /// Appends `text`, the literal text between two placeholders after the caller's function has
+    /// converted it. `written` is the same text before the conversion, as in the template.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         for part in text.split_inclusive(|byte| *byte == b'/') {

@@ -71,9 +71,9 @@ impl PageBase {
         Some(url)
     }
 
-    /// Returns the URL to fetch for a link. A link with userinfo, or one that gives no valid URL,
-    /// is not resolved against the base: the [template](crate::url_template) later refuses it and
-    /// gives the reason.
+    /// Returns the URL to fetch for a link. If the link has userinfo or gives no valid URL, returns
+    /// the link's own text: the [template](crate::url_template) later refuses the text and gives
+    /// the reason.
     pub fn link(&self, reference: &str) -> ResolvedPageLink {
         let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));

@@ -36,9 +36,9 @@ use crate::time::MonotonicTime;
 /// whole number of units, so that frequent calls lose nothing by rounding.
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
-/// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns. A system
-/// call and a wake-up for fewer bytes would cost more than the bytes. If the bucket is smaller, its
-/// capacity takes the place of this number.
+/// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the
+/// capacity of the bucket is smaller. A system call and a wake-up for fewer bytes would cost more
+/// than the bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
 /// The token bucket of one rate limit (`--limit-rate`), shared by all transfers to which the limit
@@ -180,9 +180,9 @@ impl SharedBucket {
     }
 }
 
-/// The longest delay of a start that does not delay later starts. A thread that waits wakes up late
-/// by a fraction of a millisecond, and by more on a busy machine. If later starts were delayed,
-/// too, the rate would be lower than the user's.
+/// The longest time by which a request may start late without shifting the starts after it. A
+/// waiting thread wakes up late by a fraction of a millisecond, and by more on a busy machine. If
+/// this shifted the later starts, the rate would be lower than the user's.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
 /// The longest interval between two starts: 136 years. With this limit, every clock can represent

@@ -103,8 +103,8 @@ pub struct RedirectedRequest {
     /// URL. The request must then carry no secrets at all, not even the new host's own credentials
     /// from netrc.
     pub downgraded: bool,
-    /// True if the target has the first URL's origin. A Host field that the user set is sent only
-    /// there, even with `--location-trusted`.
+    /// True if the target has the same origin as the first URL of the redirect chain. A Host field
+    /// that the user set is sent only to that origin, even with `--location-trusted`.
     pub same_origin: bool,
 }
 

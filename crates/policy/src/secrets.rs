@@ -153,8 +153,8 @@ const CREDENTIAL_FIELDS: &[&str] = &[
 ];
 
 /// Parts of field names that suggest a secret, in addition to [`CREDENTIAL_FIELDS`]. Traces and
-/// logs hide the values of such fields. A value hidden in error can be seen with `-D`; a value
-/// shown in error puts a password into a build log.
+/// logs hide the values of fields with such names. Hiding too much does little harm: `-D` shows all
+/// fields. Hiding too little puts a password into a build log.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
 
@@ -201,9 +201,9 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Returns `true` if a field that the user set may be sent in a request with this rule for secrets.
-/// [`SecretHandling::Drop`] excludes fields with credentials. It also excludes Host, which names
-/// the first origin's host.
+/// Returns `true` if a field that the user set may be sent in a request. `secrets` is the rule for
+/// this request: [`SecretHandling::Drop`] excludes fields with credentials, and a Host field, which
+/// is meant for the origin of the first URL.
 #[inline]
 pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))

@@ -68,7 +68,7 @@ pub struct SpeedWatch {
     /// The values of `clock` and `total` (the received bytes) at the latest checks. The average
     /// speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
-    /// The value of `clock` since which the average speed has always been below the limit.
+    /// The value of `clock` from which the time of a too low average speed is counted.
     slow_since: u64,
     is_too_slow: bool,
 }

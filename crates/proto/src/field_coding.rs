@@ -7,9 +7,9 @@ use core::ops::Range;
 /// The positions of one decoded field line in the buffer to which the decoder appended it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecodedFieldLine {
-    /// The range of the field name in that buffer.
+    /// The range of the field name in the buffer.
     pub name: Range<usize>,
-    /// The range of the field value in that buffer.
+    /// The range of the field value in the buffer.
     pub value: Range<usize>,
     /// True if the field must never enter a dynamic table, not even an intermediary's (RFC 7541
     /// §7.1.3, RFC 9204 §7.1.3).

@@ -23,8 +23,8 @@ pub(crate) struct ValidatedRequest<'a> {
     length: Option<u64>,
     /// True if the writer has to add an Expect field.
     expect: bool,
-    /// True if the caller gave a Connection field. It may name further fields, which must then be
-    /// left out.
+    /// True if the caller gave a Connection field. The fields that Connection names are then left
+    /// out.
     nominates: bool,
 }
 

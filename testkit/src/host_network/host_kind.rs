@@ -55,8 +55,8 @@ impl HostBehaviour {
         HostBehaviour::NameUnanswered,
     ];
 
-    /// Returns true if a client that waits at most `limit` for each page receives the pages of such
-    /// a host.
+    /// Returns true if a client that waits at most `limit` for each page receives the pages of a
+    /// host with this behaviour.
     pub fn is_healthy(self, limit: Duration) -> bool {
         match self {
             HostBehaviour::Good => true,

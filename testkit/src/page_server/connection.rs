@@ -21,7 +21,7 @@ pub(super) struct PageConnection {
     pub(super) is_new: bool,
     /// True if the server closes the connection after the current response.
     pub(super) closes: bool,
-    /// True if a part of the response still waits to be written until the socket is writable.
+    /// True if the rest of the response cannot be written before the socket is writable again.
     pub(super) waits_to_write: bool,
     handshake_reported: bool,
     /// The received bytes of requests that are not served yet.

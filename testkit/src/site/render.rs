@@ -13,7 +13,7 @@ const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
 const FOOTER: &[u8] = b"</tbody></table>\n<div id=\"footer\">Updated 21 Nov 2026 06:53 UTC &copy; 2026 \
     <a href=\"/about/\">About</a> <a href=\"/contact/\">Contact</a></div>\n</body></html>\n";
-/// The number N: one in N CIDR blocks is drawn from a pool that all pages share.
+/// One CIDR block in this many is drawn from a pool that all pages share.
 const SHARED_ONE_IN: u64 = 12;
 const SHARED_POOL: u64 = 4_096;
 

@@ -31,7 +31,8 @@ use super::{Cookie, CookieStore};
 /// The identity of a cookie. Two cookies with equal keys replace each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CookieKey {
-    /// The cookie's domain, as in [`CookieParts::domain`](super::CookieParts::domain).
+    /// The host that receives the cookie, or the domain whose hosts receive it, without a leading
+    /// dot.
     pub domain: String,
     /// True if only the host in `domain` receives the cookie, as in
     /// [`CookieParts::host_only`](super::CookieParts::host_only).

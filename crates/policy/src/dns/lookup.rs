@@ -144,7 +144,8 @@ impl NameLookup {
     }
 
     /// Prepares a lookup of the HTTPS records of `name`, an absolute name. The search list is not
-    /// used. `first_server` is as in [`NameLookup::new`].
+    /// used. The first query goes to the server with the index `first_server`, modulo the number of
+    /// servers.
     ///
     /// # Errors
     /// [`DnsNameError`] if the name cannot be written as a DNS name.
@@ -224,8 +225,8 @@ impl NameLookup {
         &self.state
     }
 
-    /// Returns the query for this record type. It has EDNS if that is configured and the server
-    /// understands it. The caller chooses a random `id`.
+    /// Returns the query for records of this type. The query has EDNS if the configuration asks for
+    /// EDNS and the server understands EDNS. The caller chooses a random `id`.
     #[must_use]
     pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);

@@ -8,9 +8,9 @@ use crate::target::TargetError;
 pub enum PaginationError {
     /// The page leads to another origin, and the user has not allowed that.
     OtherOrigin {
-        /// The URL of the next page, which has the other origin.
+        /// The URL of the next page.
         url: String,
-        /// The origin of the page that names the next page.
+        /// The origin of the current page, which leads to the next page.
         page: String,
     },
     /// The reference to the next page is not an http or https URL.

@@ -28,7 +28,8 @@ pub struct QueryParameter {
 }
 
 impl QueryParameter {
-    /// Parses `NAME` or `NAME:STEP`. With a step, the parameter is an offset that grows by it.
+    /// Parses `NAME` or `NAME:STEP`. With a step, the parameter is an offset that grows by the step
+    /// from one page to the next.
     ///
     /// # Errors
     /// The name is empty, or the step is 0 or too large.

@@ -31,7 +31,7 @@ impl Proxy {
     }
 }
 
-/// The names and values of a request's fields, in order.
+/// The names and values of header fields for a request sent to a proxy, in order.
 pub type ProxyFields = Vec<(String, Vec<u8>)>;
 
 /// Returns the request target of a CONNECT, which is also the value of its Host field: host and

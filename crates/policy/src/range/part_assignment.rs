@@ -119,7 +119,8 @@ impl PartTracker {
         }
     }
 
-    /// Moves the end of the first stream's claim to the next present or claimed byte.
+    /// Moves the end of the first stream's claim `id` up to the next byte that is present or
+    /// claimed by another connection.
     pub fn extend_claim(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_of_free_bytes(self.claims[index].at, Some(id));

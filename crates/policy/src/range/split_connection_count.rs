@@ -62,10 +62,11 @@ const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
 /// A stream of at least this rate, in bytes a second, is not split: more connections would cost
 /// more than they gain.
 const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
-/// If one stream has at least this rate, in bytes a second, the processor may be what limits it.
+/// The rate of one stream, in bytes a second, from which the processor may be the limit instead of
+/// the network.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
-/// If several connections together have at least this rate, in bytes a second, the processor may be
-/// what limits them.
+/// The rate of several connections together, in bytes a second, from which the processor may be the
+/// limit instead of the network.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
@@ -76,12 +77,14 @@ const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
-/// The rate of several connections together, in per cent of the rate of one connection, with which
-/// all connections are worth using at once, even if the processor may be what limits them.
+/// The rate of several connections together, in per cent of the rate of one connection, from which
+/// the maximum number of connections is used at once, even if the processor may limit the rate.
 const OBVIOUS_GAIN: u64 = 250;
-/// The rate, in per cent of the rate of one connection, from which all connections are worth using.
+/// The rate of several connections together, in per cent of the rate of one connection, from which
+/// the maximum number of connections is used.
 const CLEAR_GAIN: u64 = 150;
-/// The rate, in per cent of the rate of one connection, from which two connections are worth using.
+/// The rate of several connections together, in per cent of the rate of one connection, from which
+/// at least two connections are used.
 const SMALL_GAIN: u64 = 115;
 /// The number of connections during the first measurement of several connections together.
 const FIRST_CONNECTIONS: usize = 4;
@@ -149,7 +152,7 @@ enum SplitPhase {
     /// Several connections are measured until this time, to find out how much faster they are than
     /// one.
     Measuring(MonotonicTime),
-    /// One connection is measured again.
+    /// One connection is measured again, to compare its rate with that of several connections.
     Comparing(RateComparison),
     Settled(usize),
 }
@@ -183,9 +186,10 @@ impl SplitPlanner {
         }
     }
 
-    /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
+    /// Returns `true` if a trial with more connections is worthwhile. Call this from time to time
     /// while there is one stream. `idle` returns the total idle time of all processor cores since
-    /// any fixed moment, or `None` if it is unknown. It is called twice in each measurement.
+    /// any fixed moment, or `None` if the idle time is unknown. `idle` is called twice in each
+    /// measurement.
     pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < SHORT_MEASUREMENT / 2 {
@@ -229,8 +233,8 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the number of connections that should be used now. `idle` is as in
-    /// [`SplitPlanner::is_worth_trying`]. It is called when a measurement begins or ends.
+    /// Returns the number of connections that should be used now. `idle` returns the total idle
+    /// time of all processor cores; it is called only when a measurement begins or ends.
     pub fn wanted_connections(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) -> usize {
         let first = self.most.min(FIRST_CONNECTIONS);
         match self.phase {
@@ -267,8 +271,8 @@ impl SplitPlanner {
         }
     }
 
-    /// Measures the first `first` connections together, and returns the number of connections to
-    /// use from now on. `idle` is the total idle time of all cores.
+    /// Evaluates a measurement of `first` connections together, and returns the number of
+    /// connections to use from now on. `idle` is the total idle time of all cores.
     fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
         let elapsed = seen.now.since(self.since);
         let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
@@ -339,9 +343,9 @@ impl SplitPlanner {
         self.begin_comparison(connections, several, seen)
     }
 
-    /// Begins the present measurement again. Call it after a time in which no connection could be
-    /// added, so that this time does not count as slow. `idle` is as in
-    /// [`SplitPlanner::is_worth_trying`].
+    /// Begins the present measurement again. Call this after a time in which no connection could be
+    /// added, so that this time does not count as slow. `idle` returns the total idle time of all
+    /// processor cores.
     pub fn restart_measurement(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) {
         match self.phase {
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Opening(_) => return,
@@ -354,7 +358,8 @@ impl SplitPlanner {
         (self.since, self.received, self.idle) = (seen.now, seen.received, idle());
     }
 
-    /// Begins a measurement, and returns the rate since the last one began, in bytes a second.
+    /// Begins a new measurement. Returns the download rate since the previous measurement began, in
+    /// bytes a second.
     fn begin_measurement(&mut self, seen: SplitSample) -> u64 {
         let rate = per_second(seen.received.saturating_sub(self.received), seen.now.since(self.since));
         (self.since, self.received) = (seen.now, seen.received);
@@ -424,8 +429,9 @@ fn lasts_long_enough(bytes: u64, rate: u64) -> bool {
     rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * MIN_REMAINING_TIME.as_millis()
 }
 
-/// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown. `before`
-/// and `after` are the total idle times of all cores at the start and at the end.
+/// Returns true if a core was idle for most of the time `elapsed`. `before` and `after` are the
+/// total idle times of all cores at the start and at the end of that time. If either is unknown
+/// (`None`), returns true.
 fn is_core_idle(before: Option<Duration>, after: Option<Duration>, elapsed: Duration) -> bool {
     match (before, after) {
         (Some(before), Some(after)) => after.saturating_sub(before) >= elapsed * 3 / 4,

@@ -297,10 +297,11 @@ impl H1Machine {
         self.receiver.is_at_body_end()
     }
 
-    /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
-    /// Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also returns
-    /// `None` if the response ended before its request was sent completely;
-    /// [`H1Machine::has_completion_to_report`] becomes true when the request has been sent.
+    /// Records that the caller itself read `n` payload bytes of the response's body from the
+    /// transport, as [`H1Machine::direct_body`] allows. Returns [`H1Event::Complete`] if these
+    /// bytes end the response, otherwise `None`. Also returns `None` if the response ended before
+    /// its request was sent completely; [`H1Machine::has_completion_to_report`] becomes true when
+    /// the request has been sent.
     ///
     /// To report more bytes than [`H1Machine::direct_body`] allows is a bug of the caller: debug
     /// builds panic, other builds count only the allowed bytes.

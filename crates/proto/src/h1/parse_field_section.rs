@@ -187,8 +187,9 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` if the line of a field is to be skipped. Its name is not a token, but contains no
-/// control bytes, and no parser could take it for a field that determines the framing.
+/// Returns `true` for a name that is no token but harmless, so that its field line can be skipped.
+/// Such a name has no control bytes, and no parser could take it for a field that determines the
+/// framing.
 ///
 /// A line that begins with a blank is passed to this function only if it follows the status line,
 /// where it continues no field (RFC 9112 §2.2).

@@ -27,7 +27,7 @@ use core::fmt;
 pub enum H2Error {
     /// A mistake of the peer, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
-    /// The peer's first frame is not SETTINGS, as HTTP/2 requires.
+    /// HTTP/2 requires that the peer's first frame is SETTINGS, but the peer sent something else.
     NotHttp2 {
         /// True if the input looks like an HTTP/1 response.
         http1: bool,
@@ -64,7 +64,7 @@ pub enum H2Error {
     Flood {
         /// The kind of the useless frames.
         of: FloodKind,
-        /// The largest number of these frames that is allowed.
+        /// The largest number of useless frames of this kind that is allowed.
         limit: u32,
     },
     /// A field makes its message malformed (RFC 9113 §8.2, §8.3).
@@ -95,9 +95,10 @@ pub enum H2Error {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FrameFault {
-    /// The frame is on stream 0, but its type belongs to a stream.
+    /// The frame is on stream 0, but frames of its type are allowed only on other streams.
     StreamZero,
-    /// The frame is on a stream, but its type belongs to the connection (stream 0).
+    /// The frame is on another stream than stream 0, but frames of its type are allowed only on
+    /// stream 0.
     NotStreamZero,
     /// The frame is on a stream that the client has not opened, or on a stream with an even number.
     IdleStream,

@@ -324,8 +324,8 @@ impl H2Machine {
         self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// Reports the completion of a response that ended before its request was sent. Called when the
-    /// caller has supplied the whole request.
+    /// Reports the completion of a response that ended before the request was sent completely.
+    /// Called when the caller has supplied the rest of the request.
     pub(super) fn complete_before_request(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)

@@ -44,7 +44,8 @@ pub(crate) struct StreamReceiveWindow {
     /// The number of bytes of the stream that the caller has not released: received bytes, and
     /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The number of bytes to which each WINDOW_UPDATE restores the sum of `window` and `held`.
+    /// The sum of `window` and `held` after a WINDOW_UPDATE, in bytes: each WINDOW_UPDATE raises
+    /// `window` so that the sum reaches this number.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<Timestamp>,

@@ -135,8 +135,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns `true` if the connection has ended: the peer closed it or broke the protocol.
-    /// Nothing more can then be read.
+    /// Returns `true` if nothing more can be read, because the peer closed the connection or broke
+    /// the protocol.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }

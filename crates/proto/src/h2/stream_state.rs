@@ -25,8 +25,8 @@ pub(crate) struct RequestStreamState {
     /// True if the response's status is 2xx and the stream is not a tunnel: the server is then
     /// expected to read the rest of the request.
     pub(crate) reads_on: bool,
-    /// The trailers of a response that ended before its request was sent completely. They are
-    /// reported later. `None` if there are none.
+    /// The trailers of a response that ended before its request was sent completely, kept until the
+    /// end of the response is reported; `None` otherwise.
     pub(crate) trailers: Option<Fields>,
     /// The position of the request's first byte, counted from the first byte sent on the
     /// connection.

@@ -185,7 +185,7 @@ pub enum H3StreamAbortToSend {
     },
     /// Send STOP_SENDING: the client reads no more of this stream.
     StopSending {
-        /// The identifier of the QUIC stream that is read no more.
+        /// The identifier of the QUIC stream that the client no longer reads.
         stream: u64,
         /// The application error code in the STOP_SENDING frame.
         code: H3ErrorCode,

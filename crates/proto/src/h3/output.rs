@@ -26,7 +26,7 @@ pub(crate) struct RequestOutput {
     is_ready: bool,
 }
 
-/// The outputs of all streams of a connection.
+/// The bytes to send on all streams of a connection: one output for each stream.
 #[derive(Default, Debug)]
 pub(crate) struct H3Outputs {
     pub(crate) control: CriticalStreamOutput,
@@ -153,9 +153,8 @@ impl H3Machine {
         if self.has_failed_or_ended() { None } else { self.outputs.next_output() }
     }
 
-    /// Records that QUIC accepted the first `n` bytes of this stream's output. If these are all
-    /// bytes of the output, and [`H3Output::fin`] was true, the stream counts as finished: finish
-    /// it in QUIC, too.
+    /// Records that QUIC accepted the first `n` bytes of this stream's output. If no output is left
+    /// and [`H3Output::fin`] was true, the caller must also finish the stream in QUIC.
     pub fn advance_output(&mut self, stream: H3SendStream, n: usize) {
         match stream {
             H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),

@@ -88,8 +88,8 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
 pub(super) enum DecoderInstruction {
     /// The peer has decoded a field section of the stream with this identifier.
     SectionAcknowledgment(u64),
-    /// The peer will not decode the field sections of the stream with this identifier that it has
-    /// not acknowledged.
+    /// The peer will not decode the field sections of the stream with this identifier, except those
+    /// that it has already acknowledged.
     StreamCancellation(u64),
     /// The peer has received this number of further insertions.
     InsertCountIncrement(u64),
