@@ -29,9 +29,9 @@ pub(crate) struct ScriptedPeerState<T> {
 }
 
 impl<T: Default + Send + 'static> ScriptedPeer<T> {
-    /// Listens on loopback, and calls `play` for each connection on its own thread, with the
-    /// connection's number, counted from 0. `accepted` is called with the state before that thread
-    /// starts.
+    /// Listens on loopback. Each connection gets its own thread, which calls `play` with the
+    /// connection and its number, counted from 0. Before the thread starts, `accepted` is called
+    /// with the state.
     ///
     /// # Panics
     /// If no port can be bound on loopback.

@@ -79,16 +79,17 @@ pub fn from_decoded_path(target: &Target) -> Result<String, NoFileName> {
         .map(|name| replace_reserved_characters(&crate::urlencode::percent_decode(name.as_bytes()), &['/', '\\']))
 }
 
-/// Returns the name as [`from_target`] does, but keeps a leading dot. This is for command lines
-/// written for curl: `curl -O https://h/.vimrc`.
+/// Returns the last segment of the URL's path like [`from_target`], but keeps a leading dot. This
+/// is for command lines written for curl: `curl -O https://h/.vimrc`.
 pub fn from_path_like_curl(target: &Target) -> Result<String, NoFileName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name as [`from_path_like_curl`] does, but spelled as in `url`, the text from which
-/// `target` was parsed. Characters that [`Target`] percent-encodes stay as the user wrote them.
+/// Returns the last segment of the URL's path like [`from_path_like_curl`], but spelled as in
+/// `url`, the text from which `target` was parsed. Characters that [`Target`] percent-encodes stay
+/// as the user wrote them.
 pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = from_path_like_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();

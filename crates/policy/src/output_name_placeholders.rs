@@ -86,9 +86,9 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Replaces the placeholders of an output name. A placeholder gets the value of `column` with its
-/// name, or else the part of the URL with its name. `text` converts the text between the
-/// placeholders.
+/// Replaces the placeholders of an output name. The value of a placeholder is what `column` returns
+/// for the placeholder's name, or else the part of the URL with that name. `text` converts the text
+/// between the placeholders.
 ///
 /// A path component of more than [`MAX_NAME`] bytes is shortened if it contains a value or
 /// converted text. A hash of the whole component then replaces the removed part.

@@ -209,8 +209,9 @@ pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// Returns what [`may_send`] returns, but by curl's rule: only the standard fields count as secret.
-/// A proxy's credentials are never sent to another origin.
+/// Returns `true` if curl would send a field that the user set in a request with this rule for
+/// secrets. Like [`may_send`], but only the standard fields count as secret. A proxy's credentials
+/// are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     // curl sends blanks around a name.

@@ -258,8 +258,8 @@ fn scheme_colon(text: &str) -> Option<usize> {
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
 }
 
-/// Adds the default scheme if the template has no scheme. Otherwise, in `{}/path` a match `http:`
-/// would become the scheme.
+/// Returns the template with the default scheme `http` if it has no scheme. Without a scheme in the
+/// template, a match such as `http:` for `{}/path` would become the scheme.
 fn with_scheme(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),

@@ -65,8 +65,8 @@ impl ResponseError {
         )
     }
 
-    /// Returns `true` if the error is an end of the connection at a moment when the protocol allows
-    /// it.
+    /// Returns `true` if the error is that the connection has ended, and `false` if the peer sent a
+    /// malformed or too large message.
     pub(crate) fn is_early_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }

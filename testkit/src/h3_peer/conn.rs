@@ -110,8 +110,8 @@ impl H3ScriptConnection {
         self.runtime.block_on(with_timeout(async { sending.write_all(bytes.as_ref()).await.map_err(io::Error::from) }))
     }
 
-    /// Sends these bytes on a stream up to `times` times, or until sending fails. Returns how often
-    /// they were sent.
+    /// Sends these bytes on a stream up to `times` times, or until sending fails. Returns the
+    /// number of times that the bytes were sent.
     pub fn flood(&mut self, stream: u64, bytes: &[u8], times: u64) -> u64 {
         (0..times).take_while(|_| self.send(stream, bytes).is_ok()).count() as u64
     }

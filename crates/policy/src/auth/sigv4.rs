@@ -112,8 +112,8 @@ impl SigV4Parameters {
 
     /// Returns the target to sign and send instead of `target`; `None` if `target` itself can be
     /// used. Some storage services sign the path as it was sent. Other services, such as AWS,
-    /// encode it once more before they sign it. The returned target gives the same signature with
-    /// both.
+    /// encode the path once more before they sign it. The returned target has a path for which both
+    /// ways give one signature.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_s3_service(&service) {

@@ -114,9 +114,9 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
         .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// Checks the characters of a host name: letters, digits, `-_~` and single dots, as in a
-/// [`Target`]. Returns the widest scope of a cookie with this domain: the host alone if the name
-/// ends with a dot.
+/// Checks the characters of a host name in a cookie's Domain: letters, digits, `-_~` and single
+/// dots, as in a [`Target`]. Returns the widest scope that the cookie may have: only the host
+/// itself if the name ends with a dot, otherwise also its subdomains.
 fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);

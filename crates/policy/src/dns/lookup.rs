@@ -115,7 +115,8 @@ pub struct NameLookup {
     state: DnsLookupState,
 }
 
-/// The question for one record type of the current candidate name, with its retries.
+/// The query for the records of one type of the name that is being looked up, and the state of its
+/// retries.
 #[derive(Debug)]
 struct RecordQuestion {
     record_type: DnsRecordType,
@@ -124,9 +125,10 @@ struct RecordQuestion {
     edns: bool,
     /// The number of failures so far: a server refused, failed or could not be reached.
     failures: u32,
-    /// The time to wait for a response before the next server is asked in addition.
+    /// The time to wait for a response before the next server is also asked.
     patience: Duration,
-    /// The time at which the next server is asked in addition.
+    /// The time at which the next server is also asked, if the servers asked so far have not
+    /// responded.
     due: MonotonicTime,
     /// The time at which the question fails if it is still unanswered.
     ends: MonotonicTime,
@@ -266,8 +268,8 @@ impl NameLookup {
         }
     }
 
-    /// Records that `server` cannot be reached; the error message contains the reason. Returns the
-    /// next queries to send.
+    /// Records that `server` cannot be reached. `cause` is the reason, for the error message.
+    /// Returns the next queries to send.
     pub fn on_unreachable(
         &mut self,
         now: MonotonicTime,

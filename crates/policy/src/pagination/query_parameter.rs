@@ -67,8 +67,8 @@ impl QueryParameter {
         number.ok_or_else(|| PaginationError::NotANumber { name: self.name.clone() })
     }
 
-    /// Returns the number of the page after the one with `number`: `number` plus the step, or plus
-    /// 1.
+    /// Returns the number of the page after page `number`: `number` plus the step, or plus 1 if
+    /// there is no step.
     ///
     /// # Errors
     /// The number would be too large.

@@ -49,7 +49,7 @@ impl ProxyEnvironment {
     }
 
     /// Returns `true` if a proxy is set for URLs with this scheme. Hosts that `no_proxy` names are
-    /// reached without it.
+    /// reached without the proxy.
     pub fn has_proxy_for(&self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Http => self.http.is_some(),

@@ -92,8 +92,8 @@ impl Proxy {
         Proxy::parse_with(text, ProxyKind::Http)
     }
 
-    /// Parses a proxy like [`parse`](Self::parse), with another default scheme, as for `--socks5
-    /// HOST`.
+    /// Parses `[scheme://][user:password@]host[:port]` like [`parse`](Self::parse). Without a
+    /// scheme, the proxy has the kind `default_kind`, as for `--socks5 HOST`.
     ///
     /// As in curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
     pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyParseError> {

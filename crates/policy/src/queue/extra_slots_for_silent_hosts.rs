@@ -26,9 +26,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
-    /// Lends a slot as [`lend_slot`](JobQueue::lend_slot) does. Call this when `host` has accepted
-    /// a connection for a job but has not answered yet. Also returns `false` if the host has
-    /// answered an earlier request: it is then slow, not dead.
+    /// Lends a slot, like [`lend_slot`](JobQueue::lend_slot), for a job whose host accepted the
+    /// connection but has not answered yet. Returns `false` if no slot can be lent, or if `host`
+    /// has answered an earlier request: such a host is slow, not dead.
     pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
         !has_answered && self.lend_slot()

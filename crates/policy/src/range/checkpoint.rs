@@ -59,8 +59,8 @@ use core::ops::Range;
 
 use super::{ByteRangeSet, Validator};
 
-/// The size in bytes of one checkpoint in the file. It is that of a memory page, which file systems
-/// usually write as a whole.
+/// The size in bytes of one checkpoint in the file. A memory page has the same size, and file
+/// systems usually write a page as a whole.
 pub const SLOT_SIZE: u64 = 4096;
 
 /// The largest length in bytes of a boot id: the text that identifies one start of the machine.

@@ -141,7 +141,8 @@ pub enum ChunkFault {
     SizeEnd,
     /// A chunk size has more than 16 hexadecimal digits.
     SizeOverflow,
-    /// Blanks follow the chunk size, and then neither an extension nor a line end.
+    /// The chunk size is followed by blanks, and the blanks by something other than an extension or
+    /// a line end.
     SizeSpaced,
     /// A CR in the chunked framing is not followed by LF.
     BareCr,

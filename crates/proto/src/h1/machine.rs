@@ -281,9 +281,9 @@ impl H1Machine {
         exchange.end.is_some_and(|end| self.sender.output.sent_bytes() >= end)
     }
 
-    /// Returns the number of payload bytes that come next in the input; `None` if other bytes may
-    /// come next. The caller may then move up to that many bytes from the socket to their
-    /// destination itself, without [`H1Machine::step`].
+    /// Returns the number of payload bytes that come next in the input. The caller may itself move
+    /// up to this number of bytes from the socket to their destination, without
+    /// [`H1Machine::step`]. Returns `None` if other bytes may come next.
     ///
     /// First pass the bytes that the caller has already read into its buffer to
     /// [`H1Machine::step`].
@@ -291,8 +291,8 @@ impl H1Machine {
         self.receiver.direct_body_bytes()
     }
 
-    /// Returns `true` if a body of known length has been returned to its end by
-    /// [`H1Machine::step`], and its [`H1Event::Complete`] comes next.
+    /// Returns `true` if [`H1Machine::step`] has returned all of a body of known length, so that
+    /// [`H1Event::Complete`] comes next.
     pub fn is_at_body_end(&self) -> bool {
         self.receiver.is_at_body_end()
     }

@@ -9,7 +9,8 @@ pub(crate) const HEADER_LENGTH: usize = 9;
 /// The connection preface: the first bytes that a client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The largest flow-control window, and the largest increment of one (RFC 9113 §6.9).
+/// The largest size of a flow-control window, and the largest increment in a WINDOW_UPDATE (RFC
+/// 9113 §6.9).
 pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
 /// The size in bytes of every flow-control window before any SETTINGS or WINDOW_UPDATE (RFC 9113

@@ -236,10 +236,11 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which a stream's target may grow. It is the smallest of
-    /// three: the present target, the unused part of the stream's share of the pool, and the unused
-    /// part of the pool. `open` and `expected` are as in
-    /// [`release_of_stream`](Self::release_of_stream).
+    /// Returns the number of bytes by which a stream's target may grow: at most the present target,
+    /// the unused part of the stream's share of the pool, the unused part of the pool, and the
+    /// unused part of the memory budget. The target stays within the limit of HTTP/2. `open` is the
+    /// number of open streams, and `expected` the number of streams that may be open at the same
+    /// time.
     ///
     /// The pool is the part of the memory budget that further streams do not need, but at least
     /// half of the budget.

@@ -60,7 +60,7 @@ pub enum H3Error {
     Flood {
         /// The kind of the useless data.
         of: H3FloodKind,
-        /// The largest amount of this data that is allowed, from
+        /// The largest amount of useless data of this kind that is allowed, from
         /// [`H3FloodLimits`](super::H3FloodLimits).
         limit: u32,
     },

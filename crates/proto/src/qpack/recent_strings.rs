@@ -13,11 +13,12 @@ use alloc::vec::Vec;
 const STRINGS: usize = 16;
 /// The length in bytes of the longest coded string that is kept.
 const LONGEST_CODED: usize = 40;
-/// The length in bytes of the longest text: the shortest code has five bits.
+/// The length in bytes of the longest text that [`LONGEST_CODED`] bytes can encode: the shortest
+/// Huffman code has five bits.
 const LONGEST_TEXT: usize = LONGEST_CODED * 8 / 5;
 
-/// Decodes Huffman-coded strings, and keeps the last ones. Occupies less than 2 KiB from the first
-/// string on.
+/// A Huffman decoder that keeps the last short strings with their texts, so that a repeated string
+/// is not decoded again. Occupies less than 2 KiB from the first string on.
 #[derive(Debug, Default)]
 pub(super) struct RecentStrings {
     kept: Option<Box<[KeptString; STRINGS]>>,
