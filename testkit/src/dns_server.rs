@@ -156,8 +156,8 @@ impl ReceivedQuery {
         self.reply(RESPONSE, &records)
     }
 
-    /// Returns a response with these HTTPS records (RFC 9460). It is empty if another type was
-    /// queried.
+    /// Returns a response with these HTTPS records (RFC 9460). The response is empty if another
+    /// type was queried.
     #[must_use]
     pub fn https(&self, records: &[HttpsRecordData]) -> DnsReply {
         let records: Vec<Vec<u8>> = match self.record_type {

@@ -46,8 +46,8 @@ const IN_FLIGHT: u32 = 16 << 20;
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
-/// The largest burst that a rate-limited direction may send after a pause, as the time that this
-/// amount of data takes at the rate limit.
+/// The longest pause for which a rate-limited direction makes up afterwards, by a burst above the
+/// rate limit. A longer pause allows no larger burst.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].

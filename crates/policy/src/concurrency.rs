@@ -186,19 +186,19 @@ pub struct ConcurrencyLimit {
     /// The highest request rate of any measurement window since the limit was last raised to the
     /// maximum at once, in requests per nanosecond.
     best_rate: f64,
-    /// The time at which the last request ended. If the limit has grown since then because no
+    /// The time at which the last request ended, or, if the limit has grown later because no
     /// request ended, the time of that growth.
     last_end: MonotonicTime,
     /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
-    /// True if the limit was once raised to the maximum at once. From then on it grows only by
-    /// probes, one request at a time.
+    /// True if the limit has been raised to the maximum in one step. From then on, the limit grows
+    /// only by probes, by one request at a time.
     has_jumped: bool,
     /// Sums over the first requests on reused connections after the limit was raised to the
     /// maximum, from which `base` is corrected; `None` if no such correction is under way.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
-    /// The time before which no test or probe of another limit starts.
+    /// The time before which no test of a lower limit and no probe of a higher limit starts.
     try_at: MonotonicTime,
     refusals: Refusals,
 }
@@ -224,8 +224,8 @@ enum LimitPhase {
     Recovering,
 }
 
-/// Sums over the requests that were served since the last change of the limit and count for its
-/// next change.
+/// Sums over the requests of the present measurement window: those that began and were served since
+/// the last change of the limit.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
@@ -297,7 +297,7 @@ impl ConcurrencyLimit {
         ConcurrencyLimit { limit: max, is_shared: true, ..ConcurrencyLimit::new(max) }
     }
 
-    /// Returns true if the limit was made by [`ConcurrencyLimit::of_shared_connection`].
+    /// Returns true if all requests to the host share one connection (HTTP/2).
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }

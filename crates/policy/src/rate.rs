@@ -87,9 +87,9 @@ impl TokenBucket {
         self.level = self.level.saturating_sub(i128::from(bytes) * NANOSECONDS_PER_SECOND);
     }
 
-    /// Returns the time at which [`available`](TokenBucket::available) will return at least `want`,
-    /// if no transfer takes bytes before; `now` if it does so now. A `want` below the minimum of
-    /// `available` is raised to it; a `want` above the burst is reduced to it.
+    /// Returns the time from which [`available`](TokenBucket::available) returns at least `want`
+    /// bytes, if no transfer takes bytes earlier; `now` if that many are available already. Counts
+    /// `want` as at least the minimum that `available` returns, and as at most the burst.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {
@@ -100,16 +100,16 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// Returns the time at which the level is no longer negative if no bytes are taken before;
-    /// `None` if it is not negative now.
+    /// Returns the time at which the debt of the bucket is paid, if no transfer takes bytes
+    /// earlier; `None` without a debt. A debt is a level below zero.
     fn debt_paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let debt = u128::try_from(-self.level_at(now)).ok().filter(|debt| *debt > 0)?;
         let wait = u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX);
         Some(MonotonicTime(now.max(self.filled).0.saturating_add(wait)))
     }
 
-    /// Returns the level of the bucket at `now`. If the clock went backwards, returns the last
-    /// level.
+    /// Returns the level of the bucket at `now`: the number of available bytes ×
+    /// [`NANOSECONDS_PER_SECOND`]. If the clock went backwards, returns the last level.
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));

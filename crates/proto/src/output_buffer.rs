@@ -11,8 +11,8 @@ const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 /// is added. 64 KiB fill a socket's buffer in one write, and limit the memory of a connection with
 /// any number of uploads.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
-/// The value that replaces [`OUTPUT_LIMIT`] after [`LARGE_BODY`] bytes have been sent. Fewer and
-/// larger writes take less processor time.
+/// The limit that applies instead of [`OUTPUT_LIMIT`] once a connection has sent [`LARGE_BODY`]
+/// bytes. Fewer and larger writes take less processor time.
 const LARGE_OUTPUT_LIMIT: usize = 256 * 1024;
 /// The number of bytes sent on a connection after which its output buffer may grow to
 /// [`LARGE_OUTPUT_LIMIT`].

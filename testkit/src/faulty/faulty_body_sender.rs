@@ -15,8 +15,8 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The pause that a rate-limited body may make up for: after any longer pause, the body catches up
-/// only the bytes of this time at the rate limit.
+/// The longest pause for which a rate-limited body makes up afterwards, by a burst above the rate
+/// limit. A longer pause allows no larger burst.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The outcome of sending a body over HTTP/1.

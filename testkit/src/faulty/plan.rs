@@ -181,10 +181,11 @@ pub struct BodyBreak {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
     /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may
-    /// receive less than was sent. Over HTTP/3, CONNECTION_CLOSE with H3_INTERNAL_ERROR.
+    /// receive less than was sent. Over HTTP/3, the server sends CONNECTION_CLOSE with
+    /// H3_INTERNAL_ERROR.
     Reset,
     /// The connection is closed properly, over TLS with close_notify. Only the length shows that
-    /// the body is incomplete. Over HTTP/3, CONNECTION_CLOSE with H3_NO_ERROR.
+    /// the body is incomplete. Over HTTP/3, the server sends CONNECTION_CLOSE with H3_NO_ERROR.
     Close,
     /// The server pauses for [`FaultPlan::stall`], then sends the rest of the body. Other streams
     /// of an HTTP/2 or HTTP/3 connection continue.
@@ -193,8 +194,9 @@ pub enum BreakKind {
     /// break. Over HTTP/3, it sends RESET_STREAM with H3_INTERNAL_ERROR, and bytes before the break
     /// may be lost. Over HTTP/1, it closes the connection properly.
     Rst,
-    /// Over HTTP/2, the server sends GOAWAY with NO_ERROR, finishes the open streams, and accepts
-    /// no new ones; HTTP/3 has the same frame. Over HTTP/1, it closes the connection properly.
+    /// Over HTTP/2 and HTTP/3, the server sends GOAWAY (over HTTP/2 with NO_ERROR), finishes the
+    /// open streams, and accepts no new ones. Over HTTP/1, the server closes the connection
+    /// properly.
     GoAway,
     /// Over HTTP/2 and HTTP/3, the server sends GOAWAY, then closes the connection. The HTTP/2
     /// frame names the last stream and INTERNAL_ERROR. Over HTTP/1, the server closes the

@@ -36,8 +36,8 @@ pub struct AnsweredRequest {
 pub struct SentBody {
     /// The offset of the response body's first byte in the source (the whole body).
     pub start: u64,
-    /// The number of bytes of the source that were written to the socket. If the client closed
-    /// early, it received fewer.
+    /// The number of bytes of the source that were written to the socket. A client that closed
+    /// early has received fewer.
     pub sent: u64,
     /// The version of the content: 0 before the change, 1 after it.
     pub version: u8,

@@ -74,7 +74,7 @@ const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[OK, ("content-length", "18446744073709551616")],
 ];
 
-/// Status codes with which a client accepts or refuses the response depending on its options.
+/// Status codes that a client may accept or refuse, depending on the client's options.
 const STATUSES: &[&str] = &[
     "101", "204", "206", "301", "302", "304", "307", "401", "404", "407", "416", "421", "429", "503", "599", "999",
     "000",

@@ -96,8 +96,8 @@ fn read_index(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usiz
     if is_whole { Ok(index.len()) } else { Err(unexpected_bytes_error("the index", index.len())) }
 }
 
-/// Reads the part of a package that is needed from the pipe, and checks its blocks against their
-/// digests. Returns the number of bytes read.
+/// Reads the needed part of a package from `pipe`, and checks the blocks of the package against
+/// their digests. Returns the number of bytes read.
 fn read_package(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.

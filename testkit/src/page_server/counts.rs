@@ -35,8 +35,8 @@ pub struct ServerCounts {
     /// The largest number of concurrent requests (served or queued) in the first second after the
     /// first request.
     pub peak_at_first: usize,
-    /// The largest number of concurrent requests (served or queued) after the first second; `None`
-    /// if there was no request in that time.
+    /// The largest number of concurrent requests (served or queued) later than one second after the
+    /// first request; `None` if there was no request then.
     pub peak_later: Option<usize>,
 }
 

@@ -53,8 +53,9 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
 
-/// Returns the stored form of the domain `text`, which a program or a file supplies, and the widest
-/// scope that it allows. `host_only` is true if the cookie is for the host alone.
+/// Returns the domain `text` in the form in which a jar stores it, and the widest scope that a
+/// cookie with this domain may have. A program or a file supplies `text`. `host_only` is true if
+/// the cookie is for the host alone.
 pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = canonical_address(text) {

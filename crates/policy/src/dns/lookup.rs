@@ -311,9 +311,9 @@ impl NameLookup {
         transmits
     }
 
-    /// Records that the server `failed` did not answer, and asks the next server. Ignores servers
-    /// other than the one asked last. After [`max_tries`](Self::max_tries) failures, the question
-    /// itself has failed.
+    /// Records that the server `failed` did not answer, and asks the next server. Does nothing if
+    /// `failed` is not the server that was asked last. After [`max_tries`](Self::max_tries)
+    /// failures, the question fails.
     fn on_failure(
         &mut self,
         now: MonotonicTime,

@@ -73,9 +73,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if caps do not adapt, or if [`next_wakeup`](JobQueue::next_wakeup) includes the
-    /// time at which caps grow because no job ends. If the result is false, call
-    /// [`next`](JobQueue::next) after each push for a host that is full. This call sets that time.
+    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the time at which caps grow
+    /// because no job ends, or if caps do not adapt. If the result is false, call
+    /// [`next`](JobQueue::next) after each push for a host that is full: `next` sets that time.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }

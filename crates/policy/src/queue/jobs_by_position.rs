@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The number of empty entries, left by removed jobs, that the `line` of a [`WaitingJobs`] may have
-/// in addition to one for each of its jobs. If there are more, all of them are removed.
+/// The `line` of a [`WaitingJobs`] is cleared of empty entries, which removed jobs leave, when
+/// their number exceeds the number of jobs in `line` by more than this.
 const MIN_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and

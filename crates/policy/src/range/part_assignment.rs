@@ -128,8 +128,8 @@ impl PartTracker {
     }
 
     /// Claims a part of about `size` bytes for another connection. Returns `None` if nothing can be
-    /// claimed. If all missing bytes are claimed, the part is cut off the first stream's claim; it
-    /// then has at least `least` bytes.
+    /// claimed. If all missing bytes are claimed already, the part is taken from the end of the
+    /// first stream's claim, but only if the part has at least `least` bytes.
     pub fn claim_part(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {

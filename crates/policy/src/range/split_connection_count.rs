@@ -382,9 +382,9 @@ impl SplitPlanner {
         matches!(self.phase, SplitPhase::Settled(_))
     }
 
-    /// Records that the server refused one of `connections` connections. From then on, the planner
-    /// asks for at most one connection less than that, but at least for 1. During a comparison, the
-    /// number of connections before it counts if it is larger, and the comparison goes on.
+    /// Records that the server refused one of `connections` connections. From now on, the planner
+    /// asks for fewer than `connections`, but for at least 1. A comparison continues, with a limit
+    /// of one less than the number of connections before it if that number is larger.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

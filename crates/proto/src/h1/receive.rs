@@ -89,7 +89,8 @@ impl ResponseReceiver {
         matches!(self.state, ReceiveState::Length { left: 0, .. })
     }
 
-    /// Records payload bytes that the driver moved itself. Returns `true` if they end the body.
+    /// Records that the caller itself read `n` payload bytes of the response's body from the
+    /// transport. Returns `true` if these bytes end the body.
     pub(crate) fn advance_direct_body(&mut self, n: u64) -> bool {
         let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");

@@ -99,8 +99,8 @@ impl RequestSender {
         })
     }
 
-    /// Appends at most `room` bytes of the request's body, which `fill` writes. Returns their
-    /// number, which is the result of `fill`.
+    /// Appends at most `room` bytes of the request's body. `fill` writes the bytes and returns
+    /// their number, which is also returned here.
     pub(crate) fn fill_body(
         &mut self,
         room: usize,

@@ -57,8 +57,7 @@ pub struct H2Machine {
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The highest stream identifier that the peer's GOAWAY allows. Without a GOAWAY, it is the
-    /// largest number.
+    /// The highest stream identifier that the peer's GOAWAY allows; `u32::MAX` without a GOAWAY.
     pub(crate) last_allowed: u32,
     /// The number of acknowledgements (of PING and SETTINGS) appended to the output since the
     /// output was last empty.

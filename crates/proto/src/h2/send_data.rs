@@ -63,8 +63,8 @@ impl H2Machine {
         Ok(if room == 0 { 0 } else { self.append_data(stream_id(id), room, fill) })
     }
 
-    /// Appends a DATA frame with at most `room` bytes that `fill` writes. The caller has checked
-    /// that the windows and the body allow `room` bytes. Returns the number of bytes.
+    /// Appends a DATA frame with at most `room` bytes that `fill` writes, and returns their number.
+    /// The caller has checked that the windows and the body allow `room` bytes.
     fn append_data(&mut self, number: u32, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
         let Some(stream) = self.streams.get_mut(number) else { return 0 };
         let out = self.output.append_buffer();

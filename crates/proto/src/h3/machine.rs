@@ -49,8 +49,7 @@ pub struct H3Machine {
     pub(crate) due: VecDeque<H3Event>,
     pub(crate) commands: VecDeque<H3StreamAbortToSend>,
     pub(crate) closing: Option<CloseReason>,
-    /// The lowest stream identifier that the peer's GOAWAY refuses. Without a GOAWAY, it is the
-    /// largest number.
+    /// The lowest stream identifier that the peer's GOAWAY refuses; `u64::MAX` without a GOAWAY.
     pub(crate) first_refused: u64,
     /// The identifiers of the streams on which a field section waits for QPACK table entries.
     pub(crate) blocked: Vec<u64>,

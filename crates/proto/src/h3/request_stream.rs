@@ -29,8 +29,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) is_tunnel: bool,
     /// True if the trailer section of the response has arrived.
     pub(crate) is_trailed: bool,
-    /// The trailers of a response, kept until the stream and the request have ended; `None` if
-    /// there are none.
+    /// The trailers of the response, kept until the stream and the request have ended; `None` if
+    /// the response has none or they have not arrived.
     pub(crate) trailers: Option<Fields>,
 }
 
