@@ -224,8 +224,7 @@ enum LimitPhase {
     Recovering,
 }
 
-/// Sums over the requests of the present measurement window: those that began and were served since
-/// the last change of the limit.
+/// Sums over the requests that count in the present measurement window.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
@@ -442,10 +441,11 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Adds a request on a reused connection, which took `total` nanoseconds, to the sums after a
-    /// jump of the limit to the maximum. After six such requests, lowers `base` if they took much
-    /// less time: the requests before were slow only because their connections were new. These six
-    /// reach the host before the requests on the connections that the jump opens.
+    /// Adds the duration `total` of a request on a reused connection, in nanoseconds, to the sums
+    /// that are taken after the limit was raised to the maximum in one step. After six such
+    /// requests, lowers `base` if their mean is much lower: the requests before were slow only
+    /// because their connections were new. These six reach the host before the requests on
+    /// connections that are opened for the new limit.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

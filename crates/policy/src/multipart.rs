@@ -125,9 +125,9 @@ impl MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
-    /// Returns the text of a boundary: that of the form itself if `number` is 0, otherwise that of
-    /// the nested multipart/mixed body with this number. All texts have the same length, and no two
-    /// are equal.
+    /// Returns the text of the boundary of the form itself if `number` is 0, otherwise of the
+    /// nested multipart/mixed body with this number. All texts have the same length, and no two are
+    /// equal.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);

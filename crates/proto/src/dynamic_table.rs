@@ -123,8 +123,8 @@ impl DynamicTable {
         }
     }
 
-    /// Removes the bytes of evicted entries from the buffer once they are more than half of it.
-    /// Because of this threshold, each byte is moved at most once on average.
+    /// Removes the bytes of evicted entries from the buffer once these bytes fill more than half of
+    /// the buffer. Because of this threshold, each byte is moved at most once on average.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {

@@ -68,9 +68,9 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
         self.check(of, count, self.useful)
     }
 
-    /// Checks a count of useless frames that the caller keeps, and fails if it exceeds the kind's
-    /// limit. Unlike the counts of [`FloodCounts::count`], this count is not reset after ten
-    /// seconds, and progress does not raise its limit.
+    /// Checks `count`, a number of useless frames that the caller has counted. Fails if `count`
+    /// exceeds the limit of the kind `of`. Unlike the counts of [`FloodCounts::count`], `count`
+    /// covers more than ten seconds, and progress does not raise the limit.
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

@@ -32,7 +32,7 @@ pub(crate) enum ResponsePhase {
         got: u64,
         none: bool,
     },
-    /// The response is complete, but the request is not: the client continues to send it.
+    /// The response is complete, but the request is not: the client continues to send the request.
     Ended,
 }
 

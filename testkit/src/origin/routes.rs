@@ -287,7 +287,7 @@ fn encoded(
         .expect("fields that are valid by construction")
 }
 
-/// Returns a reply with this status. Replies with 400 if it is not a final status.
+/// Returns a reply with the status `code`, or with 400 if `code` is `None` or not a final status.
 fn status_reply(code: Option<u64>) -> Response<ReplyBody> {
     let code = code.and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     match StatusCode::from_u16(code) {

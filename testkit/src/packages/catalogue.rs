@@ -56,8 +56,9 @@ impl SignedGzipPackage {
     }
 
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
-    /// header, the blocks that it needs, and one more block. The reader passes blocks to an
-    /// unpacker. It notices that the unpacker has stopped when it writes that last block.
+    /// header, the needed blocks, and one more block. The reader passes the blocks to an unpacker.
+    /// Only when the reader writes the additional block does it notice that the unpacker has
+    /// stopped.
     pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)

@@ -240,8 +240,7 @@ struct FoundRecords {
 }
 
 impl FoundRecords {
-    /// Adds a record to those found if it is of the type `wanted`. Returns true if it is of this
-    /// type.
+    /// Adds the record to `self` if its type is `wanted`. Returns true if the record was added.
     fn add_if_wanted(&mut self, wanted: DnsRecordType, record: &ParsedRecord<'_, &[u8]>) -> Result<bool, ParseError> {
         match wanted {
             DnsRecordType::A => {

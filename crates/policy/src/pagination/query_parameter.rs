@@ -77,7 +77,7 @@ impl QueryParameter {
         next.ok_or_else(|| PaginationError::NumberTooLarge { name: self.name.clone() })
     }
 
-    /// Returns the URL in which this parameter has this value, percent-encoded. An existing
+    /// Returns `url` with this parameter set to `value`, which is percent-encoded. An existing
     /// parameter keeps its position and spelling in the query, and further parameters of the same
     /// name are removed. A new parameter is added at the end of the query.
     #[must_use]

@@ -18,9 +18,9 @@ pub struct ProxyEnvironment {
 
 impl ProxyEnvironment {
     /// Reads the variables by calling `get` with their names. The values are text or the system's
-    /// bytes. A variable with bytes that are not UTF-8 is never ignored. Such bytes are
-    /// percent-encoded. In a proxy's user and password they keep their meaning; in any other part,
-    /// parsing the URL fails.
+    /// bytes. Bytes that are not UTF-8 are percent-encoded. In a proxy's user and password, the
+    /// encoded bytes keep their meaning. In any other part, the URL of the proxy fails to parse, so
+    /// that the variable is not silently ignored.
     pub fn from_variables<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| decode_text(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);

@@ -74,7 +74,8 @@ impl NoProxy {
         })
     }
 
-    /// Returns the list without the entries that have a port. In curl, these match nothing.
+    /// Returns the list without the entries that have a port. In curl, an entry with a port matches
+    /// nothing.
     #[must_use]
     pub fn without_ports(mut self) -> NoProxy {
         self.entries.retain(|entry| entry.port.is_none());

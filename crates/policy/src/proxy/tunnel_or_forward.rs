@@ -41,8 +41,8 @@ pub fn connect_authority(target: &Target) -> String {
 }
 
 /// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
-/// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`). These replace fields
-/// of the same name.
+/// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`). A field of the user
+/// replaces any other field of the same name.
 ///
 /// `authorization` is the value of Proxy-Authorization: from
 /// [`DigestSession`](crate::auth::DigestSession) or

@@ -112,9 +112,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Records whether the jobs of `host` share one connection (HTTP/2), so that the peer limits
-    /// their number. If they do, the host's cap becomes the total cap; an adaptive cap then shrinks
-    /// after refusals. When the jobs need separate connections again, the cap starts as for a new
-    /// host.
+    /// their number. With one shared connection, the host's cap becomes the total cap; an adaptive
+    /// cap then shrinks after refusals. When the jobs need separate connections again, the cap
+    /// starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

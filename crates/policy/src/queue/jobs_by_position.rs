@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The `line` of a [`WaitingJobs`] is cleared of empty entries, which removed jobs leave, when
-/// their number exceeds the number of jobs in `line` by more than this.
+/// The largest excess of empty entries over jobs in the `line` of a [`WaitingJobs`]. A removed job
+/// leaves an empty entry. Above this excess, all empty entries are removed.
 const MIN_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and

@@ -125,10 +125,10 @@ impl Checkpoint {
         out
     }
 
-    /// Returns `true` if the bytes of `done` are surely in the file while the machine has the boot
-    /// id `boot`. If the program was killed, they are in the page cache. After a power failure,
-    /// they are in the file only if they were synced first. An unknown (empty) boot id equals no
-    /// other boot id.
+    /// Returns `true` if the bytes that `done` lists are certain to be in the file while the
+    /// machine has the boot id `boot`. After the program was killed, these bytes are still in the
+    /// page cache. After a power failure, they are in the file only if they were synced first. An
+    /// unknown (empty) boot id equals no other boot id.
     pub fn is_reliable_in_boot(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }

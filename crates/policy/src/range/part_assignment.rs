@@ -173,7 +173,7 @@ impl PartTracker {
         gaps.into_iter()
     }
 
-    /// Records that the claim with this id has received all its bytes before the offset `to`.
+    /// Records that all bytes of the claim with this id before the offset `to` have been received.
     pub fn on_received(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);

@@ -151,8 +151,8 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has begun whose payload is not complete. Either the caller has not
-    /// supplied all of it, or not all of it has been sent.
+    /// Returns true if a chunk has begun, and a part of its payload has neither been passed to
+    /// [`H1Machine::send_body`] nor been written directly to the socket.
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }

@@ -23,7 +23,8 @@ enum UnsentBody {
         left: u64,
     },
     Chunked,
-    /// The size line of a chunk is in the output, but not yet all of its payload.
+    /// The size line of a chunk is in the output, but a part of the chunk's payload is still
+    /// missing.
     Chunk {
         left: u64,
     },

@@ -67,7 +67,7 @@ pub enum H2Error {
         /// The largest number of useless frames of this kind that is allowed.
         limit: u32,
     },
-    /// A field makes its message malformed (RFC 9113 §8.2, §8.3).
+    /// The response is malformed because of one of its fields (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
     /// The number of DATA bytes differs from the response's Content-Length (RFC 9113 §8.1.1).
     Length {

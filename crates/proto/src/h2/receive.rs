@@ -119,8 +119,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns an error if the body of stream `id`, which ends here, does not have the length that
-    /// its Content-Length announces; otherwise `None`.
+    /// Returns an error if the length of the body of stream `id` differs from its Content-Length;
+    /// otherwise `None`. Called when the body has ended.
     pub(super) fn content_length_error(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {

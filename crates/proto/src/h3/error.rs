@@ -64,7 +64,7 @@ pub enum H3Error {
         /// [`H3FloodLimits`](super::H3FloodLimits).
         limit: u32,
     },
-    /// A field makes its message malformed (RFC 9114 §4.2, §4.3).
+    /// The response is malformed because of one of its fields (RFC 9114 §4.2, §4.3).
     Field(FieldFault),
     /// The number of body bytes received differs from Content-Length (RFC 9114 §4.1.2).
     Length {

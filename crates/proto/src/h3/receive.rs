@@ -213,8 +213,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Returns an error if the body of stream `id`, which ends here, does not have the length that
-    /// its Content-Length announces; otherwise `None`.
+    /// Returns an error if the length of the body of stream `id` differs from its Content-Length;
+    /// otherwise `None`. Called when the body has ended.
     pub(crate) fn content_length_error(&self, id: u64) -> Option<H3Error> {
         match self.requests.get(id)?.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {

@@ -22,8 +22,8 @@ const MAX_UNACKNOWLEDGED_SECTIONS: usize = 1024;
 #[derive(Copy, Clone, Debug)]
 struct UnacknowledgedSection {
     stream: u64,
-    /// The number of entries that must have been inserted into the peer's table before it can
-    /// decode the section.
+    /// The number of insertions into the dynamic table that the peer must have received before the
+    /// section can be decoded.
     required: u64,
     /// The lowest absolute index of a dynamic entry to which the section refers.
     lowest: u64,

@@ -75,8 +75,8 @@ pub(crate) struct FaultRandomChoices {
 }
 
 impl FaultRandomChoices {
-    /// Makes the choices for a body of `size` bytes. Half of the offsets are anywhere; the others
-    /// are at or next to the offsets where programs split a body.
+    /// Makes the choices for a body of `size` bytes. Half of the offsets are chosen from the whole
+    /// body; the others are at or next to the offsets where programs split a body.
     pub(crate) fn new(mut rng: Rng, size: u64) -> FaultRandomChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
