@@ -30,7 +30,7 @@ impl<T> TimedQueue<T> {
         self.waiting.push(Reverse(TimedItem { due, number: self.added, item }));
     }
 
-    /// Removes and returns the first item if it is due at the time `now`.
+    /// Removes and returns the first item if it is due at the time `now`; `None` otherwise.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
         self.next_due().filter(|due| *due <= now)?;
         self.waiting.pop().map(|Reverse(first)| first.item)

@@ -169,8 +169,8 @@ pub struct ConcurrencyLimit {
     max: usize,
     /// True if all requests to the host share one connection.
     is_shared: bool,
-    /// The value up to which the limit may grow at once, without a probe: `max`, or less after a
-    /// refusal.
+    /// The value up to which the limit may grow in one step, without a probe: `max`, or less after
+    /// a refusal.
     bound: usize,
     phase: LimitPhase,
     window: SampleWindow,
@@ -184,7 +184,7 @@ pub struct ConcurrencyLimit {
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,
     /// The highest request rate of any measurement window since the limit was last raised to the
-    /// maximum at once, in requests per nanosecond.
+    /// maximum in one step, in requests per nanosecond.
     best_rate: f64,
     /// The time at which the last request ended, or, if the limit has grown later because no
     /// request ended, the time of that growth.
@@ -459,7 +459,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Raises the limit at once to `bound`: the maximum, or less after a refusal.
+    /// Raises the limit in one step to `bound`: the maximum, or less after a refusal.
     fn raise_to_bound(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;

@@ -61,9 +61,9 @@ pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     from_path_like_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
-/// Returns the last segment of the path, percent-decoded and made safe as by
-/// [`safe_component`](crate::output_name_placeholders::safe_component), except that a colon stays,
-/// as in the names of packages. `/dir/` gives `dir`.
+/// Returns the last segment of the URL's path, percent-decoded and made safe for any system by
+/// [`safe_component`](crate::output_name_placeholders::safe_component). Only colons are kept,
+/// because the names of packages contain them. `/dir/` gives `dir`.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -104,8 +104,8 @@ pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFile
     Ok(if !written.is_ascii() && is_same() { written.to_owned() } else { encoded })
 }
 
-/// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made safe as by
-/// [`sanitise`]. Returns `None` if the value contains no usable name.
+/// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made safe for any
+/// system by [`sanitise`]. Returns `None` if the value contains no usable name.
 ///
 /// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) takes precedence over `filename`; the first of
 /// repeated parameters counts. A path is reduced to its last segment, as by curl. The disposition

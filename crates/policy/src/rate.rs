@@ -174,7 +174,7 @@ impl SharedBucket {
         self.bucket.debt_paid_at(now)
     }
 
-    /// Removes tokens for the transferred bytes, like [`TokenBucket::remove`].
+    /// Removes tokens for `bytes` transferred bytes from the bucket.
     pub fn remove(&mut self, bytes: u64) {
         self.bucket.remove(bytes);
     }

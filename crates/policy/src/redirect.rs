@@ -99,9 +99,9 @@ pub struct RedirectedRequest {
     pub keep_body: bool,
     /// The rule for the user's secrets in this request.
     pub secrets: SecretHandling,
-    /// True if the redirect leads from https to http, unless its target has the origin of the first
-    /// URL. The request must then carry no secrets at all, not even the new host's own credentials
-    /// from netrc.
+    /// True if the redirect is a downgrade: the redirecting URL or the first URL is https, the
+    /// target is http and has another origin than the first URL. The request must then carry no
+    /// secrets at all, not even the new host's own credentials from netrc.
     pub downgraded: bool,
     /// True if the target has the same origin as the first URL of the redirect chain. A Host field
     /// that the user set is sent only to that origin, even with `--location-trusted`.

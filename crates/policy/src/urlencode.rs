@@ -96,15 +96,16 @@ pub fn percent_encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Percent-encodes as [`percent_encode`] does, except that a space becomes `+`, as in HTML forms
-/// and in curl since 7.86.
+/// Percent-encodes all bytes except letters, digits and `-._~`, but a space becomes `+`, as in HTML
+/// forms and in curl since 7.86.
 pub fn form_encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
     push_form_encoded(&mut out, bytes);
     out
 }
 
-/// Appends bytes to `out`, encoded as by [`form_encode`].
+/// Appends bytes to `out`, percent-encoded for an HTML form: a space becomes `+` (see
+/// [`form_encode`]).
 pub fn push_form_encoded(out: &mut String, bytes: &[u8]) {
     for b in bytes {
         match *b {

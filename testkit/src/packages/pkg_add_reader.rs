@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, WantedPackagePart};
 
-/// The number of bytes that the reader reads from the pipe at a time until it has reached the end
-/// of a package's gzip header, as signify does.
+/// The number of bytes that the reader reads from the pipe at a time, as signify does, until the
+/// end of a package's gzip header.
 const HEADER_READ: usize = 1024;
 
 /// A reader of packages that works like OpenBSD's pkg_add: it runs a fetch program for each file

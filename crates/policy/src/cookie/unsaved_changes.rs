@@ -34,8 +34,8 @@ pub struct CookieKey {
     /// The host that receives the cookie, or the domain whose hosts receive it, without a leading
     /// dot.
     pub domain: String,
-    /// True if only the host in `domain` receives the cookie, as in
-    /// [`CookieParts::host_only`](super::CookieParts::host_only).
+    /// True if only the host in `domain` receives the cookie; false if its subdomains receive it,
+    /// too.
     pub host_only: bool,
     /// The path of the cookie, equal to [`CookieParts::path`](super::CookieParts::path).
     pub path: Vec<u8>,

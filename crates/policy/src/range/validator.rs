@@ -148,7 +148,8 @@ fn parse_last_modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
     (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_WEB_SERVER_TIME)).then_some((value.trim_ascii(), at))
 }
 
-/// Parses an HTTP-date in any of its three formats (RFC 9110 §5.6.7).
+/// Parses an HTTP-date in any of its three formats (RFC 9110 §5.6.7). Returns `None` for other
+/// text.
 ///
 /// Checks the bytes first: httpdate accepts any byte between the date and the time of the RFC 850
 /// format, even a line end.

@@ -126,8 +126,8 @@ impl RequestSender {
         Ok(n)
     }
 
-    /// Counts `n` body bytes in the output that are not framed as a chunk of their own: bytes of a
-    /// body of known length, or of a chunk that has begun.
+    /// Records that `n` bytes of the request's body were appended to the output or written
+    /// directly. The bytes belong to a body of known length, or to a chunk that has begun.
     fn advance_body(&mut self, n: u64) {
         self.body = match self.body {
             UnsentBody::Known { left } if n < left => UnsentBody::Known { left: left - n },

@@ -63,7 +63,7 @@ impl H2Machine {
     }
 
     /// Decodes a complete header block of stream `id`, and processes it as a response head or as
-    /// trailers.
+    /// trailers. `end_stream` is true if the stream ends with the block.
     fn on_header_block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), H2Error> {
         let section = match self.streams.get_mut(id) {
             // Decoded only so that the dynamic table stays equal to the peer's.
@@ -101,7 +101,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Processes the response head of stream `id`. An error ends only this stream.
+    /// Processes the response head of stream `id`. `end_stream` is true if the stream ends with the
+    /// head. An error ends only this stream.
     fn on_head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let request = RequestId(u64::from(id));
