@@ -63,8 +63,8 @@ impl Validator {
     ///
     /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
     /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: Last-Modified
-    /// and Date are valid, and Last-Modified is at least one second earlier, so that a second change
-    /// within the same second would have another date.
+    /// and Date are valid, and Last-Modified is at least one second earlier, so that a second
+    /// change within the same second would have another date.
     ///
     /// If the entity-tag is weak or too long, Last-Modified is not used. §13.1.5 allows a date in
     /// If-Range only to a client without an entity-tag. An origin that marks its tag as weak states
