@@ -72,9 +72,9 @@ impl CalendarTime {
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Parses a date in the format of [`to_compact_digits`](Self::to_compact_digits). Also parses
-    /// the format of LWP's cookie files, which has dashes in the date. Ignores a `Z` at the end.
-    /// Returns `None` for other text. Does not check that the date exists.
+    /// Parses `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files, or the format of
+    /// LWP's cookie files, which has dashes in the date. Ignores a `Z` at the end. Returns `None`
+    /// for other text. Does not check that the date exists.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];
         let mut count = 0;

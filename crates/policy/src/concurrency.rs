@@ -140,9 +140,10 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns how many requests were running when the host refused this request. Their number may
-    /// be the reason for the refusal: the request may succeed without a pause when fewer requests
-    /// run. Returns `None` if the request was not refused or no other request was running.
+    /// Returns the number of requests that were running when the host refused this request,
+    /// compared with [`INITIAL_LIMIT`]. This number may be the reason for the refusal: the request
+    /// may succeed without a pause when fewer requests run. Returns `None` if the request was not
+    /// refused or no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,

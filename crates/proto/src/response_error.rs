@@ -45,7 +45,7 @@ pub enum ResponseError {
     /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
     /// The peer closed the connection before the first byte of an expected response. In HTTP/1.1,
-    /// also after an interim response and before the first byte of the final response.
+    /// interim responses may have arrived, but no byte of the final response.
     EndedBeforeResponse,
     /// The connection had ended before this call, for this reason; no more can be read.
     Closed(CloseReason),

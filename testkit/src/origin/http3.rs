@@ -123,7 +123,7 @@ fn interim(status: StatusCode) -> Response<()> {
 /// The content and the trailers of a request.
 struct Http3RequestBody {
     stream: RequestStream<RecvStream, Bytes>,
-    /// True until all of the content has been read. The trailers follow.
+    /// True until all of the content has been read; then only the trailers follow.
     has_data: bool,
 }
 

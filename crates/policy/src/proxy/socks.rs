@@ -216,9 +216,9 @@ impl SocksHandshake {
         }
     }
 
-    /// Checks the first bytes of a message before the message is complete. Otherwise, two failures
-    /// would look like a truncated message: a proxy that refuses may close the connection early,
-    /// and an HTTP server answers with text.
+    /// Checks the first bytes of a message before the message is complete. Without this check, two
+    /// failures would look like a truncated message: a proxy that refuses may close the connection
+    /// early, and an HTTP server answers with text.
     fn check_incomplete_message(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {

@@ -13,7 +13,7 @@ const DAYS_BEFORE: [u64; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304
 /// The number of days from 1 January of the year 1 to 1 January 1970.
 const DAYS_BEFORE_1970: u64 = 719_162;
 
-/// Returns the Unix time of a valid date from 1970 on in this format, and `None` for other text.
+/// Returns the Unix time of a valid IMF-fixdate from 1970 on, and `None` for other text.
 pub(super) fn parse(value: &[u8]) -> Option<u64> {
     let value: &[u8; 29] = value.try_into().ok()?;
     let &[w0, w1, w2, b',', b' ', d0, d1, b' ', m0, m1, m2, b' ', y0, y1, y2, y3, b' ', ref time @ ..] = value else {

@@ -81,8 +81,8 @@ pub enum H2Error {
     /// The peer did not acknowledge the client's SETTINGS within
     /// [`H2Config::settings_timeout`](super::H2Config::settings_timeout).
     SettingsTimeout,
-    /// Nothing arrived within [`H2Config::keepalive`](super::H2Config::keepalive) after the client
-    /// had sent a PING.
+    /// The peer sent nothing within [`H2Config::keepalive`](super::H2Config::keepalive) after the
+    /// client's PING.
     PingTimeout,
     /// The peer closed the connection before all open responses were complete.
     EndedInResponse {

@@ -146,7 +146,8 @@ impl ConnectionReceiveWindow {
         self.window >= 0
     }
 
-    /// Records that a stream has ended. Its bytes that are not released yet may be released later.
+    /// Records that a stream has ended. The caller may release the remaining bytes of the stream
+    /// later.
     pub(crate) fn end_stream(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;

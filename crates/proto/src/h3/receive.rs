@@ -139,7 +139,8 @@ impl H3Machine {
         }
     }
 
-    /// Counts a frame whose type RFC 9114 does not define, on any stream.
+    /// Counts a frame, on any stream, whose type RFC 9114 does not define. Fails if too many such
+    /// frames arrived, or if the type is that of an HTTP/2 frame that HTTP/3 forbids.
     pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: H3FrameHeader) -> Result<(), H3Error> {
         let H3FrameHeader { kind, length } = header;
         if kind::is_of_http2(kind) {

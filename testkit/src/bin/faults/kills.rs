@@ -54,8 +54,8 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries in which the origin sent more bytes a second time than
-    /// [`KillTry::bound`] allows.
+    /// The number of tries in which the origin sent more bytes again than [`KillTry::bound`]
+    /// allows.
     pub(crate) over_limit: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
