@@ -19,8 +19,8 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent_encode;
 
-/// The flag in an entry of `UrlSources::ends` for the name of a file of URLs. The bits of an entry
-/// that are not flags are the offset in `UrlSources::text` at which the entry's text ends.
+/// The bit in an entry of `UrlSources::ends` that marks the entry as the name of a file of URLs.
+/// The bits that are not flags are the offset in `UrlSources::text` at which the entry's text ends.
 const FILE_BIT: u64 = 1 << 63;
 
 /// The flag in an entry of `UrlSources::ends` for a URL that the parser has read from a file

@@ -74,8 +74,8 @@ unsafe impl<const N: usize> Sync for NullTerminatedNames<N> {}
 
 static PROTOCOLS: NullTerminatedNames<3> = NullTerminatedNames([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
 
-/// Returns the name of an optional feature. If this build lacks the feature, returns a name that is
-/// already in the list.
+/// Returns the name of an optional feature. If this build lacks the feature, returns the name of
+/// another feature in the list instead, because each entry of the list needs a name.
 const fn optional(has: bool, name: &'static CStr) -> *const c_char {
     if has { name.as_ptr() } else { c"IPv6".as_ptr() }
 }

@@ -25,7 +25,8 @@ const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
 /// [`MAX_BYTES_OF_ALL_QUEUES`].
 const SMALL_QUEUE_LIMIT: u64 = 256 << 10;
 
-/// The number of bytes in all queues above which each queue may only have [`SMALL_QUEUE_LIMIT`].
+/// The number of bytes in all queues above which each queue may hold at most [`SMALL_QUEUE_LIMIT`]
+/// bytes.
 const MAX_BYTES_OF_ALL_QUEUES: u64 = 32 << 20;
 
 /// The number of body bytes in the queues of all transfers of the process.
@@ -69,7 +70,8 @@ struct TransferEventQueueState {
     /// driver identifies the transfer. `None` until the driver first asks how many bytes it may
     /// receive.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// True if the engine's driver waits until it may receive more bytes.
+    /// True if the engine's driver may receive no bytes now, because the queue is full or the
+    /// transfer is paused. The driver then waits to be woken.
     is_full: bool,
     /// True if the C program has paused the transfer.
     is_paused: bool,

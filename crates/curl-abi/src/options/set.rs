@@ -79,7 +79,8 @@ impl EasyOptions {
         Ok(())
     }
 
-    /// Changes the kind of the request if the option selects one.
+    /// Sets the kind of the request (GET, HEAD, POST or PUT) if `option` selects one. `on` is the
+    /// value of the option.
     fn set_kind(&mut self, option: u32, on: bool) {
         match (option, on) {
             (opt::NOBODY, true) => self.kind = RequestKind::Head,

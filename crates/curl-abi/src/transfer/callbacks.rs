@@ -178,8 +178,9 @@ impl Callbacks {
         self.read
     }
 
-    /// Returns true if response heads must be kept or passed on: a callback receives them, or there
-    /// may be several heads, in all of which `curl_easy_header` must find fields.
+    /// Returns true if response heads must be kept or passed on: a callback receives them, or
+    /// redirects are followed, so that there may be several heads in which `curl_easy_header` looks
+    /// for fields.
     pub(crate) fn wants_heads(&self) -> bool {
         self.header.is_some() || self.includes_heads || self.is_verbose || self.follows
     }

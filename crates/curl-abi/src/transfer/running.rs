@@ -256,8 +256,9 @@ impl RunningTransfer {
         true
     }
 
-    /// Waits until a direction is not paused. Reports the progress meanwhile, since a progress
-    /// callback may end the pause. Returns false if the transfer is aborted.
+    /// Waits until the direction with this bit ([`PAUSE_RECV`] or [`PAUSE_SEND`]) is not paused.
+    /// Reports the progress meanwhile, since a progress callback may end the pause. Returns false
+    /// if the transfer is aborted.
     pub(crate) fn wait_while_paused(&self, bit: c_int) -> bool {
         let mut state = lock(&self.state);
         while state.paused & bit != 0 {

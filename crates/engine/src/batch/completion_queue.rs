@@ -114,10 +114,11 @@ impl CompletionQueue {
         })
     }
 
-    /// Returns true if the program may submit another request: fewer than `ahead` requests are in
-    /// progress or have a result that the program has not taken. Requests that wait for a retry do
-    /// not count. With `BatchOrder::Input`, the results of later requests must wait for that retry.
-    /// Therefore [`MAX_WAITING_RETRIES`] more requests are then allowed.
+    /// Returns true if the program may submit another request. Normally, at most `ahead` requests
+    /// may be outstanding: in progress, or finished with a result that the program has not taken.
+    /// Requests that wait for a retry are allowed in addition. With `BatchOrder::Input`, the
+    /// results of later requests must wait for that retry, so [`MAX_WAITING_RETRIES`] additional
+    /// requests are allowed while a request waits for a retry.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -128,13 +129,13 @@ impl CompletionQueue {
         state.outstanding < ahead.saturating_add(more)
     }
 
-    /// Records that the descriptor is readable. Returns true if the caller must make it readable by
-    /// [`end_announcement`](Self::end_announcement): the descriptor exists, and was not recorded as
-    /// readable.
+    /// Records that the notification descriptor is readable. Returns true if the caller must now
+    /// call [`end_announcement`](Self::end_announcement), which makes it readable: the descriptor
+    /// exists, and was not recorded as readable before.
     ///
-    /// The caller first releases the lock of `state`. Otherwise the woken thread, which needs the
-    /// lock at once, often waits for it, and on one processor each such wait costs two task
-    /// switches.
+    /// The caller must release the lock of `state` between the two calls. Otherwise the woken
+    /// thread, which needs the lock at once, often waits for it, and on one processor each such
+    /// wait costs two task switches.
     fn begin_announcement(&self, state: &mut CompletionState) -> bool {
         self.notifier.get().is_some() && !std::mem::replace(&mut state.is_announced, true)
     }

@@ -25,10 +25,11 @@ pub(super) struct MemoryBudget {
     held: AtomicU64,
     /// The id of the request in progress that may exceed the budget.
     first: AtomicU64,
-    /// The id of the request whose result the program gets next, if results come in input order.
+    /// The id of the request whose result the program gets next, if results come in input order;
+    /// [`NO_REQUEST`] otherwise.
     head: AtomicU64,
-    /// True if no result is ready for the program. Only then may the request `first` exceed the
-    /// budget.
+    /// True if no result is ready for the program. Only while this is true may the request with the
+    /// id in `first` exceed the budget.
     nothing_ready: AtomicBool,
     /// The transfers that wait until the budget has room. Each is stored as the waker of its event
     /// loop, and the token of its connection.

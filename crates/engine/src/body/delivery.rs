@@ -275,7 +275,8 @@ impl BodyDelivery {
         (self.decoder, self.share, self.kept_share, self.pending) = (None, None, None, Vec::new());
     }
 
-    /// Returns true if the decoder or the search of this body shares its memory with other bodies.
+    /// Returns true if the decoder or the search of this body uses the memory that all bodies
+    /// share, a [`DecoderMemory`].
     pub fn uses_decoder_memory(&self) -> bool {
         self.share.is_some() || self.kept_share.is_some()
     }
@@ -334,8 +335,8 @@ impl BodyDelivery {
         self.process(lease)
     }
 
-    /// Returns true if `bytes`, received bytes of the body, must wait until the decoder may use the
-    /// memory for its window.
+    /// Returns true if the received bytes `bytes` must be kept undecoded, because the decoder may
+    /// not use the memory for its window yet.
     fn queue_if_memory_is_short(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {

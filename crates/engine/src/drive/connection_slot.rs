@@ -54,7 +54,8 @@ pub(crate) struct ConnectionSlot {
     /// True if the peer has closed its side of the connection, but received bytes are still unread.
     /// The event loop reports the close only once, so the slot stores it.
     pub(crate) peer_closed: bool,
-    /// The state of the slot's connection attempt, as the worker counts attempts.
+    /// The state of the slot's connection attempt, by which the worker counts the attempts without
+    /// an answer.
     pub(crate) attempt: ConnectAttemptState,
     /// True if the worker counts the slot among its idle connections.
     pub(crate) is_idle: bool,

@@ -42,8 +42,8 @@ use super::prefilter::HitAcrossMarkupTest;
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
     runs: Vec<CharClassRun>,
-    /// The index in `runs` of the first run that belongs to the value, and the index after the last
-    /// such run.
+    /// The first index in `runs` of the runs that match the value, and the index after the last of
+    /// them.
     value: (usize, usize),
 }
 
@@ -138,9 +138,9 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if the ends of `run` in a text are unambiguous on one side: it has no byte in
-/// common with the runs that can occur directly next to it there. `others` are the runs on that
-/// side, beginning with the nearest.
+/// Returns true if the text shows where a match of `run` ends on one side: no run that can occur
+/// directly next to it on that side shares a byte with it. `others` are the runs on that side,
+/// beginning with the nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {

@@ -51,8 +51,9 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers for the searches of one extractor, and two counters for the current body: the bytes
-/// that were examined around hits without finding a match, and the bytes that searches have passed.
+/// The buffers for the searches of one extractor, and two byte counts for the current body: the
+/// bytes that were examined around a hit (a possible position of a match) in vain, and the bytes
+/// that are completely searched.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -61,8 +62,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may be examined around hits of a body without finding a match, in
-    /// addition to the number of bytes that searches have passed.
+    /// The number of bytes of a body that may be examined around hits (possible positions of a
+    /// match) in vain, in addition to the number of bytes that are completely searched.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -70,9 +71,9 @@ impl SearchScratch {
         self.passed_bytes = 0;
     }
 
-    /// Returns true if too many bytes of this body were examined around hits without finding a
-    /// match. From then on, only the regular expression should be used, since its cost is linear.
-    /// With the other methods, an adversary could cause a high cost.
+    /// Returns true if too many bytes of this body were examined in vain around hits (possible
+    /// positions of a match). From then on, only the regular expression should be used, since its
+    /// cost is linear. With the other methods, an adversary could cause a high cost.
     fn is_exhausted(&self) -> bool {
         self.unmatched_bytes > self.passed_bytes.saturating_add(Self::FREE_BYTES)
     }

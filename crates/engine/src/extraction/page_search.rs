@@ -250,7 +250,8 @@ pub struct PageSearch {
     memory: u64,
 }
 
-/// The state of the search for one type of value.
+/// The search of a page for one kind of values: matches of regular expressions, HTML elements or
+/// JSON values.
 enum ValueSourceSearch {
     Matches(Extractor),
     #[cfg(feature = "select")]

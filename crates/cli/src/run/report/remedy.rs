@@ -145,7 +145,8 @@ pub(crate) fn duration_text(error: &Error, report: &TransferReport<'_>) -> Strin
     }
 }
 
-/// Returns the phase in which a transfer failed; `None` if its error names it.
+/// Returns a text that says in which phase a transfer failed; `None` if the error message says so
+/// itself.
 fn phase_text(error: &Error, facts: &TransferFacts) -> Option<String> {
     if !matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Receive | ErrorKind::Send) {
         return None;

@@ -282,8 +282,8 @@ impl ColumnNames<'_> {
         Error::new(ErrorKind::Setup, message)
     }
 
-    /// Refuses a text that contains the name of a column in braces if this name cannot be a
-    /// placeholder, because the text would be sent unchanged.
+    /// Refuses a text that contains the name of a column in braces if this name is not allowed in
+    /// placeholders. Without this check, the braces would be sent unchanged.
     fn check_names_in(&self, text: &[u8]) -> Result<()> {
         let is_misused = |column: &&String| {
             let written = format!("{{{column}}}");

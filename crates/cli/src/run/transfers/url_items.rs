@@ -99,7 +99,7 @@ struct ListJob {
 pub(crate) struct UrlGroupRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
-    /// The content of each request; `None` for the content in `options`.
+    /// The content of each request; `None` if `options` contains the content.
     pub(crate) body: Option<RequestBody>,
     /// True if each item carries these settings. This is necessary if the engine's fleet also runs
     /// the items of other URL groups.

@@ -71,8 +71,8 @@ impl PipelineLimit {
     }
 
     /// Returns the limit for the next connection to this peer; `None` if no connection has shown a
-    /// limit. `answered` is the number of requests that this connection has answered. `unanswered`
-    /// is the number of further requests that it is expected to answer.
+    /// limit. `answered` is the number of requests that the peer has answered on this connection.
+    /// `unanswered` is the number of further requests that the peer is expected to answer on it.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

@@ -171,9 +171,9 @@ impl Worker {
         (idle || tokens.len() >= most || shares).then_some(best)
     }
 
-    /// Returns the token of a connection slot with this key whose connection is not open yet and
-    /// will probably be shared; `None` if there is none. The transfers of a broken connection wait
-    /// for it together, instead of opening a new connection each.
+    /// Returns the token of a connection slot with this key that accepts the transfer, whose
+    /// connection is not open yet, and whose connection will probably be shared; `None` if there is
+    /// none. After a connection broke, its transfers wait together for one such new connection.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();

@@ -21,7 +21,8 @@ pub(super) struct OutputFlushState {
     /// True if the last flush could not write everything and this worker does not watch the output.
     /// The worker then tries no flush before its next event.
     is_blocked: bool,
-    /// The time when the worker first saw that output was gathered; `None` if there is none.
+    /// The time when the worker first saw that output was gathered; `None` if no output is
+    /// gathered.
     gathered_since: Option<Instant>,
 }
 

@@ -33,8 +33,8 @@ pub(super) struct ConnectionSlotTable {
     /// The tokens of the connection slots whose timers must be set again, because the slots were
     /// changed.
     changed: Vec<usize>,
-    /// The timers of the connection slots: the time of a slot's next timeout or an earlier time, and
-    /// the slot's token. The earliest timer is at the top.
+    /// The timers of the connection slots, each with the slot's token. A timer may be earlier than
+    /// the next timeout of its slot, but not later. The earliest timer is at the top.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<IdleConnectionLimit>,
     idle: usize,

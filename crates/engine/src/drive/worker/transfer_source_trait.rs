@@ -67,9 +67,9 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Allows one more transfer than the limit on all transfers. The reason is that the host of a
-    /// running transfer has accepted the connection but sends no response. Returns false if no
-    /// further transfer may be added in this way, or if the host has answered an earlier transfer.
+    /// Allows one transfer more than the limit on all transfers, because the host of a running
+    /// transfer has accepted the connection but sends no response. Returns false if no further
+    /// transfer may be added for this reason, or if the host has answered an earlier transfer.
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }

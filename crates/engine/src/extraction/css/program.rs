@@ -209,8 +209,8 @@ impl SelectorProgram {
         !self.has_state
     }
 
-    /// Returns true if an element must be examined. That is the case if one of `steps`, the steps
-    /// that its name allows, may match, or if the element changes the state of the selectors.
+    /// Returns true if an element must be examined: a step in `steps` may match it, or it changes
+    /// the state of the selectors. `steps` is the set of steps that the element's name allows.
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }

@@ -133,9 +133,9 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Opens an element in the body whose start tag closes no other element and opens no missing
-    /// one. `properties` are those of the element's name. `is_selected` is true if the element's
-    /// text is collected.
+    /// Opens an element in the body, whose start tag has no effect on other elements (it closes
+    /// none, and no parent element is missing). `properties` are those of the element's name.
+    /// `is_selected` is true if the element's text is collected.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {

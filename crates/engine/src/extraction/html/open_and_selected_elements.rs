@@ -64,16 +64,16 @@ pub(super) struct PageParserState {
     /// The values that are not passed on yet, because the outermost selected element is still open.
     waiting: Vec<DeferredValue>,
     /// For each open element whose text is selected, the range of indices in `waiting` of the
-    /// values that began with the element.
+    /// values that its start tag added: its text and its attribute values.
     selected: Vec<Range<usize>>,
     /// The total number of bytes of the attribute values in `waiting`.
     waiting_bytes: usize,
     /// The number of texts that are being collected. An open element counts once for each query
     /// that selects its text.
     open_texts: usize,
-    /// The number of bytes that the waiting values will need in addition to `text`, because several
-    /// values contain the same text. A byte that n values contain counts n − 1 times. The number
-    /// includes only the text before the position `counted`.
+    /// The additional number of bytes that the waiting values will need because several values
+    /// contain the same text of `text`: a byte that n values contain counts n − 1 times. Only the
+    /// text before the position `counted` is included.
     repeated: usize,
     counted: usize,
     script_or_style: Option<OpenScriptOrStyle>,
@@ -81,8 +81,8 @@ pub(super) struct PageParserState {
     limit: usize,
     /// True if empty texts and attribute values are passed on, too.
     keeps_empty: bool,
-    /// A test for text in which the filter can find no match, so that the text need not be
-    /// collected. `None` if there is no filter or no such test for it.
+    /// The test that finds text in which the filter may match: only such text must be collected.
+    /// `None` if all text must be collected, because there is no filter or no test for it.
     hits: Option<HitAcrossMarkupTest>,
     pub(super) recent: Box<RecentTagsAndAttributes>,
 }
@@ -165,7 +165,8 @@ impl PageParserState {
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageParserState,
     pub(super) queries: &'a HtmlQueries,
-    /// The encoding of the page. In browsers, the queries of the page's URLs are encoded in it.
+    /// The character encoding of the page. As in browsers, the query components of the page's URLs
+    /// are encoded in it.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
@@ -278,8 +279,9 @@ impl PageParserState {
         (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }
 
-    /// Begins to collect the text of an element, if nothing else is collected or waits and the
-    /// element has content. Otherwise returns false. `rules` are the rules for the element's name.
+    /// Begins to collect the text of an element, and returns true. Does nothing and returns false
+    /// if other values are being collected or wait, or if the element cannot have content. `rules`
+    /// are the rules for the element's name.
     pub(super) fn begin_only_text(&mut self, rules: TagSearchRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
@@ -489,8 +491,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Closes the innermost element. Passes on the waiting values if it was the outermost selected
-    /// element.
+    /// Closes the innermost element. If it was the outermost selected element, passes on the values
+    /// that waited for its end.
     pub(super) fn close_innermost(&mut self) -> Result<()> {
         let tree = &mut *self.tree;
         let is_selected = tree.open.current().is(IS_SELECTED);

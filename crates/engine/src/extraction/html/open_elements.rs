@@ -46,7 +46,8 @@ const IS_NEVER_SET: u16 = 1 << 15;
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
-    /// The name and the `>` after it, as in the element's usual end tag.
+    /// The name of the element with the `>` after it: the bytes that follow `</` in its usual end
+    /// tag.
     pub(super) end_tag: WordPrefix,
     pub(super) properties: u32,
     /// The facts about this element that do not follow from its name, or that the rules of inner
@@ -57,8 +58,8 @@ pub(super) struct OpenElement {
     bucket: u8,
 }
 
-/// The condition under which a start tag in the body closes no other element and opens no missing
-/// one, so that the fast path can read the tag. The condition depends on the name of the tag.
+/// The condition under which a start tag in the body has no effect on other elements (it closes
+/// none, and no parent element is missing), so that the fast path can read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StartTagCondition {
     /// There is no condition.
@@ -247,8 +248,7 @@ impl OpenElements {
     }
 
     /// Returns true if the innermost element passes the quick test `test` of a start tag, so that
-    /// the tag closes no other element and opens no missing one. If the result is false, that may
-    /// still be the case.
+    /// the tag has no effect on other elements. The test may fail for a tag without such an effect.
     #[inline(always)]
     pub(super) fn passes_quick_test(&self, test: StartTagQuickTest) -> bool {
         self.current().flags & test.flags == test.flags
@@ -280,7 +280,8 @@ impl OpenElements {
         self.push_raw(&OpenElement { flags, ..element });
     }
 
-    /// Adds an element from [`OpenElement::with_flags_of_condition`], which already has its flags.
+    /// Adds an element whose flags were computed in advance by
+    /// [`OpenElement::with_flags_of_condition`].
     #[inline(always)]
     pub(super) fn push_with_known_flags(&mut self, element: &OpenElement) {
         if self.current().is(KEEPS_BLANKS) {
@@ -420,7 +421,8 @@ impl OpenElements {
     }
 
     /// Returns the depth of the open list item that the start tag of another item closes; `None` if
-    /// there is none. `items` are the names of such items: `<li>`, or `<dd>` and `<dt>`.
+    /// there is none. `items` are the names of list items that close each other: `<li>`, or `<dd>`
+    /// and `<dt>`.
     pub(super) fn open_item(&self, items: &[TagName]) -> Option<usize> {
         if !items.iter().any(|name| self.may_be_open(*name)) {
             return None;

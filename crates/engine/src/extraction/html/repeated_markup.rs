@@ -18,19 +18,20 @@ use crate::extraction::prefilter::HitAcrossMarkupTest;
 /// The maximum length of a run, and the number of bytes that are compared at once.
 pub(super) const RUN_SIZE: usize = 64;
 
-/// The maximum number of places. With more, the automaton begins anew.
+/// The maximum number of places. If more are needed, the automaton forgets all places and runs.
 const MAX_PLACES: usize = 128;
 
-/// The maximum number of runs. With more, the automaton begins anew.
+/// The maximum number of runs. If more are needed, the automaton forgets all places and runs.
 const MAX_RUNS: usize = 192;
 
-/// The maximum number of runs that begin at one place.
+/// The maximum number of runs of markup that begin at one place.
 const RUNS_OF_PLACE: usize = 16;
 
-/// The number of guesses which run follows another one. Often the run before both decides.
+/// The number of predictions that a run stores for the run after it. The run before it selects the
+/// prediction.
 const CONTEXTS: usize = 8;
 
-/// The index of no place or run.
+/// The index that stands for "no place" or "no run".
 const NONE: u16 = u16::MAX;
 
 /// The credit of an automaton at its beginning. A known run adds one, and an unknown one costs
@@ -58,10 +59,10 @@ pub(super) struct RepeatedMarkup {
     next_pause: u32,
 }
 
-/// A state of the automaton.
+/// The place of the parent element. If this place is in a tag, the place outside of the tag.
 #[derive(Clone, Copy)]
 struct PagePlace {
-    /// The place of the parent element. For a tag, the place outside of it.
+    /// The number of open elements, without the element whose tag is being read.
     parent: u16,
     first_child: u16,
     next_sibling: u16,
@@ -70,26 +71,26 @@ struct PagePlace {
     /// The depth of the selected element whose text is skipped, or 0.
     skipped_depth: u16,
     kind: PlaceKind,
-    /// The innermost element, or the one that the tag opens.
+    /// The innermost open element. If the place is in a tag, the element that the tag opens.
     element: OpenElement,
     /// The runs that begin here. Unused entries are [`NONE`].
     runs: [u16; RUNS_OF_PLACE],
-    /// The entry of `runs` that the next new run replaces.
+    /// The index in `runs` of the entry that the next new run replaces.
     next_replaced: u8,
 }
 
-/// The kind of a place.
+/// The kind of a place: outside of tags or in a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceKind {
     /// Outside of tags.
     Element,
-    /// Outside of tags, where the text of the innermost element begins to be skipped.
+    /// Outside of tags. The innermost open element is the selected element whose text is skipped.
     SkippedElement,
     /// In a start tag, after the value of an attribute.
     Tag,
 }
 
-/// The part of a page after a run, up to the next run.
+/// The part of a page between a run of constant markup and the next run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum GapAfterRun {
     /// The next run follows directly.
@@ -113,21 +114,24 @@ pub(super) struct MarkupRun {
     /// The place after the run.
     pub(super) place: u16,
     pub(super) gap: GapAfterRun,
-    /// The index in the run of the tag in which the run ends, if the tag begins in the run.
+    /// The index in the run at which its last tag begins, if the run ends within that tag;
+    /// otherwise `None`. Also `None` if that tag began in an earlier run.
     pub(super) tag_start: Option<u8>,
     /// The index in the run at which the skipped text of a selected element begins.
     pub(super) skipped_start: Option<u8>,
-    /// The runs that followed the last time, for some different runs before this one.
+    /// The predicted next runs, one for each value of the previous run's index modulo [`CONTEXTS`]:
+    /// the run that followed the last time.
     next: [u16; CONTEXTS],
 }
 
-/// The end of the known markup.
+/// The position where known markup ends: the result of [`RepeatedMarkup::follow`].
 pub(super) struct KnownMarkupEnd {
     /// The index of the next text or tag.
     pub(super) at: usize,
-    /// The place there, outside of tags.
+    /// The place at that index, outside of tags.
     pub(super) place: u16,
-    /// The index at which the skipped text of a selected element begins, if one was opened.
+    /// The index at which the skipped text of a selected element begins; `None` if the known markup
+    /// opens no such element.
     pub(super) skipped_start: Option<usize>,
 }
 
@@ -176,8 +180,9 @@ impl RepeatedMarkup {
         self.path.last().copied()
     }
 
-    /// Opens and closes elements, so that they are those of this place. Before, they were those of
-    /// the last place that [`locate`](Self::locate) or [`restore`](Self::restore) knew.
+    /// Closes and opens elements until the open elements are those of `place`. The caller must not
+    /// have changed them since the last call of [`locate`](Self::locate) or
+    /// [`restore`](Self::restore).
     pub(super) fn restore(&mut self, open: &mut OpenElements, place: u16) {
         let mut place = place;
         self.added.clear();
@@ -312,13 +317,15 @@ impl RepeatedMarkup {
         end
     }
 
-    /// Returns the index of the run from this place with which `window` begins.
+    /// Returns the index of the run from this place with which `window` begins; `None` if there is
+    /// none.
     fn find(&self, place: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
         let runs = &self.places[usize::from(place)].runs;
         runs.iter().copied().take_while(|run| *run != NONE).find(|run| self.runs[usize::from(*run)].begins(window))
     }
 
-    /// Returns the place around this one.
+    /// Returns the place that contains this place: the place of the parent element, or the place
+    /// outside of the tag. `None` for the place of the document.
     pub(super) fn parent(&self, place: u16) -> Option<u16> {
         Some(self.places[usize::from(place)].parent).filter(|parent| *parent != NONE)
     }

@@ -132,9 +132,9 @@ impl UncollectedMarkup<'_> {
         Some(ReadTag { end, change, attributes_start })
     }
 
-    /// Skips known repeated markup from the tag at the index `at` on. If an unknown run follows,
-    /// reads that run and adds it to the repeated markup. Returns the index after the skipped
-    /// markup; `None` if this fast path cannot read the tag at `at`.
+    /// Skips markup that has occurred before, from the tag at the index `at` on. If markup follows
+    /// that has not occurred before, reads it and stores it as known. Returns the index after the
+    /// skipped markup; `None` if this fast path cannot read the tag at `at`.
     fn skip_repeated(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);

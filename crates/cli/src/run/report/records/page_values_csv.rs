@@ -25,8 +25,8 @@ pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     line
 }
 
-/// The processing of a page's rows, which determines their memory: they are output piece by piece,
-/// or all kept in memory to be sorted or compared.
+/// The way in which the rows of a page are output: piece by piece as they are found, or only when
+/// all of them are in memory, so that they can be sorted or compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowBuffering {
     /// The rows are output in the order of the page, piece by piece.

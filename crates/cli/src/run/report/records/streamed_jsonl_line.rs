@@ -14,7 +14,8 @@ const MAX_WHOLE_TEXT: usize = 256 << 10;
 const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
-/// The last member of a line, which may be large.
+/// The last member of the JSON object in a `--jsonl` line: the body or the extracted values, which
+/// may be large.
 pub(super) enum JsonlContentMember {
     /// The line has neither values nor a body.
     Nothing,
@@ -36,7 +37,7 @@ struct JsonlLinePieces {
     at: usize,
     /// The index of the name whose values are written next.
     name: usize,
-    /// True if the list of that name's values already contains a value.
+    /// True if the list of values of the current name (`name`) already contains a value.
     has_value: bool,
     is_over: bool,
 }

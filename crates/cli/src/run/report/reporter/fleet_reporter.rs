@@ -29,8 +29,8 @@ pub(crate) struct FleetReporter {
 }
 
 impl FleetReporter {
-    /// Creates the reporter of all transfers of the engine's fleet. `reporter` is the reporter of
-    /// the URL group.
+    /// Creates a fleet reporter. `reporter` is the reporter of the URL group. `has_file` is true if
+    /// all response bodies are written to one file.
     pub(crate) fn new(reporter: &Arc<UrlGroupReporter>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }

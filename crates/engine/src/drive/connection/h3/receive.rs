@@ -447,7 +447,7 @@ impl H3Connection {
 }
 
 impl QpackBlockedInput {
-    /// Adds further input of the stream to the input that waits. There is little of it, because the
+    /// Adds further input of the stream to the input that waits. Little input is added, because the
     /// stream is not read meanwhile. `fin` is true if the stream ends after `chunk`.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {
         if !chunk.is_empty() {

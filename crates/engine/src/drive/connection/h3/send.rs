@@ -96,8 +96,8 @@ impl H3Connection {
         }
     }
 
-    /// Executes the machine's commands: resets streams for sending, and stops streams for
-    /// receiving.
+    /// Executes the commands of the HTTP/3 machine: resets streams that haul sends on, and asks the
+    /// peer to stop sending on other streams.
     pub(super) fn run_machine_commands(&mut self) {
         while let Some(command) = self.machine.next_command() {
             // A stream that QUIC has already closed needs neither.
