@@ -33,8 +33,8 @@ pub(crate) enum FileSendResult {
 pub(crate) struct FileSender(());
 
 impl FileSender {
-    /// Makes a sender. Returns `None` if the kernel cannot send files for this process, which must
-    /// then read and copy them. One reason is that the process does not ignore `SIGPIPE`.
+    /// Makes a sender. Returns `None` if the kernel cannot send files for this process, so that the
+    /// caller must read and copy them. One reason is that the process does not ignore `SIGPIPE`.
     pub(crate) fn new() -> Option<Self> {
         sys::ignores_sigpipe().then_some(Self(()))
     }

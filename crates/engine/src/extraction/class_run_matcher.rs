@@ -35,9 +35,9 @@ use super::{
 #[cfg(feature = "select")]
 use super::prefilter::HitAcrossMarkupTest;
 
-/// A matcher for a regular expression that is a sequence of character-class runs, which needs no
-/// automaton. To find matches, it looks for hits of a triple of byte sets that every match
-/// contains.
+/// A matcher for a regular expression that is a sequence of runs (repeated character classes, such
+/// as `[0-9]{1,3}`). It needs no automaton. To find matches, it looks for hits: positions of three
+/// adjacent bytes that every match contains.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,

@@ -491,8 +491,9 @@ impl fmt::Debug for PageSearch {
     }
 }
 
-/// Runs a search, and passes its values to `on_value`. With a filter, its matches in the values are
-/// passed instead. With a resolver, they are passed as absolute URLs.
+/// Runs a search, and passes the values that it finds to `on_value`. With a filter, passes the
+/// filter's matches in these values instead. With a resolver (`links`), passes the absolute URLs
+/// that the values or matches stand for.
 #[cfg(feature = "select")]
 fn pass_values(
     mut filter: Option<&mut ValueFilter>,

@@ -338,7 +338,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Reports a URL whose transfer could not begin. Prints its record, and writes its event.
+    /// Reports a URL whose transfer could not begin: prints its record, such as a `--jsonl` line,
+    /// and writes its event.
     pub(crate) fn report_unbegun(&self, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(
             error.kind(),

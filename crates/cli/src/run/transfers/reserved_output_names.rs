@@ -38,8 +38,8 @@ struct ReservedOutputNamesState {
     /// that reserved it.
     names: OnDiskHashIndex,
     urls: UrlLog,
-    /// The hashes of the directories that contain files with names from
-    /// [`ReservedOutputNames::avoid_blocked_path`].
+    /// The hashes of the directories of output files: [`ReservedOutputNames::avoid_blocked_path`]
+    /// gives no output file one of these names.
     directories: OnDiskHashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path. `None` before the first file.

@@ -261,7 +261,7 @@ impl RowRequestBuilder {
     }
 }
 
-/// The columns of a list, and its name for messages.
+/// The column names of a list, and the list's name for messages.
 struct ColumnNames<'a> {
     columns: &'a [String],
     list: &'a str,

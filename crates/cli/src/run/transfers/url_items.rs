@@ -66,8 +66,8 @@ pub(crate) struct UrlItems {
     /// The number of items made so far, including the items of the URL groups before this one that
     /// the same run fetches.
     made: u64,
-    /// The number of arguments and lists in the URL groups before this one that the same run
-    /// fetches.
+    /// The number of URL sources (arguments and lists) in all earlier URL groups whose items the
+    /// same fleet fetches.
     earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
@@ -317,8 +317,9 @@ impl UrlItems {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }
 
-    /// Returns true if `-O` names the output files after URLs that come from a list, not from the
-    /// command line. The curl persona treats names from a list like names on the command line.
+    /// Returns true if `-O` derives the output file names from URLs in a list. Returns false if the
+    /// URLs are on the command line, and always with the curl persona, which does not treat names
+    /// from lists differently.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
         let is_list =
             self.group.urls.is_listed(source) || matches!(self.group.urls.get(source), Some(UrlSource::InputFile(_)));

@@ -78,8 +78,8 @@ pub trait Scheduler: Send + Sync {
     /// transfer.
     fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Ends the permission of [`Scheduler::lend_slot`] for one more transfer, because the transfer
-    /// that waited for its host continues or ends.
+    /// Withdraws the permission for one more transfer that [`Scheduler::lend_slot`] gave, because
+    /// the transfer that waited for its host's first answer continues or ends.
     fn return_lent_slot(&self) {}
 
     /// Records that the host of this host slot (permit for one transfer to a host) has refused a

@@ -40,8 +40,8 @@ const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// after 250 ms, the worker can still make 1,024 attempts a second if no host answers.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
-/// The state in which a worker counts the connection attempt of a slot. It shows whether the server
-/// has answered, and whether it has answered in time.
+/// The state of the connection attempt of a slot: whether the server has answered, and whether it
+/// has answered in time. The worker counts the attempts in some of these states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
     /// The attempt is not counted: it has not begun, it has failed, or the first response on the

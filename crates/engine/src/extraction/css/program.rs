@@ -49,7 +49,7 @@ enum StepMatchEffect {
     /// The element matches the CSS query with this index.
     Query(usize),
     /// The element matches a selector inside `:is()` or `:not()`. The field is the index of the bit
-    /// that is set for this result.
+    /// that records this match.
     Inner(usize),
     /// The selector continues with its next step, at the elements to which the combinator leads.
     Next(Combinator),

@@ -268,7 +268,7 @@ impl PageParserState {
         self.open_texts > 0 && self.script_or_style.as_ref().is_none_or(|script_or_style| script_or_style.is_needed)
     }
 
-    /// Returns true if no text is collected and no value waits.
+    /// Returns true if no text is being collected and no value waits to be passed on.
     pub(super) fn collects_nothing(&self) -> bool {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }

@@ -50,8 +50,9 @@ pub(super) struct OpenElement {
     /// tag.
     pub(super) end_tag: WordPrefix,
     pub(super) properties: u32,
-    /// The facts about this element that do not follow from its name, or that the rules of inner
-    /// start tags test, as a bit set of [`IS_HTML`] and the following constants.
+    /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it. Some flags
+    /// depend on more than the element's name. The others are tested often, by the rules for start
+    /// tags inside the element.
     flags: u16,
     pub(super) namespace: Namespace,
     /// The [`TagName::bucket`] of the name, an index into [`OpenElements::counts`].

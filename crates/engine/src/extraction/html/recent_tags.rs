@@ -55,7 +55,7 @@ struct KnownTagEnd {
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct KnownTag {
-    /// The name and the byte after it.
+    /// The name in the tag, and the byte after the name.
     start: WordPrefix,
     /// The element that the tag opens.
     pub(super) element: OpenElement,
@@ -138,8 +138,9 @@ impl RecentAttributes {
 }
 
 impl RecentTagEnds {
-    /// Returns the length of the start tag at the beginning of `tag`; `None` in the cases of
-    /// [`skip_attributes`]. `from` is the length of the tag's `<` and name.
+    /// Returns the length of the start tag at the beginning of `tag`. Returns `None` if the tag is
+    /// not complete, or if [`skip_attributes`] cannot read it. `from` is the length of the tag's
+    /// `<` and name.
     #[inline(always)]
     pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
         let text = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>());
@@ -208,9 +209,9 @@ impl KnownTag {
         })
     }
 
-    /// Returns the effect of this tag if the quick test fails: true if it only opens its element (or
-    /// is void), false if it closes an innermost `<a>` and opens an equal one. Returns `None` if it
-    /// may do more.
+    /// Returns the effect of this tag on the open elements, if the tag has failed the quick test.
+    /// The result is true if the tag only opens its element (or is void), and false if it closes an
+    /// innermost `<a>` and opens an equal one. Returns `None` if it may do more.
     #[inline(never)]
     pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
@@ -223,8 +224,9 @@ impl KnownTag {
     }
 }
 
-/// Returns the length of a tag whose name ends at the index `at`. Returns `None` in the cases of
-/// [`skip_common_attributes`].
+/// Returns the length of a tag whose name ends at the index `at`. Returns `None` if the tag is not
+/// complete, or if it is uncertain which quotation marks enclose values (see
+/// [`skip_common_attributes`]).
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
 /// The names of such attributes are looked up in `recent`.

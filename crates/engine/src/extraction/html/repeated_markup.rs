@@ -34,8 +34,8 @@ const CONTEXTS: usize = 8;
 /// The index that stands for "no place" or "no run".
 const NONE: u16 = u16::MAX;
 
-/// The credit of an automaton at its beginning. A known run adds one, and an unknown one costs
-/// [`COST_OF_UNKNOWN`]. Without credit, the automaton pauses.
+/// The initial credit of an automaton. Each known run adds one to the credit, and each unknown run
+/// costs [`COST_OF_UNKNOWN`]. If the credit is too low, the automaton pauses.
 const FIRST_CREDIT: u32 = 400;
 const MAX_CREDIT: u32 = 1000;
 const COST_OF_UNKNOWN: u32 = 8;
@@ -52,28 +52,29 @@ pub(super) struct RepeatedMarkup {
     /// The places of the open elements, beginning with the document, as of the last call of
     /// [`locate`](Self::locate) or [`restore`](Self::restore).
     path: Vec<u16>,
-    /// Places that are being added to `path`.
+    /// A buffer for the places that [`restore`](Self::restore) adds to `path`; empty between calls.
     added: Vec<u16>,
     credit: u32,
     pause: u32,
     next_pause: u32,
 }
 
-/// The place of the parent element. If this place is in a tag, the place outside of the tag.
+/// A place: a state of the automaton. It stands for the open elements, and for the tag if the place
+/// is in a tag.
 #[derive(Clone, Copy)]
 struct PagePlace {
-    /// The number of open elements, without the element whose tag is being read.
+    /// The place of the parent element. If this place is in a tag, the place outside of the tag.
     parent: u16,
     first_child: u16,
     next_sibling: u16,
-    /// The number of open elements. For a tag, those outside of it.
+    /// The number of open elements, without the element whose tag is being read.
     depth: u16,
     /// The depth of the selected element whose text is skipped, or 0.
     skipped_depth: u16,
     kind: PlaceKind,
     /// The innermost open element. If the place is in a tag, the element that the tag opens.
     element: OpenElement,
-    /// The runs that begin here. Unused entries are [`NONE`].
+    /// The indexes of the runs that begin at this place. Unused entries are [`NONE`].
     runs: [u16; RUNS_OF_PLACE],
     /// The index in `runs` of the entry that the next new run replaces.
     next_replaced: u8,
@@ -108,7 +109,7 @@ pub(super) enum GapAfterRun {
 #[derive(Clone, Copy, Default)]
 pub(super) struct MarkupRun {
     words: [u64; RUN_SIZE / 8],
-    /// The bits of the words that belong to the run.
+    /// A mask for `words`: 0xff for each byte that belongs to the run, and 0 for the others.
     masks: [u64; RUN_SIZE / 8],
     length: u8,
     /// The place after the run.
@@ -117,7 +118,8 @@ pub(super) struct MarkupRun {
     /// The index in the run at which its last tag begins, if the run ends within that tag;
     /// otherwise `None`. Also `None` if that tag began in an earlier run.
     pub(super) tag_start: Option<u8>,
-    /// The index in the run at which the skipped text of a selected element begins.
+    /// The index in the run at which the skipped text of a selected element begins; `None` if the
+    /// run opens no such element.
     pub(super) skipped_start: Option<u8>,
     /// The predicted next runs, one for each value of the previous run's index modulo [`CONTEXTS`]:
     /// the run that followed the last time.
@@ -249,8 +251,8 @@ impl RepeatedMarkup {
         if entry.kind == PlaceKind::Tag { entry.parent } else { place }
     }
 
-    /// Reads known markup from the index `at` on, where a tag begins and `place` is the place.
-    /// `hits` is the test for the text of selected elements.
+    /// Reads known markup. `at` is the index of the tag where it begins, and `place` the place
+    /// before this tag. `hits` is the test for the text of selected elements.
     pub(super) fn follow(
         &mut self,
         bytes: &[u8],
@@ -330,7 +332,8 @@ impl RepeatedMarkup {
         Some(self.places[usize::from(place)].parent).filter(|parent| *parent != NONE)
     }
 
-    /// Returns the place in a tag with this name. Returns `None` if there are too many places.
+    /// Returns the place in a start tag with this name. `outside` is the place before the tag.
+    /// Returns `None` if there are too many places.
     pub(super) fn tag(&mut self, outside: u16, name: TagName) -> Option<u16> {
         self.child(outside, &OpenElement::new(name, Namespace::Html, 0, 0), PlaceKind::Tag)
     }

@@ -193,8 +193,8 @@ impl ElementText {
 const WORD_STEP: usize = 16;
 
 /// Returns the length of the text at the beginning of `text` that can be copied unchanged: words
-/// with single blanks between them. It ends before a byte `end`, if one is given. The first byte
-/// must belong to a word.
+/// with single blanks between them. If `end` is given, the copied part ends before the first byte
+/// `end`. The first byte must belong to a word.
 fn words_length(text: &[u8], end: Option<u8>) -> usize {
     let end = end.unwrap_or(0);
     let is_stop = |before: u8, byte: u8| (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ');

@@ -393,8 +393,9 @@ impl Tokenizer {
     }
 
     /// Reads the text of a script after `<!--`. Inside such a comment, a `</script>` that follows a
-    /// `<script` does not end the script element. Returns the number of bytes read. `dashes` and
-    /// `is_nested` are those of [`TokenizerState::ScriptComment`].
+    /// `<script` does not end the script element. Returns the number of bytes read. `dashes` is the
+    /// number of hyphens directly before `bytes` (at most 2), and `is_nested` is true after that
+    /// `<script`.
     fn read_script_comment(
         &mut self,
         bytes: &[u8],

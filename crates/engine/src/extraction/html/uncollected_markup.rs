@@ -188,9 +188,9 @@ impl UncollectedMarkup<'_> {
         }
     }
 
-    /// Adds the runs that end before or in `tag`, which begins at the index `start`. `place` is the
-    /// place (the state of the automaton) before the tag. Returns the place after the tag; `None`
-    /// if a place or a run cannot be added.
+    /// Adds the runs of constant markup that end before or in `tag` to the known repeated markup.
+    /// The tag begins at the index `start`. `place` is the place (the state of the automaton)
+    /// before the tag. Returns the place after the tag; `None` if a place or a run cannot be added.
     fn learn_tag(&mut self, recording: &mut Recording<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
         let repeated = &mut self.recent.repeated;
         let name = start + 1..start + tag.attributes_start.max(1);
@@ -249,10 +249,10 @@ impl Recording<'_> {
     }
 }
 
-/// Returns the range of the first attribute value in a start tag that often differs from tag to
-/// tag. The tag ends at the end of `tag`, and `at` is the index after its name or after one of its
-/// attributes. Returns `None` if there is no such value, or if an attribute before it has another
-/// form than `name="value"`.
+/// Returns the range of the first attribute value in a start tag that is not constant, i.e. often
+/// differs from tag to tag. The start tag ends at the end of `tag`, and `at` is the index after its
+/// name or after one of its attributes. Returns `None` if all further values are constant, or if an
+/// attribute has another form than `name="value"`.
 fn changing_value(tag: &[u8], mut at: usize) -> Option<Range<usize>> {
     loop {
         let spaces = tag[at..].iter().take_while(|byte| is_space(**byte)).count();

@@ -32,8 +32,8 @@ pub(super) struct UnsentRequestContent {
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// The sender of files and pipes of the content without a copy. `None` if all content is read
-    /// and copied.
+    /// The sender that passes files and pipes of the content to the socket without a copy in this
+    /// process. `None` if all content is read and copied.
     file_sender: Option<FileSender>,
     /// The error of the content's source, with the time when it occurred; `None` if the source has
     /// not failed.

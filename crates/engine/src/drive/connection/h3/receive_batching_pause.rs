@@ -16,8 +16,8 @@ const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause before a receive. A longer pause would delay the sender, which waits for
 /// acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// The part of the socket's receive buffer that fills during a pause, as a divisor of the buffer's
-/// size.
+/// The divisor for the part of the socket's receive buffer that may fill during a pause: the
+/// buffer's size divided by this number.
 const BUFFER_DIVISOR: usize = 8;
 
 /// The measured speed of a connection, and the pause before a receive. During the pause, many

@@ -4,7 +4,7 @@
 /// text is not part of the text of the elements around it.
 pub(super) struct ScriptOrStyleRange {
     /// The index in `PageParserState::waiting` of the first value that began inside this element.
-    /// The values before it do not include this range.
+    /// The text of this element is not part of the values before that index.
     pub(super) first_inside: usize,
     pub(super) start: usize,
     pub(super) end: usize,
