@@ -23,9 +23,9 @@ use haul_policy::urlencode::percent_encode;
 /// The bits that are not flags are the offset in `UrlSources::text` at which the entry's text ends.
 const FILE_BIT: u64 = 1 << 63;
 
-/// The flag in an entry of `UrlSources::ends` for a URL that the parser has read from a file
-/// (`--url @FILE`). Such a URL is not a glob, and its output file is named after its path unless
-/// `-o` is given.
+/// The bit in an entry of `UrlSources::ends` that marks the entry as a URL that the parser has read
+/// from a file (`--url @FILE`). Such a URL is not a glob, and its output file is named after its
+/// path unless `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const SOURCE_BITS: u64 = FILE_BIT | LISTED_BIT;

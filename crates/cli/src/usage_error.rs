@@ -75,8 +75,8 @@ pub enum UsageErrorReason {
     Protocol,
     /// haul does not support this option of curl. The text gives the reason.
     Refused(&'static str),
-    /// The name of an output file can only belong to a directory. As in curl, which notices this
-    /// when it opens the file, the exit code is 23.
+    /// The value of an output option is the name of a directory, not of a file, such as `dir/` or
+    /// `..`. As in curl, which notices this when it opens the file, the exit code is 23.
     Directory,
     /// The name of an output file contains a placeholder for a glob that does not exist.
     GlobName {

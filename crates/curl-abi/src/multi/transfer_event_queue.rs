@@ -21,8 +21,8 @@ use crate::transfer::running::is_connect;
 /// taken them.
 const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
 
-/// The maximum number of body bytes in a queue while the queues of all transfers together have
-/// [`MAX_BYTES_OF_ALL_QUEUES`].
+/// The maximum number of body bytes in a queue while the queues of all transfers together have at
+/// least [`MAX_BYTES_OF_ALL_QUEUES`].
 const SMALL_QUEUE_LIMIT: u64 = 256 << 10;
 
 /// The number of bytes in all queues above which each queue may hold at most [`SMALL_QUEUE_LIMIT`]

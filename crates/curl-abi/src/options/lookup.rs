@@ -57,7 +57,8 @@ static ROW_POSITIONS: [u16; MAX_NUMBER] = {
 /// The difference between the base numbers of consecutive option types (`CURLOPTTYPE_OBJECTPOINT`
 /// and so on).
 const TYPE_STEP: u32 = 10_000;
-/// The limit of option numbers without the base number of their type: each is less than this.
+/// The number below which all option numbers lie, after the base number of their type is
+/// subtracted.
 const MAX_NUMBER: usize = 512;
 
 /// Returns whether this library implements, ignores or refuses the option with this number. Returns

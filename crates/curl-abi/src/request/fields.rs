@@ -36,7 +36,8 @@ impl HeaderLine {
     }
 }
 
-/// Separates the lines into fields to send, and names of fields that must not be sent.
+/// Separates lines of an option such as `CURLOPT_HTTPHEADER` into the fields to send (name and
+/// value), and the names of fields that must not be sent.
 pub(super) fn parse_header_lines(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
     let (mut fields, mut without) = (Vec::new(), Vec::new());
     for line in lines {

@@ -51,8 +51,8 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a request that uses the engine's options of the previous request again.
-/// The request is a GET, a HEAD or a POST.
+/// Returns the content of a GET, HEAD or POST request that uses the engine's options of the
+/// handle's previous request.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }

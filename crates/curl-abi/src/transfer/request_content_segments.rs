@@ -137,7 +137,7 @@ pub(crate) struct ContentSource {
     segments: Vec<ContentSegment>,
     /// The index of the content segment that is being read.
     at: usize,
-    /// The number of bytes of that segment that were already read.
+    /// The number of bytes that were already read of the segment with the index `at`.
     offset: u64,
     file: Option<File>,
 }

@@ -256,8 +256,8 @@ impl CompletionQueue {
         woken.iter().map(|waker| waker.take()).collect()
     }
 
-    /// Drops all results. Returns the value of [`CompletionState::next`]: with `BatchOrder::Input`,
-    /// the id of the next request whose result moves to `ready`.
+    /// Drops all results. Returns [`CompletionState::next`], the id of the next request in input
+    /// order, which counts only with `BatchOrder::Input`.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

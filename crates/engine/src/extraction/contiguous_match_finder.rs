@@ -142,7 +142,7 @@ impl MatchFinder {
     }
 
     /// Returns a test that finds markup whose text may contain a match. Returns `None` if the
-    /// expression has no hits that the test could find.
+    /// expression allows no such test.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &self.method {

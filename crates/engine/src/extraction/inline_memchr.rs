@@ -84,7 +84,7 @@ fn find_far(byte: u8, text: &[u8]) -> Option<usize> {
     memchr(byte, text)
 }
 
-/// Finders for processors without known vectors.
+/// Portable finders, for processors whose vector instructions this module does not use.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod portable {
     use memchr::arch::all::memchr;

@@ -151,8 +151,8 @@ impl UrlGroupReporter {
     }
 
     /// Returns an observer that announces long pauses before retries, and writes the events of
-    /// retries. Returns `None` if `--events` is not given and no pauses are announced: with `-s`,
-    /// and for the curl persona, whose trace announces them.
+    /// retries. Returns `None` if neither is needed: `--events` is not given, and pauses are not
+    /// announced (with `-s`) or are announced by the trace (with the curl persona).
     pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)

@@ -23,8 +23,8 @@ pub(crate) struct RecordRequestBase {
     /// The request options for the origin of the command line's URL, with the credentials of the
     /// command line.
     trusted: OptionsWithAndWithoutContent,
-    /// The request options for all other origins: without the credentials and the content of the
-    /// command line.
+    /// The request options for origins other than that of the command line's URL. They contain
+    /// neither the credentials nor the content of the command line.
     untrusted: Arc<RequestOptions>,
     /// The URL of the command line, with its target. `None` if the command line has no URL, or its
     /// URL is invalid.

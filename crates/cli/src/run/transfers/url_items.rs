@@ -63,8 +63,8 @@ pub(crate) struct UrlItems {
     /// The index of the last source of URLs, and the destination that the bodies of all its URLs
     /// have. `None` if their destinations differ.
     common: Option<(usize, BodyDestination)>,
-    /// The number of items made so far, including the items of the URL groups before this one that
-    /// the same run fetches.
+    /// The number of items made so far, including those of all earlier URL groups whose items the
+    /// same fleet fetches.
     made: u64,
     /// The number of URL sources (arguments and lists) in all earlier URL groups whose items the
     /// same fleet fetches.

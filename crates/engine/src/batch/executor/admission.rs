@@ -55,10 +55,10 @@ pub(crate) enum WaitCountedInTimeout {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// The request with this id may start, regardless of the limits on concurrent requests. If it
-    /// is not the first one in the queue, no other request starts while any request is running. If
-    /// none is running, a request that waits for a retry may start. Without such a request, any
-    /// request may start.
+    /// Only the request with this id may start, if it is the first one in the queue. It may then
+    /// start regardless of the limits on concurrent requests. If it is not the first one, no
+    /// request may start while any request is running. If none is running, a request whose retry is
+    /// due may start or, if no request waits for a retry, any request.
     Only(u64),
     /// No request may start.
     None,

@@ -111,8 +111,8 @@ impl OneShotSource {
         Some(StreamFeeder::new(self.clone(), new))
     }
 
-    /// Drops the queue of a task that has stopped polling the stream before it took any bytes from
-    /// it. Another request can then send the stream.
+    /// Removes the queue of a task that stopped polling the stream before it had read any bytes of
+    /// the stream. Another request can then send the stream.
     pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }

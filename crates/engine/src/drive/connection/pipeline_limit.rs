@@ -28,12 +28,12 @@
 /// the same peer that closed before they had answered all requests.
 #[derive(Debug, Default)]
 pub struct PipelineLimit {
-    /// The number of requests that the last connection answered before it closed and left other
-    /// requests unanswered. `None` if no connection did that.
+    /// The number of requests that the previous connection to this peer answered before it closed
+    /// and left other requests unanswered. `None` if no connection did that.
     limit: Option<usize>,
     /// The number of requests that had been answered when the connection was last idle.
     answered_when_idle: usize,
-    /// True if the peer left requests unanswered.
+    /// True if the peer left requests on this connection unanswered.
     has_unanswered: bool,
 }
 

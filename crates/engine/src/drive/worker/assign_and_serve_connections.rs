@@ -530,8 +530,8 @@ impl Worker {
     }
 
     /// Asks the scheduler for another transfer for a free host slot (a permit for one transfer to a
-    /// host). `warm` is the token of the connection slot whose connection became free at the same
-    /// time.
+    /// host). `warm` is the token of a connection slot whose connection became free at the same
+    /// time, so that the transfer can use it; `None` if there is none.
     fn start_next_for_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             FreeHostSlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),

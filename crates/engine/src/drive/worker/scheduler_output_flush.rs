@@ -32,14 +32,14 @@ impl OutputFlushState {
         self.is_watched = false;
     }
 
-    /// Records that the worker has slept and was woken by an event. The next flush may then
-    /// succeed.
+    /// Records that an event has woken the worker. The worker may then flush again, even if its
+    /// last flush could not write everything.
     pub(super) fn on_wake_up(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Returns the time at which gathered output must be flushed. Returns `None` if there is none,
-    /// or if the event loop watches the output.
+    /// Returns the time at which gathered output must be flushed. Returns `None` if no output is
+    /// gathered, or if the event loop watches the output.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.gathered_since.filter(|_| !self.is_watched).map(|since| since + MAX_FLUSH_DELAY)
     }

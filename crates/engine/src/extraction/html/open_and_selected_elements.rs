@@ -136,9 +136,8 @@ impl PageParserState {
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the number of bytes that the waiting values will need in addition to the page's
-    /// text, because several values contain the same text. A byte that n values contain counts n −
-    /// 1 times.
+    /// Returns the additional number of bytes that the waiting values will need because several
+    /// values contain the same text of the page: a byte that n values contain counts n − 1 times.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)
@@ -293,7 +292,8 @@ impl PageParserState {
         true
     }
 
-    /// Returns true if exactly one value waits, and it is the text of one open element.
+    /// Returns true if exactly one value waits to be passed on, and this value is the text of an
+    /// element that is still open.
     fn has_only_text(&self) -> bool {
         self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.script_or_style.is_none()
     }

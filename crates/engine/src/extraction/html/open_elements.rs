@@ -106,8 +106,8 @@ impl StartTagCondition {
     }
 }
 
-/// A quick test for the [`StartTagCondition`] of a start tag, which most tags of that name pass. If
-/// a tag fails it, the [`StartTagCondition`] decides.
+/// A quick test that shows, for most start tags, that the [`StartTagCondition`] of the tag is met.
+/// If a tag fails the quick test, the condition itself must be checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartTagQuickTest {
     /// The flags that the innermost element must have to pass the test.
@@ -148,7 +148,7 @@ impl OpenElement {
         Self { name, namespace, properties, flags, bucket: name.bucket(), end_tag: WordPrefix::default() }
     }
 
-    /// Returns `element` with the flags that it gets where `condition` is met.
+    /// Returns `element` with the flags that an element gets if its start tag meets `condition`.
     pub(super) fn with_flags_of_condition(condition: StartTagCondition, element: Self) -> Self {
         let added = if condition == StartTagCondition::Row { IS_ROW_IN_TABLE } else { 0 };
         Self { flags: element.flags | added, ..element }
@@ -257,8 +257,9 @@ impl OpenElements {
             && self.depth() < MAX_DEPTH
     }
 
-    /// Returns true if the start tag of an HTML element in the body closes no other element and
-    /// opens no missing one. `condition` is that of the element's name.
+    /// Returns true if the start tag of an HTML element in the body has no effect on other
+    /// elements: it closes none, and no parent element is missing. `condition` is the condition of
+    /// the element's name.
     pub(super) fn meets_condition(&self, name: TagName, condition: StartTagCondition) -> bool {
         let is_met = match condition {
             StartTagCondition::None => true,

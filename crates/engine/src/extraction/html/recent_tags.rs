@@ -16,8 +16,8 @@ pub(super) const HEAD_SIZE: usize = 16;
 /// The number of entries for each kind of name in [`RecentTagsAndAttributes`].
 const RECENT: usize = 64;
 
-/// The recently read start tags, attribute names and ends of tags, so that most of them need one
-/// comparison.
+/// The recently read start tags, attribute names and ends of tags. Most tags of a page are equal to
+/// one of them, and are then read by a single comparison.
 #[derive(Default)]
 pub(super) struct RecentTagsAndAttributes {
     pub(super) tags: RecentTags,

@@ -101,7 +101,7 @@ pub(super) enum GapAfterRun {
     Text,
     /// Text up to the next tag, in a selected element.
     SelectedText,
-    /// The value of an attribute, up to its quotation mark.
+    /// The value of an attribute, up to the quotation mark that ends it.
     AttributeValue,
 }
 

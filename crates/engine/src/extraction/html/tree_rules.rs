@@ -172,7 +172,8 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Closes the `<rb>`, `<rt>` or similar element that the next one ends.
+    /// Closes the innermost open element if it is a ruby text element (`<rb>`, `<rt>` or a similar
+    /// one), because the start tag of another one follows.
     fn close_ruby(&mut self) -> Result<()> {
         let is_open = self.tree.open.current().has(properties::IS_RUBY_TEXT);
         if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }

@@ -81,8 +81,8 @@ impl ValueBudget {
     }
 
     /// Takes memory for the parser's buffer from the budget. The parser copies strings with
-    /// escapes, and the digits of numbers, into this buffer. `length` is the length in bytes of
-    /// such a text. The buffer is used again for later texts, and may be twice as large as the
+    /// escapes, and the digits of numbers, into this buffer. `length` is the length in bytes of one
+    /// string or number. The buffer is used again for later texts, and may be twice as large as the
     /// longest text.
     pub(super) fn reserve_parser_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
         if length > self.copied {

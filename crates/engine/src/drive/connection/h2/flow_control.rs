@@ -72,8 +72,8 @@ impl H2Connection {
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
     /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. The mark stays below the number
-    /// of bytes that the peer may send without a window update: at least half a window for each
-    /// bulky stream.
+    /// of bytes that the peer may send without a window update, which is at least half a
+    /// flow-control window for each bulky stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =
