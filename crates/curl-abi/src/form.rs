@@ -68,7 +68,7 @@ enum PostContent {
     /// Files to upload: their paths, names and media types.
     Files(Vec<PostFile>),
     /// Data that the read callback supplies. The variant has the pointer for the callback and the
-    /// length; the length is `None` if it is unknown.
+    /// length in bytes; the length is `None` if it is unknown.
     Stream(UserPointer, Option<u64>),
 }
 

@@ -23,8 +23,8 @@ use crate::transfer_facts::TlsFacts;
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. It must be thread-safe: any
-/// worker thread calls it.
+/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. The factory must be
+/// thread-safe, because any worker thread may call it.
 pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
     /// Begins the record of an exchange (a request and its response) whose request is about to be
     /// sent.

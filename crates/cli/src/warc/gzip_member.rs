@@ -123,7 +123,8 @@ impl CompressedMemberBody {
     }
 }
 
-/// Appends a stored (uncompressed) block of deflate.
+/// Appends a stored (uncompressed) block of deflate. `is_last` is true for the last block of the
+/// deflate stream.
 fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     let length = block.len() as u16;
     packed.push(u8::from(is_last));

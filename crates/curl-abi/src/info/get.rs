@@ -144,8 +144,9 @@ impl TransferInfo {
 }
 
 impl EasyState {
-    /// Returns the value of a string `CURLINFO_` item that depends on the options; `None` if the
-    /// number is that of another item.
+    /// Returns the value of the `CURLINFO_` item with this number, if the value is a string. Some
+    /// of these values depend on the options of the handle. Returns `None` for an item of another
+    /// type.
     fn string_info(&self, number: c_int) -> Option<*const c_char> {
         match number {
             21 => Some(self.options.pointer(opt::PRIVATE).cast_const().cast()),

@@ -114,8 +114,8 @@ impl MultiTransfer {
         Ok(transfer)
     }
 
-    /// Submits the request of this transfer to the engine. `body` is its content; `None` if it has
-    /// none or the upload queue supplies it.
+    /// Submits the request of this transfer to the engine. `body` is the request content; `None` if
+    /// the request has no content, or if the upload queue supplies the content.
     fn submit(&mut self, engine: &MultiEngine, body: Option<RequestBody>) {
         let (target, options) = self.request.clone();
         let mut own = RequestOverrides { body, ..RequestOverrides::default() };

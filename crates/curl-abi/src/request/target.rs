@@ -64,7 +64,7 @@ fn url_text(options: &EasyOptions) -> Result<String, TransferFailure> {
     })
 }
 
-/// Returns the URL with its port replaced; `None` if the URL cannot be parsed.
+/// Returns the URL with `port` in place of its port; `None` if the URL cannot be parsed.
 fn with_port(url: &str, port: i64) -> Option<String> {
     let mut parts = UrlParts::default();
     parts.set(UrlPart::Url, Some(url.as_bytes()), flags::GUESS_SCHEME).ok()?;

@@ -4,7 +4,8 @@
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 
-/// The maximum length of a message in an error buffer (`CURL_ERROR_SIZE`), including its NUL.
+/// The maximum length in bytes of a message in an error buffer (`CURL_ERROR_SIZE`), including its
+/// NUL.
 pub(crate) const ERROR_SIZE: usize = 256;
 
 /// Returns the message of a failed transfer. `url` is the URL that the C program set.

@@ -178,7 +178,8 @@ impl RunningTransfer {
         self.on_lines(head.raw(), origin, waits);
     }
 
-    /// Passes the lines of a head or a trailer section to the callbacks.
+    /// Passes the lines of a head or a trailer section to the callbacks. If a callback pauses the
+    /// transfer and `waits` is true, waits for the end of the pause.
     pub(crate) fn on_lines(&self, raw: &[u8], origin: HeaderMessageKind, waits: bool) {
         let mut state = lock(&self.state);
         let request = state.request + c_int::from(origin == HeaderMessageKind::Connect);

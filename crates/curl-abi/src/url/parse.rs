@@ -66,7 +66,8 @@ pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])
     is_scheme.then(|| (url[..end].to_ascii_lowercase(), rest))
 }
 
-/// Returns an error if a text has bytes that are not allowed in URLs.
+/// Returns an error if a text is too long for a URL, or contains control characters or spaces.
+/// Spaces are allowed if `flag` allows them.
 pub(super) fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
     if text.len() > MAX_LEN {
         return Err(CURLUE_MALFORMED_INPUT);

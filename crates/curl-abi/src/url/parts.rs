@@ -133,7 +133,7 @@ impl UrlParts {
         Ok(url)
     }
 
-    /// Sets a part, or removes it.
+    /// Sets a part of the URL to `text`; `None` removes the part.
     ///
     /// # Errors
     /// The text is not valid for this part. The URL is unchanged then.
@@ -258,7 +258,8 @@ impl UrlParts {
     }
 }
 
-/// Converts the host to its ASCII form or back (IDNA), if `flag` requests it.
+/// Converts the host to its ASCII form, or from its ASCII form to Unicode (IDNA), if `flag`
+/// requests one of these.
 fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
     let text = std::str::from_utf8(host);
     if flag & flags::PUNYCODE != 0 && !host.is_ascii() {

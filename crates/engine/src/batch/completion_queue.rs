@@ -50,7 +50,7 @@ pub(super) struct CompletionState {
     /// Results that must wait, because an earlier request is not finished. The key is the id of the
     /// finished request. Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
-    /// The results that the program can take now, in the order in which it gets them.
+    /// The results that the program can take now, in the order in which the program gets them.
     ready: VecDeque<FinishedRequest>,
     /// With `BatchOrder::Input`: the id of the request whose result must move to `ready` next.
     next: u64,
@@ -148,11 +148,11 @@ impl CompletionQueue {
         }
     }
 
-    /// Makes the descriptor unreadable if there is nothing left to take.
+    /// Makes the notification descriptor unreadable if no result and no woken task is left to take.
     ///
-    /// If another thread is about to make the descriptor readable, it stays recorded as readable.
-    /// The program then wakes once without a result, and its next call makes the descriptor
-    /// unreadable.
+    /// If another thread has recorded the descriptor as readable, but has not made it readable yet,
+    /// the record stays. The program then wakes once without a result, and its next call makes the
+    /// descriptor unreadable.
     fn clear_announcement(&self, state: &mut CompletionState) {
         if state.is_announced && state.ready.is_empty() && state.woken.is_empty() {
             state.is_announced = !self.notifier.get().is_some_and(ResultsDescriptor::clear);

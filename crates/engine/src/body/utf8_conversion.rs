@@ -183,8 +183,9 @@ impl Utf8ConvertingReader {
     }
 }
 
-/// Passes UTF-8 text on unchanged. If `piece` ends within a character, the bytes of that character
-/// are kept in `held`.
+/// Passes the UTF-8 text in `piece` on to `on_text`. If `piece` ends within a character, keeps the
+/// bytes of that character in `held`. Invalid bytes are replaced if the charset is declared
+/// (`is_declared`), and are otherwise decoded as windows-1252.
 fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
     let mut rest = piece;
     // Completes the character that the last piece ended in.

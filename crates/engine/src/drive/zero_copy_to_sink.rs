@@ -248,8 +248,8 @@ mod sys {
             }
         }
 
-        /// Makes the kernel discard received bytes (tcp(7), `MSG_TRUNC`), at most as many as the
-        /// buffer is long.
+        /// Makes the kernel discard received bytes (tcp(7), `MSG_TRUNC`): at most `limit` bytes,
+        /// and at most [`MAX_DISCARDED`] bytes. Returns the number of discarded bytes.
         fn discard(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
             if self.untouched.is_empty() {
                 self.untouched = vec![0; MAX_DISCARDED];
@@ -296,7 +296,7 @@ mod sys {
         }
     }
 
-    /// Moves bytes from the socket into a pipe.
+    /// Moves at most `limit` bytes from the socket into a pipe, and returns their number.
     fn splice_into_pipe(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
         received_bytes(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(MAX_SPLICE) as usize, SPLICE_FLAGS)))
     }

@@ -254,7 +254,7 @@ impl UrlGroupReporter {
 
     /// Reports the end of a transfer, and returns the text to print, as
     /// [`UrlGroupReporter::report`] does. `transfer` is the value of `%{xfer_id}` with the curl
-    /// persona.
+    /// persona. Returns `None` if there is nothing to print.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
@@ -312,7 +312,7 @@ impl UrlGroupReporter {
     }
 
     /// Returns the facts for the record of a transfer; `None` if the group prints no records.
-    /// `checksum` is that of the transfer's file; `None` if it is unknown.
+    /// `checksum` is the checksum of the transfer's file; `None` if it is unknown.
     fn recorded<'t>(&'t self, report: &'t TransferReport<'t>, checksum: Option<&[u8]>) -> Option<RecordedTransfer<'t>> {
         let records = self.group.record_output()?;
         let stage = self.group.stages.get(report.stage)?;

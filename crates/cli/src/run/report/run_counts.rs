@@ -65,7 +65,8 @@ impl RunCounts {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Counts a finished transfer with this number of body bytes.
+    /// Counts a finished transfer with `bytes` body bytes. `has_failed` is true if the transfer
+    /// failed.
     pub(crate) fn add(&self, bytes: u64, has_failed: bool) {
         let count = if has_failed { &self.failed } else { &self.done };
         count.fetch_add(1, Ordering::Relaxed);
@@ -78,8 +79,8 @@ impl RunCounts {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Begins the body of the running transfer, or begins it again after a retry. Used only if
-    /// transfers run one after the other.
+    /// Records that the body of the running transfer begins, possibly again after a retry. Used
+    /// only if transfers run one after the other.
     pub(crate) fn body_begins(&self) {
         self.current.store(0, Ordering::Relaxed);
     }

@@ -153,7 +153,8 @@ impl LocalFileTransfer<'_> {
     }
 
     /// Returns the offsets in the local file at which copying begins and ends according to `-C` and
-    /// `-r`. `length` is the length of the file. The end is `None` if it is unknown.
+    /// `-r`. `length` is the length of the file in bytes; `None` if it is unknown. The end is
+    /// exclusive; `None` if it is unknown.
     fn offsets_to_copy(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resume_offset(), &self.request.range) {
             (Some(from), _) => (from, None),

@@ -53,7 +53,7 @@ pub(crate) struct ListedRequest {
 }
 
 /// Two variants of the request options: one with the content of the command line, and one without
-/// it, for records that have their own content.
+/// that content, for records that have their own content.
 struct OptionsWithAndWithoutContent {
     whole: Arc<RequestOptions>,
     without_content: OnceLock<Arc<RequestOptions>>,

@@ -40,9 +40,9 @@ impl ShardFilter {
         }
     }
 
-    /// Returns the request in `made` if its URL is in this shard, and `None` if it is in another
-    /// shard. If `made` is the error of an unusable URL, returns the error in the shard that
-    /// contains unusable URLs, and `None` in every other shard.
+    /// Filters a request by its shard. If `made` is a request, returns it if this shard contains
+    /// its URL, and otherwise `None`. If `made` is the error of an unusable URL, returns the error
+    /// if this shard contains unusable URLs, and otherwise `None`.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),

@@ -208,7 +208,7 @@ struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
     named: Arc<Mutex<Option<PathBuf>>>,
-    /// The content of the response for its `--jsonl` record, once it is complete.
+    /// The content of the response for the `--jsonl` record; stored when the response is complete.
     content: Arc<Mutex<FinishedTransferContent>>,
 }
 

@@ -311,8 +311,9 @@ impl UrlItems {
         Ok(Some(destination))
     }
 
-    /// Returns the destination that the bodies of all URLs of this source have. Returns `None` if
-    /// their destinations differ, or if none of these URLs has been processed yet.
+    /// Returns the destination of the bodies of all URLs of the source with the index `source`.
+    /// Returns `None` if their destinations differ, or if no URL of the source has been processed
+    /// yet.
     fn common_destination(&self, source: usize) -> Option<&BodyDestination> {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }

@@ -45,7 +45,7 @@ struct ContentQueueState {
     at: usize,
     bytes: usize,
     /// The end or the error of the stream; `None` before the stream has ended. The reader of the
-    /// queue gets it after it has read all pieces.
+    /// queue gets this result after all pieces.
     end: Option<io::Result<()>>,
     /// True once the event loop that sends the request has asked for content.
     is_wanted: bool,

@@ -49,9 +49,9 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the transfer. If it is safe, the request is sent again. Otherwise
-    /// the transfer fails with the error that the function `error` returns, or is retried by its
-    /// retry rules.
+    /// Returns the next step of the transfer: to send the request again if that is safe, and
+    /// otherwise to fail with the error that the function `error` returns, or to retry by the
+    /// transfer's retry rules.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

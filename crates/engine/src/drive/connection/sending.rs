@@ -41,7 +41,7 @@ pub(super) enum SendResult {
     CheckForResponse,
 }
 
-/// A protocol machine (HTTP/1, HTTP/2 or HTTP/3), as the sender of requests uses it. It accepts
+/// The interface of a protocol machine (HTTP/1, HTTP/2 or HTTP/3) for sending: the machine accepts
 /// requests and their content.
 pub trait ProtocolMachine {
     /// Returns true if a request with large content waits by default for the server's `100
@@ -125,8 +125,8 @@ pub(super) enum ContentReadResult {
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,
-    /// The source has no bytes now. The source wakes the sender when it has bytes. If a time is
-    /// given, the source must also be read again at that time.
+    /// The source has no bytes now. It wakes the sender when it has bytes. The field is the time at
+    /// which the source must be read again even without a wake-up; `None` if there is no such time.
     Starved(Option<Instant>),
 }
 

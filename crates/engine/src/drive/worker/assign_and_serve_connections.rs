@@ -86,7 +86,7 @@ impl Worker {
 
     /// Finds a connection for a transfer, or begins to open one. If the transfer gets an open
     /// connection, its request is sent. `warm` is the token of a connection slot to try first,
-    /// because its connection has just become free.
+    /// because its connection has just become free; `None` if there is none.
     pub(super) fn assign_connection(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.reclaim_lent_slot(&mut transfer);
         self.close_idle_if_requested();

@@ -18,7 +18,7 @@ use crate::net::pool::ConnectionKey;
 impl Worker {
     /// Moves the transfers of a connection slot, whose host name has just been resolved, to an open
     /// connection to another host, if such a connection may carry them. Returns false if there is
-    /// none. The slot then opens its own connection.
+    /// no such connection; the slot then opens its own.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };

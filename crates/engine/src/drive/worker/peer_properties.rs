@@ -91,9 +91,9 @@ impl Worker {
         });
     }
 
-    /// Stores in the peer's record how many requests the peer is expected to answer on a
-    /// connection. Does nothing if the connection of this slot is not closing or has shown no such
-    /// limit.
+    /// Stores in the peer's record how many requests the peer is expected to answer on one
+    /// connection. Does nothing if the connection of this slot is not closing, or has not shown how
+    /// many requests the peer answers.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;
@@ -107,9 +107,9 @@ impl Worker {
         self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if this request cannot be repeated and might be lost on this slot. It might be
-    /// lost if the peer closes each connection after its first response, or has already closed this
-    /// idle connection.
+    /// Returns true if this request might be lost on the idle connection of this slot, and could
+    /// then not be repeated. It might be lost if the peer closes each connection after its first
+    /// response, or has already closed this connection.
     pub(super) fn is_unsafe_to_pipeline(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)

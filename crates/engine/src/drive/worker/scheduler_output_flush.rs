@@ -47,7 +47,7 @@ impl OutputFlushState {
 
 impl Worker {
     /// Writes gathered output if it has waited for [`MAX_FLUSH_DELAY`]. If the output is full, the
-    /// first worker watches it with its event loop until it is writable.
+    /// first worker watches the output with its event loop until the output is writable.
     ///
     /// # Errors
     /// The output cannot be written any more.

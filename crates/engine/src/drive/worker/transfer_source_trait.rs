@@ -47,9 +47,9 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Removes and returns the transfer with this tag (the caller's ID for it), if it waits for its
-    /// retry without a host slot (a permit for one transfer to a host). The worker then cancels it.
-    /// Returns `None` otherwise.
+    /// Removes and returns the transfer with this tag (an ID that the caller has given it), if the
+    /// transfer waits for a retry and holds no host slot (a permit for one transfer to a host). The
+    /// worker then cancels the transfer. Returns `None` otherwise.
     fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
         None
     }

@@ -17,8 +17,8 @@ use super::{Combinator, ComplexSelector, CompoundSelector, Condition, CssQuery, 
 use crate::extraction::html::tag_name_and_rules::TagName;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of compound selectors in all queries together. It is the number of bits in a
-/// `u64`, which represents a set of them.
+/// The maximum number of compound selectors in all queries together: the number of bits in a `u64`,
+/// which stores a set of compound selectors.
 const MAX_STEPS: usize = 64;
 /// The maximum number of different element names that are counted among the children of one element
 /// for `:nth-of-type()`. Children with further names are not counted, and never match
@@ -233,7 +233,7 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns true if the attributes of an element are needed to run these steps: one of them
+    /// Returns true if the attributes of an element are needed to run the steps in `steps`: a step
     /// tests an attribute, or is the last step of a query for which `takes_attribute` returns true.
     pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
         self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {

@@ -9,8 +9,8 @@ use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
 use crate::extraction::inline_memchr::find_near;
 
-/// The number of bytes from the `<` of a tag on that the fast path examines to find the name. The
-/// longest name that it accepts fits, with the byte after it.
+/// The number of bytes from the `<` of a tag on that the fast path examines to find the name. They
+/// suffice for the longest name that the fast path accepts, and the byte after that name.
 pub(super) const HEAD_SIZE: usize = 16;
 
 /// The number of entries for each kind of name in [`RecentTagsAndAttributes`].

@@ -44,8 +44,9 @@ const COST_OF_UNKNOWN: u32 = 8;
 const FIRST_PAUSE: u32 = 256;
 const LONGEST_PAUSE: u32 = 1 << 16;
 
-/// Markup that repeats in the pages of a search: its places and the runs between them. A search
-/// always has the same queries and the same filter.
+/// An automaton that recognises markup that repeats in the pages of a search. Its states are
+/// places, and runs of constant markup lead from one place to another. A search always has the same
+/// queries and the same filter.
 pub(super) struct RepeatedMarkup {
     places: Vec<PagePlace>,
     runs: Vec<MarkupRun>,
@@ -210,7 +211,8 @@ impl RepeatedMarkup {
         usize::from(self.places[usize::from(place)].skipped_depth)
     }
 
-    /// Returns the place of a child element or tag. Returns `None` if there are too many places.
+    /// Returns the place of a child element of the place `parent`, or of a tag inside it. Adds the
+    /// place if it is new. Returns `None` if there are too many places.
     pub(super) fn child(&mut self, parent: u16, element: &OpenElement, kind: PlaceKind) -> Option<u16> {
         let mut child = self.places[usize::from(parent)].first_child;
         while let Some(place) = self.places.get(usize::from(child)) {
@@ -338,8 +340,9 @@ impl RepeatedMarkup {
         self.child(outside, &OpenElement::new(name, Namespace::Html, 0, 0), PlaceKind::Tag)
     }
 
-    /// Adds a run from this place: the first `length` bytes of `window`. Returns `None` if the run
-    /// is too long, or if there are too many runs.
+    /// Adds a run that begins at the place `from`: the first `length` bytes of `window`. `run`
+    /// contains the other properties of the run. Returns `None` if the run is too long, or if there
+    /// are too many runs.
     pub(super) fn add(&mut self, from: u16, window: &[u8; RUN_SIZE], length: usize, run: MarkupRun) -> Option<()> {
         if length > RUN_SIZE {
             return None;

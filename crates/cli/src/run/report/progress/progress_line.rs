@@ -40,7 +40,7 @@ pub(super) struct BodyFigures {
     pub(super) already: u64,
     /// The number of bytes that have arrived in addition to `already`.
     pub(super) moved: u64,
-    /// The length of the complete content; `None` if it is unknown.
+    /// The length of the complete content in bytes; `None` if it is unknown.
     pub(super) total: Option<u64>,
     /// The current transfer rate in bytes per second.
     pub(super) rate: u64,
@@ -239,7 +239,8 @@ fn fit_parts(mut parts: Vec<LinePart>, columns: usize) -> String {
     }
 }
 
-/// Inserts a bar after the first word of a line, if the line has room for it.
+/// Inserts a progress bar for `percent` percent after the first word of a line. Returns the line
+/// unchanged if a line of `columns` columns has no room for the bar.
 fn with_bar(line: &str, percent: u64, columns: usize) -> String {
     let (least, most) = BAR_COLUMNS;
     let room = columns.saturating_sub(line.chars().count() + 4).min(most);

@@ -73,8 +73,8 @@ impl ProgressMeter {
         self.resumes_at = offset;
     }
 
-    /// Begins the body of a response, or begins it again after a retry. `total` is the length of
-    /// the body in bytes; `None` if it is unknown.
+    /// Records that the body of a response begins, possibly again after a retry. `total` is the
+    /// length of the body in bytes; `None` if it is unknown.
     pub(crate) fn body_begins(&mut self, total: Option<u64>) {
         self.figures.total = total;
         self.figures.received = 0;

@@ -41,9 +41,9 @@ pub(super) struct UnsentRequestContent {
 }
 
 impl UnsentRequestContent {
-    /// Starts to send the content `upload`. If `held_until` is set, the content waits for the
-    /// server's `100 Continue`, but at most until that time. `may_block` is true if a read of the
-    /// content may block the sending thread.
+    /// Starts to send the content `upload`. If `held_until` is not `None`, the content waits for
+    /// the server's `100 Continue`, but at most until that time. `may_block` is true if a read of
+    /// the content may block the sending thread.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
         self.may_block = may_block;

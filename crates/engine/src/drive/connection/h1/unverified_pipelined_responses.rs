@@ -146,8 +146,9 @@ impl H1Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Receives after haul has closed its side of the connection. The peer should close its side
-    /// without another byte. Any byte belongs to an extra response.
+    /// Receives from the socket after haul has closed its side of the connection. The peer should
+    /// now close the other side without sending another byte. If a byte arrives, it belongs to an
+    /// extra response.
     pub(super) fn receive_after_close(
         &mut self,
         buffer: &mut Buffer,

@@ -117,7 +117,8 @@ impl H2Connection {
         }
     }
 
-    /// Ends the transfer of a response that is complete.
+    /// Ends the transfer of a response that is complete. `trailers` is the trailer section; `None`
+    /// if the response has none.
     fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
         self.served += 1;
         let Some(H2ActiveStream { mut transfer, .. }) = self.remove_stream(id, now) else { return };

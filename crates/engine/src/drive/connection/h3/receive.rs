@@ -429,7 +429,8 @@ impl H3Connection {
         }
     }
 
-    /// Ends the transfer of a response that is complete.
+    /// Ends the transfer of a response that is complete. `trailers` is the trailer section; `None`
+    /// if the response has none.
     fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
         self.served += 1;
         let Some(mut active) = self.remove_stream(id) else { return };
