@@ -112,8 +112,8 @@ pub struct WriteOutValues<'a> {
 
 impl WriteOutValues<'_> {
     /// Appends the values of all header fields with this name to `into`, joined by the separator.
-    /// It appends the values of one response after the other, up to the first response without such
-    /// a field, as in curl.
+    /// As in curl, appends the values of one response after the other, and stops at the first
+    /// response without a field of this name.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =

@@ -6,8 +6,8 @@ use super::OptionKind::{Blob, Data, Function, List, Long, Object, OffT, Text, Va
 use super::OptionSupport::{Alias, Applied, Ignored, Unknown};
 use super::{OptionKind, OptionSupport};
 
-/// A row of the table: the name without `CURLOPT_`, the number, the type, and whether this library
-/// implements, ignores or refuses the option.
+/// A row of the table of options ([`ROWS`]): the name without `CURLOPT_`, the number, the type, and
+/// whether this library implements, ignores or refuses the option.
 pub(super) type OptionRow = (&'static CStr, u32, OptionKind, OptionSupport);
 
 /// The table of all options, sorted by name.

@@ -244,10 +244,10 @@ impl ConnectionSlot {
         place == 0
     }
 
-    /// Removes and returns the waiting transfers that need another connection. If this is a shared
+    /// Removes and returns the waiting transfers that need another connection. On a shared
     /// connection (HTTP/2 or HTTP/3) that accepts no more requests, these are all waiting
-    /// transfers. Otherwise, this is at most the first waiting transfer, if it would [wait here for
-    /// ever](HttpConnection::is_stuck_before).
+    /// transfers. On other connections, this is at most the first waiting transfer, if it would
+    /// [wait here for ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {

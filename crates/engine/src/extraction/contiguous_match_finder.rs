@@ -128,10 +128,10 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the first position at `from` or later that can be part of a match; `None` if there
-    /// is none. The result also holds for a search in any range of `text` that begins at `from`,
-    /// because a hit depends only on the bytes of its match. If the search method uses no hits,
-    /// returns `from`.
+    /// Returns the first hit at `from` or later, i.e. the first position that can be part of a
+    /// match; `None` if there is none. The result also holds for a search in any range of `text`
+    /// that begins at `from`, because a hit depends only on the bytes of its match. If the search
+    /// method uses no hits, returns `from`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

@@ -83,9 +83,9 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the target of a redirect that was not followed, for `%{redirect_url}`. `follows` is
-    /// true if redirects are followed. A target is then returned only if the redirect was refused
-    /// or the transfer succeeded. Returns `None` if there is no target.
+    /// Returns the target of the redirect in the last response, for `%{redirect_url}`. `follows` is
+    /// true if redirects are followed. In that case, returns a target only if the transfer
+    /// succeeded, or if the redirect itself was refused. Returns `None` if there is no target.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);

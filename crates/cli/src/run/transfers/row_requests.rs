@@ -352,8 +352,8 @@ impl ColumnNames<'_> {
         Ok(ValueTemplate::parse(text, PlaceholderEncoding::Plain, PlaceholderSyntax::Column))
     }
 
-    /// Refuses an `-o` file name with an unknown text in braces. Known are the names of the
-    /// columns, the parts of the URL and, if `has_pages` is true, `{page}`.
+    /// Refuses an `-o` file name with an unknown text in braces. The known texts are the names of
+    /// the columns, the parts of the URL and, if `has_pages` is true, `{page}`.
     fn check_output(&self, output: &OutputArg, has_pages: bool) -> Result<()> {
         let OutputArg::File(name) = output else { return Ok(()) };
         self.check_names_in(name.as_encoded_bytes())?;

@@ -26,8 +26,8 @@ impl Worker {
         self.assign_all_startable();
     }
 
-    /// Cancels a transfer that is in progress on this connection slot. If the transfer still waits
-    /// there, removes and returns it. Returns `None` otherwise.
+    /// Cancels the transfer with this tag (the caller's ID for it) on this connection slot. If the
+    /// transfer only waits on the slot, removes and returns it. Returns `None` otherwise.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let slot = self.slots.get_mut(token)?;
         if let Some(place) =

@@ -44,9 +44,9 @@ impl ExtraWorkers {
         self.slept += slept;
     }
 
-    /// Returns true if a measurement has just ended in which the worker slept little and a core was
-    /// idle. Returns false during a measurement. `is_heavy` selects the measurement's duration. The
-    /// next measurement begins when this one ends.
+    /// Returns true if another helper thread is wanted: a measurement has just ended in which the
+    /// worker slept little, and a core was idle. Returns false during a measurement. `is_heavy`
+    /// selects the measurement's duration. The next measurement begins when this one ends.
     fn are_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
         let window = now.saturating_duration_since(self.measured_since);
         if window < if is_heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {

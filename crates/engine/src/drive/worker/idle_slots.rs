@@ -55,7 +55,7 @@ impl Worker {
         self.idle.free.push(token);
     }
 
-    /// Marks the connection slots as idle that became free in this round of the event loop and got
+    /// Marks as idle the connection slots that became free in this round of the event loop and got
     /// no other transfer. Closes idle connections beyond the limits.
     pub(super) fn mark_idle_slots(&mut self) {
         while let Some(token) = self.idle.free.pop() {

@@ -118,8 +118,8 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Returns the output's descriptor, which the event loop watches while the output is full.
-    /// `None` if it cannot be watched.
+    /// Returns the descriptor of the run's output, which the event loop watches while the output is
+    /// full. `None` if the descriptor cannot be watched.
     fn output_fd(&self) -> Option<RawFd> {
         None
     }

@@ -123,9 +123,10 @@ impl Worker {
         }
     }
 
-    /// Ends the counted attempt of a connection slot if the server has accepted the connection.
-    /// From then on, the slot counts as waiting for a response. Takes back the host slots (permits
-    /// for one transfer to a host) that its transfers have lent to other transfers.
+    /// Stops counting the connection attempt of a slot as unanswered if the server has accepted the
+    /// connection. From then on, the slot counts as waiting for a response. Takes back the host
+    /// slots (permits for one transfer to a host) that the slot's transfers have lent to other
+    /// transfers.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };

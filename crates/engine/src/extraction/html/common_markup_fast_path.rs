@@ -51,8 +51,8 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Skips common markup from the index `at` on, as far as it only opens and closes elements.
-    /// Returns the index after it: the start of a tag that the fast path cannot read, or of a
-    /// selected element's text that must be collected.
+    /// Returns the index after the skipped markup: the start of a tag that the fast path cannot
+    /// read, or of a selected element's text that must be collected.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();

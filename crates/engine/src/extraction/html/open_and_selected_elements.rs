@@ -298,9 +298,9 @@ impl PageParserState {
         self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.script_or_style.is_none()
     }
 
-    /// Returns the text of the waiting value with this index. `range` is its range in the page's
-    /// text. The texts of scripts, styles and templates inside the range are left out. `joined` is
-    /// a buffer for the remaining text.
+    /// Returns the text of the waiting value with the index `index`. `range` is the range of this
+    /// value in the page's text. The texts of scripts, styles and templates inside the range are
+    /// left out. `joined` is a buffer for the remaining text.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.script_or_style_ranges.is_empty() {
@@ -452,8 +452,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     }
 
     /// Passes on the values of the attribute `attribute` of `element`, for the query with the index
-    /// `query`. If the text of an element around it is being collected, the values are stored until
-    /// that element ends.
+    /// `query`. If the text of an outer element is being collected, the values are stored until the
+    /// outer element ends.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, encoding, .. } = self;
         let PageParserState { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;

@@ -33,13 +33,13 @@ impl TagName {
     }
 
     /// Makes the number of a name of one to eight lower-case letters and digits. `packed` contains
-    /// its bytes, the last one in the lowest byte.
+    /// the bytes of the name, with the last byte in the lowest bits.
     pub(super) const fn of_short(packed: u64) -> Self {
         Self(packed)
     }
 
-    /// Returns the bytes of a name of at most eight bytes in lower case, the last one in the lowest
-    /// byte. Returns `None` for a longer name.
+    /// Returns the bytes of a name of at most eight bytes as a number, in lower case and with the
+    /// last byte of the name in the lowest bits. Returns `None` for a longer name.
     pub(super) fn short(self) -> Option<u64> {
         (self.0 >> 63 == 0).then_some(self.0)
     }

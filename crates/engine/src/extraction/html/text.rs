@@ -244,8 +244,8 @@ fn digits_start(reference: &[u8]) -> Option<usize> {
 /// so many digits is larger than the code of any character, so further digits do not matter.
 const MAX_DIGITS: usize = 8;
 
-/// Drops digits of an unfinished numeric character reference that do not affect the result: leading
-/// zeros, and digits after [`MAX_DIGITS`].
+/// Drops those digits of an unfinished numeric character reference that cannot change the decoded
+/// character: leading zeros, and digits after [`MAX_DIGITS`].
 fn shorten(reference: &mut Vec<u8>) {
     let Some(start) = digits_start(reference).filter(|start| reference.len() > start + MAX_DIGITS) else { return };
     let zeros = reference[start..].iter().take_while(|digit| **digit == b'0').count();

@@ -67,8 +67,9 @@ enum StackChange {
 }
 
 impl UncollectedMarkup<'_> {
-    /// Skips common markup from the index `at` on. Returns the index after it: the start of a tag
-    /// that this fast path cannot read, or a position in text that may have to be collected.
+    /// Skips common markup from the index `at` on. Returns the index after the skipped markup: the
+    /// start of a tag that this fast path cannot read, or a position in text that may have to be
+    /// collected.
     pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut tags = 0;
         while let Some(rest) = bytes.get(at..)

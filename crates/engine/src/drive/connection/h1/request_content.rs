@@ -187,8 +187,9 @@ impl UnsentRequestContent {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
-    /// Returns the earliest of these times, or `None` if there is none: the wait for `100 Continue`
-    /// ends, the source may have more bytes, or a failure of the source must be reported.
+    /// Returns the earliest of three times: the end of the wait for `100 Continue`, the time when
+    /// the source may have more bytes, and the time when a failure of the source must be reported.
+    /// Returns `None` if there is no such time.
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
