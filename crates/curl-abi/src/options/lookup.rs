@@ -23,7 +23,7 @@ pub struct curl_easyoption {
 // SAFETY: the names are constants.
 unsafe impl Sync for curl_easyoption {}
 
-/// The table that programs read. Its last row has no name.
+/// The table of options that C programs read. Its last row has no name, and marks the end.
 static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     const END: curl_easyoption = curl_easyoption { name: std::ptr::null(), id: 0, kind: 0, flags: 0 };
     let mut table = [END; ROWS.len() + 1];

@@ -41,8 +41,8 @@ use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 /// file of URLs is read line by line as items are needed.
 pub(crate) struct UrlItems {
     pub(super) group: Arc<UrlGroup>,
-    /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
-    /// none.
+    /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names no
+    /// list.
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     pub(super) current: OpenUrlSource,

@@ -39,7 +39,7 @@ pub(crate) struct InProgressSummary {
     pub(crate) retrying: usize,
 }
 
-/// The part of a request's waiting time before its start that counts towards its timeout.
+/// The kinds of waiting before a request starts that count towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitCountedInTimeout {
     /// The whole wait counts towards the timeout.

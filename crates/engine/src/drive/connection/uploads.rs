@@ -32,7 +32,8 @@ pub(super) trait UploadingStream {
 /// The uploads in progress on a connection, and the state of their content sources.
 #[derive(Default)]
 pub(super) struct Uploads {
-    /// The IDs of streams with uploads, in the order in which they send in each round.
+    /// The IDs of streams with uploads, in the order in which the streams send content in each
+    /// round.
     turns: Vec<u64>,
     /// The IDs of the streams whose content source has failed, with their errors.
     failed: Vec<(u64, Error)>,

@@ -27,7 +27,8 @@ pub(super) struct OutputFlushState {
 }
 
 impl OutputFlushState {
-    /// Records that the output is writable again. The next flush may then succeed.
+    /// Records that the output, which the event loop has watched, is writable again. The worker may
+    /// then flush again.
     pub(super) fn on_output_writable(&mut self) {
         self.is_watched = false;
     }

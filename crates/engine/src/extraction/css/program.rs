@@ -29,7 +29,7 @@ const MAX_COUNTED_NAMES: usize = 1024;
 /// A set of steps is a number in which the bit with the index of a step stands for the step.
 pub(in crate::extraction) struct SelectorProgram {
     steps: Vec<SelectorStep>,
-    /// The set of the steps that are the first ones of their selectors.
+    /// The set of the first steps of all selectors.
     first: u64,
     counts_types: bool,
     /// True if a selector depends on elements other than the one that it matches, such as parents

@@ -8,8 +8,8 @@ use memchr::{memchr, memchr2};
 
 use super::tag_parser::is_space;
 
-/// The maximum length in bytes of an incomplete named character reference. A longer text is not
-/// one, since no known reference is longer.
+/// The maximum length in bytes of an incomplete named character reference. A longer text is no such
+/// reference, since no known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;
 
 /// The collected text of the outermost selected element that is open. The texts of selected

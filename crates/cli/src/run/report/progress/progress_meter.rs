@@ -36,7 +36,7 @@ pub(crate) struct ProgressMeter {
     resumes_at: u64,
     figures: MeterFigures,
     /// The last samples of the transfer's progress: the time since the start of the transfer, and
-    /// the number of bytes until then.
+    /// the number of bytes transferred until then.
     records: VecDeque<(Duration, u64)>,
 }
 
