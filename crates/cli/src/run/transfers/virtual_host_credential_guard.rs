@@ -29,7 +29,7 @@ pub(crate) fn is_host_field(name: &str) -> bool {
 }
 
 /// Returns true if a `Host` field names a host that is not the host of the URL. `target` returns
-/// the target of the URL. If it returns `None`, returns true for every `Host` field.
+/// the target of the URL. If `target` returns `None`, returns true for every `Host` field.
 pub(crate) fn names_other_host(fields: &[HeaderArg], target: impl Fn() -> Option<Target>) -> bool {
     fields.iter().filter(|field| is_host_field(field.name())).any(|field| match field {
         HeaderArg::Set { value, .. } => !target().is_some_and(|target| is_host_of(value, &target)),

@@ -34,7 +34,7 @@ pub(super) struct ConnectionSlotTable {
     /// changed.
     changed: Vec<usize>,
     /// The timers of the connection slots, each with the slot's token. A timer may be earlier than
-    /// the next timeout of its slot, but not later. The earliest timer is at the top.
+    /// the next timeout of its slot. The earliest timer is at the top.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<IdleConnectionLimit>,
     idle: usize,

@@ -27,8 +27,8 @@ const MAX_RUNS: usize = 192;
 /// The maximum number of runs of markup that begin at one place.
 const RUNS_OF_PLACE: usize = 16;
 
-/// The number of predictions that a run stores for the run after it. The run before it selects the
-/// prediction.
+/// The number of predictions of the next run that each run stores. The previous run selects one of
+/// them.
 const CONTEXTS: usize = 8;
 
 /// The index that stands for "no place" or "no run".
