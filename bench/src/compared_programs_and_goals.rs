@@ -28,7 +28,7 @@ pub(crate) struct JobPart {
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
     /// True if all programs run once before the first measured round. If false, only the first
-    /// program does, so that the server has its files in the page cache.
+    /// program runs once before it, which brings the server's files into the page cache.
     pub(crate) warm_up: bool,
     /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
@@ -100,9 +100,10 @@ pub(crate) enum OutputCheck {
     /// The output of the program is discarded. Instead, the shell command in the first field
     /// fetches the same bytes once before the rounds, and its output is compared with the digest.
     CheckedOnce(String, OutputDigest),
-    /// The body is discarded, but the program prints the number of bytes that it received, which is
-    /// checked in every round. If there is a shell command, it runs once before the rounds, and its
-    /// output is compared with the digest.
+    /// The program discards the body, and prints the number of bytes that it received. In every
+    /// round, this number is compared with the length in the digest. A shell command, if there is
+    /// one, fetches the same bytes once before the rounds, and its output is compared with the
+    /// digest.
     PrintedLength(Option<String>, OutputDigest),
     /// In every round, the output is compared with this digest. The reader of the output also
     /// records the time of the first byte.

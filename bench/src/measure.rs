@@ -73,8 +73,8 @@ impl OutputReader {
 /// The destination of the standard output of a run.
 pub(crate) enum RunOutputDestination {
     To(File),
-    /// The output goes to this file. The command runs the given number of times in a row, and the
-    /// results are the mean of one run.
+    /// The output goes to this file. The command runs the given number of times in a row, and each
+    /// result is the mean over these runs.
     InARow(File, u32),
     /// The output goes through a pipe to `cat >/dev/null`. The CPU time of `cat` is part of the
     /// results, and is also reported separately.

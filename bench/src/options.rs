@@ -83,7 +83,7 @@ pub(crate) struct BenchOptions {
     /// The time that all jobs together may take. `None` means the default time for `all`, and no
     /// limit for single jobs.
     pub(crate) budget: Option<Duration>,
-    /// True to run haul alone, with tiny sizes.
+    /// True for a smoke run: only haul runs, and the sites and bodies are tiny.
     pub(crate) smoke: bool,
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,

@@ -33,7 +33,8 @@ pub(crate) struct PageCheck {
 /// of bytes.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
-    /// The expected rate at each server, in the unit `unit` per second.
+    /// The rate limit that is set for a client, in requests or bytes per second, and the servers
+    /// that measure the client's rate.
     pub(crate) per_second: f64,
     pub(crate) servers: Vec<Arc<PageServer>>,
 }
@@ -197,8 +198,8 @@ fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<R
     Ok(Ok(fetched))
 }
 
-/// Returns the key of the page in this line. Returns `None` if the line is not exactly the page
-/// that belongs to the URL at its start.
+/// Returns the number ([`page_key`]) that identifies the page in this line. Returns `None` if the
+/// line is not exactly the page that belongs to the URL at its start.
 fn key_of(line: &[u8]) -> Option<u64> {
     let text = str::from_utf8(line).ok()?;
     let url = text.split(' ').next()?;

@@ -19,8 +19,8 @@ use crate::jobs::home;
 /// at once.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Runs `bench engines [--python FILE] [ARGUMENT...]`. The arguments are passed to the Python
-/// program.
+/// Runs `bench engines [--python FILE] [ARGUMENT...]`: starts a page server, and the program
+/// `engines.py` with the port numbers of the server and these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (python, arguments) = match arguments {
         [option, file, rest @ ..] if option == "--python" => (PathBuf::from(file), rest),

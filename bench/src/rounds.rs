@@ -21,8 +21,8 @@ use crate::{Result, terminal_table};
 
 /// The minimum number of rounds. Until it is reached, the time limit may be exceeded by half.
 const MIN_ROUNDS: usize = 3;
-/// A program whose run takes no longer than this number of seconds runs in every round, even if
-/// other programs are faster.
+/// The longest duration of a run, in seconds, for which a program is never skipped. After its first
+/// round, a program with longer runs is skipped if a competitor is more than twice as fast.
 const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest duration of a run whose system calls are counted. strace makes a run many times
 /// slower.

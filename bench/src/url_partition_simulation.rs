@@ -54,7 +54,7 @@ struct PartitionOutcome {
     /// The number of pairs of a host and a task that contacts it. For each pair, a name is looked
     /// up and connections are opened.
     contacts: f64,
-    /// The number of URLs of the task that has to fetch most of them.
+    /// The number of URLs of the task that has to fetch the most URLs.
     largest: f64,
 }
 

@@ -18,7 +18,8 @@ const PACKED_SINCE: (u32, u32) = (2, 36);
 /// the library smaller.
 pub(crate) const PACK_RELOCATIONS: &str = "-Wl,-z,pack-relative-relocs";
 
-/// Returns true if the build is for Linux with glibc, and for the kind of system that builds.
+/// Returns true if the target of the build is Linux with glibc, and is also the system that builds
+/// (no cross-compilation).
 pub(crate) fn is_native_glibc() -> bool {
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let is_native = env::var("HOST").ok() == env::var("TARGET").ok();

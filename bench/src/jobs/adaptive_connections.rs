@@ -30,7 +30,8 @@ const HAUL: &str = "haul";
 const CURL_Z: &str = "curl -Z";
 /// The option with which each client prints the length of each page.
 const WRITE_OUT_SIZE: &str = r"-w '%{size_download}\n'";
-/// The programs with a fixed number of connections: the name and the number of each.
+/// The programs with a fixed number of connections: the displayed name, and the number of
+/// connections.
 const FIXED_CONNECTIONS: [(&str, usize); 7] = [
     ("fixed at 1", 1),
     ("fixed at 2", 2),

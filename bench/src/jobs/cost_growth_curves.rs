@@ -20,12 +20,13 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The parts of the job that vary the number of pages: name and number. They are the points of one
-/// curve in a chart. If the site has fewer pages, its pages are fetched repeatedly.
+/// The parts of the job that vary the number of pages: the name of each part, and the number. Each
+/// part is a point of one curve in a chart. If the site has fewer pages, its pages are fetched
+/// repeatedly.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// The parts of the job that vary the length of one body: name and length in bytes. They are the
-/// points of one curve in a chart.
+/// The parts of the job that vary the length of one body: the name of each part, and the length in
+/// bytes. Each part is a point of one curve in a chart.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -39,18 +40,19 @@ const BODY: [(&str, u64); 8] = [
 /// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
 /// since ten gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// The parts of the job that vary the number of concurrent connections: name and number. They are
-/// the points of one curve in a chart.
+/// The parts of the job that vary the number of concurrent connections: the name of each part, and
+/// the number. Each part is a point of one curve in a chart.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// The parts of the job that vary the round-trip time: name and time in milliseconds. They are the
-/// points of one curve in a chart.
+/// The parts of the job that vary the round-trip time: the name of each part, and the time in
+/// milliseconds. Each part is a point of one curve in a chart.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// The parts of the job that vary the cores on which the client may run: name, and list of core
-/// numbers. They are the points of one curve in a chart. The server may use all cores.
+/// The parts of the job that vary the cores on which the client may run: the name of each part, and
+/// the numbers of the cores. Each part is a point of one curve in a chart. The server may use all
+/// cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";

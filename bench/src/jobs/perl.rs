@@ -82,8 +82,8 @@ fn loads(module: &str) -> Command {
 }
 
 /// Creates the parts in which Search::Elasticsearch alternately writes and reads documents.
-/// HTTP::Tiny waits for an acknowledgement in each write, so it has a separate part with fewer
-/// documents.
+/// HTTP::Tiny has a separate part with fewer documents, because it sends head and content
+/// separately and waits for a TCP acknowledgement between them.
 fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let connections = installed(&CONNECTIONS, loads);
     if !connections.iter().any(|(name, ..)| *name == HAUL) {

@@ -71,7 +71,7 @@ const PYTHON: &str = "environment/bin/python";
 /// for each request. With the seventy variables of a CI system, this took half of its time.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
-/// A program of `bench/python` that another job uses.
+/// A Python program in `bench/python`, and the modules that it needs.
 pub(super) struct PythonScript {
     pub(super) file: &'static str,
     /// The Python modules that the client needs, between commas.

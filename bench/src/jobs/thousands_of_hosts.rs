@@ -56,12 +56,12 @@ const LONG: Duration = Duration::from_secs(5);
 /// namespace.
 const RESOLV_CONF: &str = "resolv.conf";
 
-/// The parts of the job that vary the number of hosts: name and number. They are the points of one
-/// curve in a chart.
+/// The parts of the job that vary the number of hosts: the name of each part, and the number. Each
+/// part is a point of one curve in a chart.
 const HOSTS: [(&str, usize); 4] =
     [("hosts@100", 100), ("hosts@1000", 1_000), ("hosts@5000", 5_000), ("hosts@20000", 20_000)];
-/// The parts of the job that vary the share of broken hosts: name and share in percent. They are
-/// the points of one curve in a chart.
+/// The parts of the job that vary the share of broken hosts: the name of each part, and the share
+/// in percent. Each part is a point of one curve in a chart.
 const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20), ("dead@30", 30), ("dead@40", 40)];
 const DEAD_HOSTS: usize = 1_000;
 
@@ -168,8 +168,8 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Res
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes the part of the job for one point of a curve: over the number of hosts, or over the share
-/// of broken hosts.
+/// Makes a part of the job in which some hosts may be broken. The part is a point of a curve over
+/// the number of hosts, or over the share of broken hosts.
 fn dead_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];

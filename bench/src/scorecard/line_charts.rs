@@ -148,8 +148,8 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) ->
     lines
 }
 
-/// An axis with explicit positions of its marks. (The axes of the crate `plotters` would have a
-/// mark at 1.2 cores.)
+/// An axis with marks at given positions. (The crate `plotters` chooses the positions itself, and
+/// would place a mark at 1.2 cores.)
 struct ChartAxis {
     range: Range<f64>,
     by_factors: bool,
@@ -157,8 +157,9 @@ struct ChartAxis {
 }
 
 impl ChartAxis {
-    /// Creates a logarithmic axis that extends beyond the values by the factor `room`. It has marks
-    /// at powers of ten, and also at 2 and 5 times these if there are few.
+    /// Creates a logarithmic axis that extends beyond the values by the factor `room`. The axis has
+    /// marks at powers of ten and, if its range contains few of them, also at their multiples by 2
+    /// and 5.
     fn by_factors(values: &[f64], room: f64) -> ChartAxis {
         let (low, high) = (least(values) / room, most(values) * room);
         // A smaller range than a power of ten would exaggerate differences.

@@ -93,7 +93,7 @@ pub(super) fn html(title: &str, blocks: &[DocumentBlock]) -> String {
     )
 }
 
-/// The style part_result of the HTML page. The page loads no other file, and uses the reader's fonts.
+/// The style sheet of the HTML page. The page loads no other file, and uses the reader's fonts.
 const STYLE: &str = "\
 body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1rem }
 h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }

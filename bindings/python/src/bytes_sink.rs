@@ -87,8 +87,8 @@ impl BytesObject {
     }
 
     /// Receives at most `most` bytes from a socket by one system call, and appends them. Returns
-    /// `None`, without a system call, if the object is full, or if receiving into its memory is
-    /// slow.
+    /// `None`, without a system call, if the object is full, or if receiving into a read buffer and
+    /// copying from there would be faster.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 || should_receive_via_buffer(self.start.load(Ordering::Relaxed), room) {
@@ -154,8 +154,9 @@ struct KeptReadBuffer {
 }
 
 impl KeptReadBuffer {
-    /// Takes the read buffer from the lease of a whole body. Returns the lease if the bytes fill
-    /// too little of a buffer, or if the bodies of the batch keep [`MAX_KEPT_READ_BUFFERS`].
+    /// Takes the read buffer from the lease of a whole body. Returns the lease unchanged if the
+    /// body fills less than a quarter of the buffer, or if the bodies of the batch already keep
+    /// [`MAX_KEPT_READ_BUFFERS`].
     fn take_from<'a>(lease: BufferLease<'a>, batch: Option<&Arc<SpareBuffers>>) -> Result<Self, BufferLease<'a>> {
         if !lease.gives_buffer() {
             return Err(lease);
@@ -191,8 +192,8 @@ pub(crate) struct BytesSink {
     decoder: Option<BodyDecoder>,
     /// The number of bytes of the body; 0 if it is unknown, or above [`MAX_RESERVED`].
     expected: usize,
-    /// The spare memory for a body that is received without the interpreter lock. `None` if the
-    /// receiving thread may acquire that lock.
+    /// The spare memory in which a body is collected without the interpreter lock. `None` if the
+    /// thread may acquire that lock, so that the body is received into a `bytes` object.
     spare: Option<Arc<SpareBuffers>>,
 }
 
@@ -274,9 +275,9 @@ impl BytesSink {
     }
 }
 
-/// A complete body. If a batch received it, its `bytes` object is created at the first use. Objects
-/// for many results at once would need more memory than the CPU caches and the allocator hold.
-/// Objects that are created and freed one after another use the same memory again.
+/// A complete body. The `bytes` object of a body that a batch received is created at its first use:
+/// the objects of many results at once would not fit into the CPU caches and the memory that the
+/// allocator keeps.
 pub(crate) struct ReceivedBody(Mutex<BodyState>);
 
 /// The memory that holds a complete body: a buffer outside Python, which later bodies use again, or
@@ -294,7 +295,7 @@ impl From<Py<PyBytes>> for ReceivedBody {
 }
 
 impl ReceivedBody {
-    /// Returns the body as a `bytes` object, always the same one.
+    /// Returns the body as a `bytes` object. All calls return the same object.
     pub(crate) fn bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {

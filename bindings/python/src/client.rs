@@ -44,9 +44,10 @@ impl PyClient {
 
     /// Sends one request and waits for its complete response, decoded. Redirects are not followed.
     ///
-    /// `fields` override those of `options`; the value `None` removes a field. The jar supplies
-    /// cookies and stores those that the response sets; `cookie` is sent in addition. Setting
-    /// `stop` ends the call. `as_is` sends the path and all of `fields` unchanged.
+    /// `fields` override the header fields of `options`; the value `None` removes a field. `jar`
+    /// supplies cookies, and stores the cookies that the response sets. `cookie` contains further
+    /// cookies to send. Setting `stop` ends the call. `as_is` sends the path and all of `fields`
+    /// unchanged.
     #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
@@ -122,7 +123,7 @@ impl PyClient {
 /// The arguments of one call, converted to a request of the engine.
 pub(crate) struct PreparedCall {
     pub(crate) request: Request,
-    /// The URL of the request as the program sees it in the response.
+    /// The URL of the request, as the response object will show it to the program.
     pub(crate) url: String,
     pub(crate) exception: BodySourceException,
     /// The value of the Cookie field in the request, from the jar and from the program. `None` if

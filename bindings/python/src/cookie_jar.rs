@@ -12,7 +12,7 @@ use crate::normalized_url::prepare;
 use crate::python_str_and_http_bytes::{from_latin1, latin1_or_utf8};
 
 /// A cookie for Python: name, value, domain, path, host-only flag, Secure flag, HttpOnly flag, and
-/// time of expiry.
+/// time of expiry in seconds since 1970 (`None` for a session cookie).
 type CookieTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
 
 /// The cookie jar of a session.

@@ -28,8 +28,8 @@ pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
 }
 
-/// Percent-encodes as [`requote`] does. If `as_is` is true, keeps existing escapes instead of
-/// decoding needless ones.
+/// Percent-encodes the characters that a URL must not contain. If `as_is` is true, existing escapes
+/// stay unchanged; otherwise, needless escapes are decoded, as [`requote`] does.
 fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
     let is_kept = |b: u8| b.is_ascii_alphanumeric() || UNENCODED.contains(&b);
@@ -148,10 +148,11 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<PreparedUrl> 
     normalise(text, query, false)
 }
 
-/// Parses the URL of a prepared request. It is sent as written, including dot segments and escapes.
+/// Parses the URL of a prepared request. The URL is sent as written: dot segments and existing
+/// escapes stay unchanged.
 ///
 /// # Errors
-/// The errors of [`prepare`].
+/// The URL has no scheme or host, a scheme other than http and https, or an invalid host.
 pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }

@@ -28,10 +28,15 @@ impl PyListing {
     }
 }
 
-/// Returns the settings for finding the next page of a paginated listing: `link` for the Link
-/// field, a `css` or `json` query in the page, or a number in the query parameter `query` that is
-/// incremented. With `css` or `json`, `query` is the parameter that gets the value found. Raises
-/// ValueError for other combinations, and for invalid values.
+/// Returns the settings for finding the next page of a paginated listing.
+///
+/// * `link`: by the Link field of the response.
+/// * `css` or `json`: by a query for the link in the page. If `query` is given, too, the query
+///   finds a value for the URL's query parameter of that name.
+/// * `query` alone: by incrementing the number in the URL's query parameter of that name.
+///
+/// # Errors
+/// ValueError for any other combination, and for an invalid value.
 fn pagination(link: bool, css: Option<&str>, json: Option<&str>, query: Option<&str>) -> PyResult<Pagination> {
     let pagination = match (link, css, json, query) {
         (true, None, None, None) => Ok(Pagination::by_link()),

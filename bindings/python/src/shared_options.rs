@@ -36,7 +36,8 @@ pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 /// port of the URL.
 type ConnectTo = (String, Option<u16>, String, Option<u16>);
 
-/// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
+/// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`. `None` stands
+/// for a value that is not set.
 type ProxiesAndNoProxy = (Option<String>, Option<String>, Option<String>);
 
 /// Options of the engine that many requests share.

@@ -128,7 +128,7 @@ struct StreamedBodyReader {
     /// The failure that ended the body early; `None` without a failure. Further reads report it
     /// again.
     failure: Option<SavedEngineError>,
-    /// The stop flag of the [`StreamedBody`].
+    /// The flag that ends a wait for bytes. It is set when the [`StreamedBody`] is closed.
     stop: StopFlag,
 }
 
@@ -371,8 +371,8 @@ impl StreamedBody {
         self.poll_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// Makes `PyBatch::woken_tasks` of `batch` return the id `task` when a later poll of this body
-    /// may return bytes.
+    /// Registers a task of the program (asyncio) that waits for this body. When the next poll of
+    /// the body may return bytes, `PyBatch::woken_tasks` of `batch` returns the id `task`.
     fn attach(&self, py: Python<'_>, batch: &PyBatch, task: u64) -> PyResult<()> {
         let waker = batch.batch.task_waker(task);
         let attached = py.detach(|| {

@@ -120,7 +120,7 @@ pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Op
 /// since they may not be UTF-8.
 ///
 /// # Safety
-/// The rules of [`required_text`].
+/// `pointer` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
 ///
 /// # Errors
 /// The argument is NULL.

@@ -342,7 +342,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
 /// Converts the path of a file, which may contain any bytes.
 ///
 /// # Safety
-/// The rules of [`c_arguments::required_text`].
+/// `path` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
     let bytes = unsafe { c_arguments::required_bytes(path, "path") }?;
@@ -353,8 +353,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Reads a cookie file of Perl's HTTP::Cookies. Returns `None` for any other file; the reader of
-/// the Netscape format then reports its errors.
+/// Reads a cookie file of Perl's HTTP::Cookies. Returns `None` if the file is unreadable or has
+/// another format; the caller then reads it as a Netscape cookie file.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

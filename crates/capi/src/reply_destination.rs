@@ -83,7 +83,8 @@ impl StoredBody {
         }
     }
 
-    /// Takes the body out. Returns `None` if there is none in memory, or no memory for a copy.
+    /// Removes and returns the body. A body that is not in memory from `malloc` is copied. Returns
+    /// `None` if the body is not in memory, or if the memory for the copy cannot be allocated.
     pub(crate) fn take(&mut self) -> Option<MallocBody> {
         let body = self.malloc.take().or_else(|| {
             let body = self.bytes();

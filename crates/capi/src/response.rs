@@ -50,8 +50,8 @@ struct RedirectReply {
 }
 
 /// A reply as a plain struct: status, header fields, body. All pointers point into the
-/// haul_response of the same call, and are valid until it is used for another call or freed. If you
-/// supplied memory for the body, `body` points into that memory.
+/// haul_response of the same call, and are valid until that haul_response is used for another call
+/// or freed. If you supplied memory for the body, `body` points into that memory.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_reply {

@@ -113,9 +113,9 @@ impl TransferObserver for StepObserver {
     }
 }
 
-/// Sets a function that is called at each step of the request when it happens: in the thread that
-/// sends the request, or in a batch's own thread. NULL, the default, means no function. In
-/// haul_call, `on_step` has this purpose.
+/// Sets a function that is called at each step of the request, in the thread that sends the request
+/// or in the batch's own thread. NULL, the default, means no function. The same member of haul_call
+/// is `on_step`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_on_step(
     request: *mut haul_request,

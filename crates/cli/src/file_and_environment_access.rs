@@ -110,8 +110,8 @@ impl Read for StdIn {
     }
 }
 
-/// Calls `read`, which reads standard input, until it does not fail with `WouldBlock`. Waits before
-/// each further call until standard input is readable.
+/// Calls `read`, which reads standard input, and repeats the call as long as it fails with
+/// `WouldBlock`. Waits before each further call until standard input is readable.
 fn retry_until_readable<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match read() {

@@ -228,7 +228,8 @@ pub struct ParsedStage {
     /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
     /// Without it, the patterns are applied to the bodies as text.
     pub extract_bytes: bool,
-    /// `--paginate` and similar options: the source of the further pages of the stage's URLs.
+    /// `--paginate` and similar options: the method by which the next page of a paginated listing
+    /// is found.
     pub pagination: ParsedPagination,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,

@@ -38,8 +38,8 @@ impl PartialFileMetadata {
 }
 
 /// Returns the message fields for apt that contain the size and the digests of the file at `path`.
-/// `asked` is apt's request, and its expected digests decide which digests are computed. If it
-/// expects none of [`TRUSTED_DIGESTS`], all of [`DIGEST_NAMES`] are computed.
+/// `asked` is apt's request. The digests that this request expects are computed; if none of
+/// [`TRUSTED_DIGESTS`] is among them, all of [`DIGEST_NAMES`] are computed.
 pub(super) fn file_digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
     let mut hashers = FileHashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;

@@ -154,7 +154,8 @@ fn refuse_own<'o>(
     }
 }
 
-/// Returns the files that the options of a stage name, each with the name of its option.
+/// Returns the paths of all files that occur in the options of a stage, each after the name of the
+/// option.
 fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
     let transfer = &stage.transfer;
     let mut files: Vec<(&'static str, &Path)> = Vec::new();

@@ -28,8 +28,8 @@ impl FlagDefinition for HstsFlag {
     }
 }
 
-/// Parses the value of `--hsts` or `--alt-svc`: a file name, or an empty text, which stands for
-/// memory.
+/// Parses the value of `--hsts` or `--alt-svc`: a file name, or an empty text if the entries are
+/// kept only in memory.
 pub(super) fn parse_state_file(value: FlagValue<'_>) -> Result<StateFileArg, UsageErrorReason> {
     match value.bytes() {
         b"" => Ok(StateFileArg::Memory),

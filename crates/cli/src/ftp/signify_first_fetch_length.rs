@@ -11,8 +11,8 @@ const BLOCK_LINE: u64 = 65;
 /// them, the header has one line with a digest for each block of the package.
 const FIRST_LINES_BYTES: u64 = 512;
 
-/// The number of bytes that a reader such as signify(1) consumes before it notices that the next
-/// program in its pipeline has ended.
+/// The number of bytes of a package, after the signature header, that a reader such as signify(1)
+/// reads before it notices that the next program in its pipeline has ended.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
 /// The number of bytes of a package to fetch first when its reader may stop early. They contain two

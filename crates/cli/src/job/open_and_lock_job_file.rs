@@ -211,8 +211,8 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
 
 /// Returns the ID of the process that runs the job; `None` if no process runs it.
 ///
-/// The lock alone does not show this, because `haul job retry` also holds it. A row of the table
-/// `run` without an end does not show it either, because the process may have been killed.
+/// The lock alone is no proof of a run, because `haul job retry` locks the job, too. A row of the
+/// table `run` without an end is no proof either, because the process may have been killed.
 pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
     let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
     let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
@@ -225,8 +225,8 @@ fn is_locked(path: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Returns an error if the job was begun in a directory other than `directory`, in which it is run
-/// now.
+/// Returns an error if `directory`, the directory of this run, is not the directory in which the
+/// job was begun.
 pub(super) fn check_same_directory(path: &Path, settings: &StoredJobSettings, directory: &Path) -> Result<()> {
     if settings.directory == directory {
         return Ok(());

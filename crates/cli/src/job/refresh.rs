@@ -51,9 +51,9 @@ pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -
     Ok(total.saturating_sub(asked) + later)
 }
 
-/// Marks the refresh as complete if all URLs of the lists and of later stages were requested. A URL
-/// that failed because of this computer, such as a full disk, counts as requested: the next run
-/// repeats it, and the next refresh requests all URLs again. Returns a text for the user.
+/// Records in the job's file that the refresh with the number `round` is complete, if the run has
+/// requested all URLs of the lists and of later stages. A URL that failed because of this computer,
+/// such as a full disk, counts as requested. Returns a message for the user.
 pub(super) fn end_refresh(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
                 WHERE refresh_round = ?1 AND id < ?2) \

@@ -65,7 +65,8 @@ impl UrlState {
 enum RefreshResult {
     /// The server has confirmed that the content has not changed (304).
     Fresh,
-    /// The content was fetched. If the URL had been fetched before, `changed` is stored instead.
+    /// The content was fetched. The stored word is `new` if the URL was fetched for the first time,
+    /// and `changed` if it had been fetched before.
     New,
     /// The URL no longer exists (404 or 410).
     Vanished,

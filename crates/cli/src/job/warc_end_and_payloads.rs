@@ -12,7 +12,8 @@ use super::job_run::JobRun;
 use super::sync_thread::checkpoint;
 use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 
-/// Records the end of the archive, and the payloads that were added to it, in the job's file.
+/// Writes the position of the archive's end, and the payloads that were added to the archive, to
+/// the job's file. `commit` is the sequence number of this commit.
 pub(super) fn write_position_and_payloads(
     connection: &Connection,
     position: ArchivePosition,

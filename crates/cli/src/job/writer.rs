@@ -352,9 +352,9 @@ impl JobWriter {
         }
     }
 
-    /// Copies the write-ahead log into the job's file, so that the log restarts from its beginning.
-    /// Only this thread can do so: while it writes, another thread cannot copy the whole log, which
-    /// would grow without limit.
+    /// Copies the write-ahead log into the job's file, so that SQLite writes the log from its
+    /// beginning again. Only this thread can copy the whole log: another thread would miss what
+    /// this thread writes meanwhile, and the log would grow without limit.
     fn restart_log(&self) {
         if !self.shared.failure.is_set()
             && let Err(error) = checkpoint(&self.connection, "PASSIVE")
@@ -384,9 +384,9 @@ impl JobWriter {
         }
     }
 
-    /// Appends the requests and responses that belong to the rows in the batch to the archive.
-    /// Discards those of a URL that will be fetched again. Returns the payloads that are new in the
-    /// archive.
+    /// Appends the requests and responses of the batch's rows to the archive, except those of URLs
+    /// that will be fetched again, whose records it discards. Returns the payloads that are new in
+    /// the archive.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();

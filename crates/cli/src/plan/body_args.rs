@@ -69,7 +69,8 @@ pub struct FormArgs {
 }
 
 impl FormArgs {
-    /// Returns the files of the form, in the order of the body. A file may occur twice.
+    /// Returns the files of the form (or standard input), in the order of the body. A file may
+    /// occur twice.
     pub fn sources(&self) -> Vec<&FormPartSource> {
         let mut sources = Vec::new();
         collect_sources(&self.parts, &mut sources);

@@ -243,8 +243,8 @@ impl Default for TlsArgs {
 /// The values of `--ech`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EchArgs {
-    /// The use of Encrypted Client Hello that `--ech` demands. `None` if it demands none: ECH is
-    /// then required if `config_list` is given, and off otherwise.
+    /// The use of Encrypted Client Hello that `--ech` demands. With `None`, ECH is required if
+    /// `config_list` is given, and off otherwise.
     pub policy: Option<EchPolicy>,
     /// The server's keys: an ECHConfigList in base64, or `@` and the name of a file with it. `None`
     /// if no keys are given.

@@ -90,8 +90,8 @@ pub enum ProxyChoice {
     Given {
         /// The proxy that the option names.
         proxy: Proxy,
-        /// The environment variables, of which only `no_proxy` is used, and only without
-        /// `--noproxy`.
+        /// The proxy settings of the environment. Only `no_proxy` is used, and only if `--noproxy`
+        /// is not given.
         environment: ProxyEnvironment,
     },
     /// `-x ''`: no proxy, even if environment variables name one.

@@ -129,8 +129,9 @@ impl RequestArgs {
             && *continue_at == other.continue_at
     }
 
-    /// Returns the request method for a source. It is PUT for an upload if neither `-X` nor
-    /// `--follow` is given, and [`RequestArgs::method`] in all other cases.
+    /// Returns the request method of a transfer. `upload` is the `-T` value that the transfer
+    /// sends. The method is PUT for an upload if neither `-X` nor `--follow` is given, and
+    /// [`RequestArgs::method`] in all other cases.
     pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
         let is_given = self.custom_method || self.is_post.is_some();
         match upload {

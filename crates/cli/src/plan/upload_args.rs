@@ -26,8 +26,9 @@ pub enum UploadArg {
         /// being sent. False for `-`: the response is read after the input was sent.
         interleave: bool,
     },
-    /// A file name. Without `-g`, a name in UTF-8 may be a glob. Each file that the glob stands for
-    /// is uploaded to each URL of the source. [`name_upload`] returns the URL of an upload.
+    /// A file name. Without `-g`, a name in UTF-8 may be a glob, which stands for several files.
+    /// Each of these files is uploaded to each URL that belongs to this `-T`. [`name_upload`]
+    /// returns the URL of an upload.
     File(OsString),
 }
 

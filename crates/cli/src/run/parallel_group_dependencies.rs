@@ -75,10 +75,10 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
         && first.alt_svc == group.alt_svc
 }
 
-/// Returns true if two groups can share one set of request options, because their options differ at
-/// most in the content. Returns false if the content is not a byte string in memory, because its
-/// length or form then determines header fields. Also returns false for lists whose lines describe
-/// requests.
+/// Returns true if two groups can share one set of request options. Their options must be equal,
+/// except for the request content, which must be bytes in memory or absent: the length or form of
+/// any other content determines header fields. A group whose list describes requests line by line
+/// shares none.
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {

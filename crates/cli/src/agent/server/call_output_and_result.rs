@@ -71,7 +71,7 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the id of the call. The transfer of the call has the same number as its tag.
+    /// Returns the id of the call, which is also the tag of the call's transfer.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -80,8 +80,9 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the call needs no more work: its descriptor is closed, and the agent is not
-    /// receiving the response of a disconnected caller.
+    /// Returns true if the agent has nothing more to do for the call: the output descriptor is
+    /// closed, and the agent does not receive the rest of the response for a caller that has
+    /// disconnected.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned

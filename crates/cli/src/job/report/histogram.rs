@@ -30,8 +30,8 @@ impl TimeHistogram {
         self.count
     }
 
-    /// Returns a percentile: a time that at least the fraction `part` of all times does not exceed,
-    /// in microseconds. `part` is between 0 and 1. Returns 0 if there are no times.
+    /// Returns a percentile in microseconds: the fraction `part` of all times is not longer than
+    /// the result. `part` is between 0 and 1. Returns 0 if there are no times.
     pub(super) fn percentile(&self, part: f64) -> u64 {
         let wanted = ((self.count as f64 * part).ceil() as u64).max(1);
         let mut seen = 0;

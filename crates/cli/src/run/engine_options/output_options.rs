@@ -67,9 +67,9 @@ pub(crate) fn output_file_path(
     Ok(Some(path))
 }
 
-/// Returns the output file of a source if its name depends neither on a URL nor on a response, and
-/// several URLs may write to it. Such files are the null device and, with the curl persona, any
-/// name without placeholders. Returns `None` for any other output.
+/// Returns the output file of a source if the file has a fixed name, so that several URLs may write
+/// to it. Such a file is the null device or, with the curl persona, any file whose name has no
+/// placeholders. Returns `None` for any other output.
 pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
     let name = match group.output_of_source(source) {
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
@@ -106,8 +106,9 @@ pub(crate) fn in_output_dir(group: &UrlGroup, name: OsString) -> PathBuf {
     }
 }
 
-/// Returns the directory below which a URL, a column or an extracted value chooses the names of
-/// output files. Returns `None` if the user has given the complete name.
+/// Returns the directory below which an output file must be, because a URL, a column or an
+/// extracted value determines a part of its path. Returns `None` if the user has given the complete
+/// path.
 pub(crate) fn chosen_below(group: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
     let written = match output {
         OutputArg::MirroredPath => OsStr::new(""),
@@ -189,8 +190,7 @@ pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<Exp
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
-/// is reserved in `names`. It is not reserved if the file is written in place or numbered
-/// (`--no-clobber`).
+/// is reserved in `names`, unless the file is written in place or numbered (`--no-clobber`).
 pub(crate) fn options_for(
     group: &UrlGroup,
     output: &OutputArg,
@@ -269,9 +269,9 @@ pub(crate) fn reserve_first_stage_output_name(
     }
 }
 
-/// Returns true if all URLs with this output write to `path` with the same options and need not
-/// reserve it. This is the case for a device that `-o` names without a placeholder, such as
-/// `/dev/null`.
+/// Returns true if all URLs with this output write to the file `path` with the same options, so
+/// that no URL has to reserve the file name. This is the case for a device that `-o` names without
+/// a placeholder, such as `/dev/null`.
 pub(crate) fn is_common_output(group: &UrlGroup, names: &ReservedOutputNames, output: &OutputArg, path: &Path) -> bool {
     let has_one_name = match output {
         OutputArg::Null => true,

@@ -13,7 +13,8 @@
 
 use std::time::Duration;
 
-/// The time constant: after this time, an earlier speed has about a third of its weight.
+/// The time constant of the moving average: a speed that is this old has about a third of the
+/// weight of the current speed.
 const AVERAGING_TIME: Duration = Duration::from_secs(15);
 
 /// The speed of a transfer, weighted towards the last seconds.

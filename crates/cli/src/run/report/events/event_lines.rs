@@ -31,7 +31,8 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) remedy: &'a str,
 }
 
-/// Returns the event line for the start of a run at this time.
+/// Returns the event line for the start of a run at this time. `total` is the number of URLs;
+/// `None` if it is unknown.
 pub(super) fn run_started_line(time: SystemTime, total: Option<u64>) -> Vec<u8> {
     let line = EventLine::begin_at(time, "start").with_member("version", VERSION);
     line.with_member("process", std::process::id()).with_member("total", total).finish()

@@ -60,7 +60,7 @@ impl EventOutput {
         Ok(Self { writer, path: path.to_owned(), file, written: 0, lines: Vec::new(), is_read: true })
     }
 
-    /// Returns false if the reader of the output has closed it, so that nothing more is written.
+    /// Returns true until the reader of the output closes it. After that, nothing more is written.
     pub(super) fn has_reader(&self) -> bool {
         self.is_read
     }
