@@ -241,8 +241,8 @@ fn run_client(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Proc
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Returns `true` if the process ends within the limit. No thread waits for the process, since it
-/// would compete with the process for a single processor.
+/// Returns `true` if the process ends within the limit. This thread sleeps in poll(2) meanwhile: a
+/// thread that waits actively would compete with the process for a single processor.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let limit = limit.try_into().map_err(io::Error::other)?;

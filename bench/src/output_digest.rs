@@ -30,7 +30,7 @@ impl OutputDigester {
         self.context.update(bytes);
     }
 
-    /// Adds all bytes of a reader, up to its end, to the output.
+    /// Reads `reader` to its end, and adds all bytes to the digest.
     pub(crate) fn read_all(&mut self, reader: &mut impl Read) -> io::Result<()> {
         let mut buffer = vec![0; 256 << 10];
         loop {

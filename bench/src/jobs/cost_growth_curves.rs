@@ -121,8 +121,8 @@ fn prints_total(len: u64) -> OutputCheck {
     OutputCheck::PrintedLength(None, OutputDigest { len, sha256: String::new() })
 }
 
-/// Returns the paths of `count` pages of the site, repeated if it has fewer, and their total
-/// length.
+/// Returns the paths of `count` pages of the site, and the total length of these pages in bytes. If
+/// the site has fewer pages, they are repeated.
 fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
     let numbers = files.site.as_numbers();
     let chosen = || numbers.iter().cycle().take(count);
@@ -231,7 +231,8 @@ fn rtt_part(
     Ok(new_part(bench, part, entries, name, WorkPerRun::Requests(paths.len())))
 }
 
-/// Creates the part of the job for a number of cores. Its work is that of the job `site`.
+/// Creates the part of the job for a number of cores. The programs do the same work as in the job
+/// `site`. `cores` is the list of core numbers for `taskset`.
 fn cores_part(
     bench: &JobEnvironment,
     files: &SiteFiles,

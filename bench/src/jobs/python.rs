@@ -74,7 +74,7 @@ const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 /// A Python program in `bench/python`, and the modules that it needs.
 pub(super) struct PythonScript {
     pub(super) file: &'static str,
-    /// The Python modules that the client needs, between commas.
+    /// The Python modules that the program needs, separated by commas and blanks.
     pub(super) modules: &'static str,
 }
 

@@ -153,7 +153,7 @@ fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobP
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job with a smaller workload and broken hosts.
+/// Makes a part of the job with broken hosts, which has a smaller workload than the main part.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries =
@@ -305,8 +305,8 @@ impl HostNetworkWithLists {
         Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
-    /// Makes a workload with the URLs of those hosts for whose index `has` returns true. The URLs
-    /// must be in the order [`UrlOrder::InTurn`].
+    /// Makes a workload with a part of the hosts: `has` returns true for the index of each host to
+    /// keep. The URLs must be in the order [`UrlOrder::InTurn`].
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));

@@ -75,7 +75,7 @@ struct CurveSeries {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the chart of a curve; `None` if the results contain no point of it.
+/// Draws the chart of a curve. Returns `None` if the results contain no point of the curve.
 pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Option<String>> {
     let panels: Vec<(String, Vec<CurveSeries>)> =
         [(MetricKind::Wall, "wall, s"), (MetricKind::Cpu, "CPU, s"), (MetricKind::Rss, "peak memory, MB")]

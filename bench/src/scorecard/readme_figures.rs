@@ -65,8 +65,8 @@ const ROWS: [(&str, &str, &str); 13] = [
 /// with large bodies, in which haul takes longer than its best competitor.
 const README_PARTS: [&str; 3] = ["site", "small", "h2-bulk"];
 
-/// The column titles of the table of jobs. The columns "wall" and "CPU" contain haul's times as
-/// fractions of those of its best competitor.
+/// The column titles of the table of jobs. The columns "wall" and "CPU" contain the ratio of haul's
+/// time to the time of haul's best competitor.
 pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`"];
 
 /// Returns the rows of the table of jobs: description, fraction of the wall time, fraction of the

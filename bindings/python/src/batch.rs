@@ -79,8 +79,8 @@ impl PyBatch {
     }
 }
 
-/// Converts a finished request. The response becomes a Python object here, not when the list of all
-/// results does, because it is large and each step through a list would copy it.
+/// Converts a finished request. The response is large, so it becomes a Python object already here:
+/// while the list of all results is built, only a pointer to it is then copied.
 fn result_of(py: Python<'_>, finished: FinishedRequest, kept: PendingBatchRequest) -> NumberedResult {
     let PendingBatchRequest { url, cookie, exception, method } = kept;
     let id = finished.id();

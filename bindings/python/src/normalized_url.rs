@@ -319,7 +319,7 @@ pub(crate) fn is_secret_field(name: &str) -> bool {
 /// has a user.
 type UrlParts = (&'static str, String, u16, Option<(String, String)>);
 
-/// Splits a URL into the parts that [`UrlParts`] lists.
+/// Splits a URL into scheme, host, port, and user with password ([`UrlParts`]).
 #[pyfunction]
 pub(crate) fn split_url(url: &str) -> PyResult<UrlParts> {
     let PreparedUrl { target, .. } = prepare(url, None)?;

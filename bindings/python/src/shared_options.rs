@@ -197,7 +197,7 @@ impl SharedOptions {
 }
 
 impl SharedOptions {
-    /// Returns a copy for one call, which ends early if `stop` is set.
+    /// Returns a copy of these options for one call. The call ends early if `stop` is set.
     pub(crate) fn stopped_by(&self, stop: &StopFlag) -> Self {
         let interrupt = Some(stop.or_signals());
         Self { engine_options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.engine_options) }) }

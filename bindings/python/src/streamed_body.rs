@@ -340,16 +340,17 @@ impl StreamedBody {
         self.read_detached(py, |reader| reader.take_some(size, decode))
     }
 
-    /// Returns the next piece of the body for an iterator: `size` bytes; or, without a size or for
-    /// a chunked body, the bytes that have arrived. As in the Python package requests, a chunk is
-    /// not held back, because it may be an event for which the program waits.
+    /// Returns the next piece of the body for an iterator: exactly `size` bytes, or fewer at the
+    /// end of the body. Without a size, or for a chunked body, returns the bytes that have arrived:
+    /// as in the Python package requests, a chunk may be an event for which the program waits.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
-    /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. In
-    /// that case the batch returns the id of the body's task (`woken_tasks`) when bytes arrive.
+    /// Returns the next piece of the body, like `piece`, but never waits: returns `None` if no
+    /// bytes have arrived. `PyBatch::woken_tasks` then returns the id of the body's task when bytes
+    /// arrive.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_piece<'py>(
         &self,
@@ -360,7 +361,8 @@ impl StreamedBody {
         self.poll_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
-    /// Returns the next bytes as `read` does, without waiting; `None` if too few have arrived.
+    /// Returns the next `size` bytes of the body (fewer at its end), but never waits: returns
+    /// `None` if fewer have arrived. Without a size, returns the whole rest of the body.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_read<'py>(
         &self,

@@ -228,7 +228,8 @@ unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Reques
 /// to be sent.
 ///
 /// # Safety
-/// The rules of [`request`].
+/// Pointers in `call` are NULL or point to the data that the header describes, for as long as the
+/// request lives.
 unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, CallFailure> {
     if call.header_count == 0 {
         return Ok(Vec::new());

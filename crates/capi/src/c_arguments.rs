@@ -54,10 +54,10 @@ impl haul_slice {
     /// Returns the bytes as UTF-8. `what` names the argument in the error message.
     ///
     /// # Safety
-    /// The rules of [`haul_slice::bytes`].
+    /// `data` is NULL or points to `len` bytes that nobody changes during `'a`.
     ///
     /// # Errors
-    /// The string is not UTF-8.
+    /// The bytes are not UTF-8.
     pub unsafe fn text<'a>(self, what: &str) -> Result<&'a str, CallFailure> {
         // SAFETY: the caller guarantees it.
         utf8(unsafe { self.bytes() }, what)
@@ -100,10 +100,11 @@ pub unsafe fn required_text<'a>(pointer: *const c_char, what: &str) -> Result<&'
     unsafe { optional_text(pointer, what) }?.ok_or_else(|| null_argument_failure(what))
 }
 
-/// Converts an optional C string to a `str`. NULL becomes `None`.
+/// Converts an optional C string to a `str`. NULL becomes `None`. `what` names the argument in the
+/// error message.
 ///
 /// # Safety
-/// The rules of [`required_text`].
+/// `pointer` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
 ///
 /// # Errors
 /// The string is not UTF-8.

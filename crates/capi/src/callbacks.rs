@@ -21,8 +21,8 @@ pub type haul_body_fn = Option<unsafe extern "C" fn(user: *mut c_void, data: *co
 /// their number, 0 at the end, or HAUL_READ_ERROR.
 pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize>;
 
-/// Called when a request's body has to be sent again: the next call of haul_read_fn must supply its
-/// first bytes. Returns 0 on success.
+/// Called when a request's body has to be sent again: the next call of haul_read_fn must supply the
+/// first bytes of the body. Returns 0 on success.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
 /// Supplies the trailer fields of a request after its body has been read: stores an array of

@@ -34,7 +34,7 @@ pub struct haul_client {
     shared: RwLock<EngineWithOptions>,
 }
 
-/// The engine's client, and the default request options. Each request uses its own clone.
+/// The engine's client and the default request options. Each request takes a clone of both.
 #[derive(Clone)]
 pub(crate) struct EngineWithOptions {
     /// The HTTP engine with its connections, DNS answers and TLS sessions.

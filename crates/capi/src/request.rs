@@ -105,8 +105,9 @@ impl haul_request {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
-    /// Creates the engine's request like [`prepare`](Self::prepare), for a request that outlives
-    /// this object and runs on another thread.
+    /// Creates the engine's request, with the settings of a client, for a request that outlives
+    /// this object and runs on another thread: memory of the caller is copied. Fails for a request
+    /// with trailers.
     pub(crate) fn prepare_owned(&self, shared: &EngineWithOptions) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
             return Err(CallFailure::setup("a batch takes no trailers"));
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
 /// Creates a request. If `raw_path` is true, dot segments in the URL's path are kept.
 ///
 /// # Safety
-/// The rules of [`haul_request_new`].
+/// `method` and `url` are NULL or end with NUL.
 unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
     catch_panic_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in

@@ -49,7 +49,7 @@ pub(crate) fn receive_reply(
     response.store_outcome(outcome, decodes)
 }
 
-/// Sends a request like [`receive_reply`], and calls `on_head` before the body is received. During
+/// Sends a request, calls `on_head` with the head of the reply, and then receives the body. During
 /// that call, `response` contains the redirects so far.
 fn receive_reply_after_head(
     engine: &Client,

@@ -159,8 +159,8 @@ impl<R: Read> ConfigFileReader<R> {
         }
     }
 
-    /// Reads more bytes of the config file into the buffer. First moves the bytes that belong to no
-    /// returned entry to the front of the buffer.
+    /// Reads more bytes of the config file into the buffer. First moves the bytes that are not
+    /// parsed yet to the front of the buffer.
     fn fill_buffer(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

@@ -67,8 +67,8 @@ pub(crate) const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("wait", &["rate"]),
 ];
 
-/// Returns the options, with their dashes, that the unknown name of an option was probably meant to
-/// be; the most likely one first. `name` has no dashes before it.
+/// Returns the options that the user probably meant by the unknown option `name`, the most likely
+/// one first. The returned options have dashes before them, `name` has none.
 pub fn similar_options(name: &str) -> Vec<String> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let dashed = |names: &[&str]| names.iter().take(MAX_SUGGESTIONS).map(|name| format!("--{name}")).collect();

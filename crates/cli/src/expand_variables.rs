@@ -18,8 +18,8 @@ use haul_policy::urlencode::percent_encode;
 use crate::base64;
 use crate::usage_error::UsageErrorReason;
 
-/// The shortest length, in bytes, at which a variable's name is too long, as in curl. The longest
-/// valid name thus has 127 bytes.
+/// The length limit of a variable's name, in bytes: a name must be shorter than this, as in curl.
+/// The longest valid name thus has 127 bytes.
 const NAME_MAX: usize = 128;
 
 /// The variables that `--variable` defines, with their values. If a name is defined twice, the last

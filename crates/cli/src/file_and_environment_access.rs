@@ -146,8 +146,8 @@ impl Write for Stdout {
 }
 
 /// Returns the unread rest of standard input as the content of a request. The time limits of the
-/// transfer also apply to waits for input, but only if no part of the input was read into a buffer
-/// before.
+/// transfer also apply while haul waits for input, unless another reader has already buffered a
+/// part of the input.
 pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };

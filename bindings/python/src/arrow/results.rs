@@ -29,9 +29,9 @@ use crate::value_extraction::PyPageQuery;
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARRAY_CAPSULE: &CStr = c"arrow_array";
 
-/// The maximum number of bytes in the rows of a table. The 32-bit offsets of text columns allow 2
-/// GiB. A row may exceed this maximum by a response head, which is much shorter than the
-/// difference.
+/// The maximum number of bytes in the rows of a table: half of the 2 GiB that the 32-bit offsets of
+/// text columns allow, because the last row may exceed the maximum by the length of a response
+/// head.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// A table under construction in which each row is the result of one request. The rows are in the

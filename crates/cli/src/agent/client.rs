@@ -415,8 +415,8 @@ pub fn prepare_for_agent(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns true if the descriptor is a regular file that is not open for appending. The agent can
-/// then write to it ([`OutputDescriptor::File`]).
+/// Returns true if the descriptor is a regular file that is not open for appending. Only then can
+/// the agent write the body to the file itself ([`OutputDescriptor::File`]).
 #[must_use]
 pub fn is_regular_file_of_user(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};

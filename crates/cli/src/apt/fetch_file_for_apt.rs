@@ -434,8 +434,8 @@ impl AptAcquirer {
         Ok(AptMessage::new(103, "Redirect").with_field("URI", uri).with_field("New-URI", to))
     }
 
-    /// Returns the failure for an error status. Its message has the form that apt's own method
-    /// prints, because users search apt's output for it.
+    /// Returns the failure for an error status. The failure's message has the form that apt's own
+    /// method prints, because users search apt's output for this form.
     fn refusal_reason(&self, response: &Response) -> UriFailureReason {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();

@@ -30,8 +30,9 @@ impl PlanBuilder<'_> {
         Ok(())
     }
 
-    /// Parses the date of `-z`, and inserts its header field before the fields of `-H`. An invalid
-    /// date causes a warning, and `None` is returned, so that the request is unconditional.
+    /// Parses the date of `-z`, and inserts `If-Modified-Since` or `If-Unmodified-Since` before the
+    /// fields of `-H`. An invalid date causes a warning, and `None` is returned, so that the
+    /// request is unconditional.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,

@@ -65,9 +65,9 @@ pub(super) fn take_record_args(
     Ok(Some(RecordInputArgs { format, urls, allow_body_files: group.allow_body_files }))
 }
 
-/// Returns true if the first stage has a query or content that is sent only to the origins of URLs
-/// on the command line. Returns false if it contains a placeholder for a column: it is then sent to
-/// every origin.
+/// Returns true if the first stage has a query or content that is sent only to the origins of the
+/// URLs on the command line. A query or content with a placeholder for a column does not count,
+/// because haul sends it to every origin.
 fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {

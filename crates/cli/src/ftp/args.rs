@@ -41,7 +41,8 @@ pub struct FtpArgs {
     /// `-T`, or `-m` of fetch(1): fetches only if the server's content is newer than the local
     /// file.
     pub newer: bool,
-    /// `-u`, or `-n` of fetch(1): does not set the modification time of the file to the server's.
+    /// `-u`, or `-n` of fetch(1): does not set the modification time of the file to the time that
+    /// the server reports.
     pub ignores_server_date: bool,
     /// `-4`, `-6`: the only IP version to use, 4 or 6; `None` allows both.
     pub family: Option<u8>,

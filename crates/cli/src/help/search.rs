@@ -86,8 +86,8 @@ fn has_word(text: &str, word: &str) -> bool {
     !word.is_empty() && text.match_indices(word).any(|(at, _)| is_start(at))
 }
 
-/// Returns sections of guides, in this order: first the sections whose title contains all words,
-/// then the sections that mention an option whose name contains them.
+/// Returns sections of guides: first the sections whose title contains all words, then the sections
+/// that mention an option whose name contains all words.
 fn matching_sections(words: &[String]) -> Vec<GuideSection<'static>> {
     let has_all = |text: &str| words.iter().all(|word| has_word(text, word));
     let titled = guide_section_index::sections().filter(|section| has_all(section.title));

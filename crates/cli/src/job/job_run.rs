@@ -190,8 +190,8 @@ impl JobRun {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.lock().settings.created)
     }
 
-    /// Returns the end of the archive that earlier runs have recorded; `None` if no run has begun
-    /// it.
+    /// Returns the end of the archive, as earlier runs have recorded it; `None` if no run has begun
+    /// an archive.
     pub(super) fn noted_archive(&self) -> Option<ArchivePosition> {
         self.lock().settings.archive
     }
@@ -259,8 +259,8 @@ impl JobRun {
     }
 
     /// Prepares the output of the run: the file of `-o` that all transfers share, or standard
-    /// output. Removes the output after the last committed record, which an interrupted run may
-    /// have left.
+    /// output. If an interrupted run has written uncommitted output at the end of the file, removes
+    /// that output.
     pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
         let state = self.lock();
         let settings = &state.settings;

@@ -112,8 +112,8 @@ impl JobFile {
         make().map_err(|error| database_error(&self.path, error))
     }
 
-    /// Turns on the write-ahead log for the file of a new job, and syncs the file, which stores
-    /// this setting. Turns off the syncing of SQLite until [`JobFile::create`] has made the tables.
+    /// Turns on the write-ahead log for a new job. The setting is stored in the file of the job,
+    /// which is synced. SQLite then syncs nothing until [`JobFile::create`] has made the tables.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;

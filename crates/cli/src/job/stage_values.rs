@@ -39,7 +39,8 @@ const ROW_FLUSH_BYTES: usize = 64 << 10;
 pub(super) const INSERT_VALUES: &str =
     "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 
-/// The SQL statement that writes the row of a queued URL.
+/// The SQL statement that writes the row of a URL that was found for a later stage but not
+/// requested yet.
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 

@@ -56,8 +56,8 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows of URLs, beginning with the URL that has the index `from`. Leaves out
-    /// URLs that this run must request unconditionally. The second value of a row has the facts
+    /// Reads a batch of rows, beginning with the URL that has the index `from`: the rows of URLs
+    /// that need no request or a conditional request. The second value of a row contains the facts
     /// about an earlier fetch, for a conditional request; `None` if the URL needs no request.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];

@@ -59,7 +59,8 @@ impl DurableState {
     }
 }
 
-/// The output, and the file systems of the files, that a job must sync.
+/// The data that a job must sync to the disk: its output file, and the file systems of its other
+/// files.
 #[derive(Default)]
 pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 
@@ -190,8 +191,8 @@ impl Syncer {
     }
 }
 
-/// Syncs the write-ahead log of the job's file. This is needed because a checkpoint does not sync
-/// the log if a reader prevents the checkpoint.
+/// Syncs the write-ahead log of the job's file. A checkpoint alone is not enough, because a reader
+/// of the database can prevent it.
 fn sync_log(path: &Path) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

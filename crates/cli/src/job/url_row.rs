@@ -121,7 +121,8 @@ pub(super) struct UrlRow {
     pub(super) records: Vec<u64>,
 }
 
-/// The times from the start of a transfer until each event.
+/// The times from the start of a transfer until: name resolved, connected, TLS secured, first byte,
+/// end.
 #[derive(Debug)]
 struct TransferMilestoneTimes {
     resolved: Duration,

@@ -264,7 +264,7 @@ impl JobFileStatements<'_> {
 
 impl JobFileChange {
     /// Returns the output file of the URL whose row changes. Returns `None` if the URL has no file,
-    /// or if the change concerns no row of a finished URL.
+    /// or if the change is not the row of a finished URL.
     fn file(&self) -> Option<&Path> {
         match self {
             JobFileChange::Url(row) => row.file(),

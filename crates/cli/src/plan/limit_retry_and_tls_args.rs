@@ -155,8 +155,9 @@ impl TransferArgs {
     }
 
     /// Returns the redirect rules for a request. `keep_method` is true if the method comes from
-    /// `-X` and redirects must not change it. `is_post` is
-    /// [`RequestArgs::is_post`](super::RequestArgs::is_post).
+    /// `-X` and redirects must not change it. `is_post` is true if redirects treat that method as
+    /// POST, and `None` if the method itself decides
+    /// ([`RequestArgs::is_post`](super::RequestArgs::is_post)).
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
             .with_protocols(self.redirect.protocols.intersection(self.redirect.redirected))

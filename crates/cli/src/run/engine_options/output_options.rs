@@ -128,9 +128,9 @@ fn has_page_value(group: &UrlGroup, name: &OsStr) -> bool {
     !group.in_place && group.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
 }
 
-/// Returns the path of an output file. The path is changed if one of its directories has the name
-/// of a file (of this run or on the disk), or if it is the path of an existing directory. Only a
-/// path that a URL chooses is changed.
+/// Returns the path to use for an output file. A path that a URL chooses is changed if it is the
+/// path of an existing directory, or if one of its directories has the name of a file (of this run
+/// or on the disk).
 pub(crate) fn avoid_blocked_path(
     group: &UrlGroup,
     names: &ReservedOutputNames,

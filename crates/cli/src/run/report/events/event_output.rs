@@ -68,7 +68,7 @@ impl EventOutput {
     /// Adds an event line. Writes all buffered lines once they have `FLUSH_THRESHOLD` bytes.
     ///
     /// # Errors
-    /// The errors of [`EventOutput::flush`].
+    /// The output cannot be written. A file is then truncated to its last whole line.
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
         if self.lines.len() < FLUSH_THRESHOLD { Ok(()) } else { self.flush() }
@@ -111,9 +111,9 @@ fn descriptor(number: &str) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Duplicates a descriptor of this process. If the kernel does not allow this, opens the descriptor
-/// by its path in `/dev/fd`. This fails for a socket. For a file, the new descriptor has a separate
-/// offset.
+/// Duplicates a descriptor of this process. If the kernel refuses the duplication, opens the
+/// descriptor by its path in `/dev/fd`. Such an opening fails for a socket, and gives a file a
+/// separate offset.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;

@@ -72,8 +72,9 @@ impl ProgressBar {
         true
     }
 
-    /// Ends a transfer, and the terminal line of its bar. `was_reached` is false if the transfer
-    /// had no connection to a server. Returns `false` if the transfer had no bar.
+    /// Ends a transfer, and the terminal line that shows its bar. `was_reached` is true if the
+    /// transfer had a connection to a server: if no bar was drawn, an empty line is then due.
+    /// Returns `false` if the transfer had no bar.
     pub(crate) fn transfer_over(&mut self, was_reached: bool) -> bool {
         self.owes_line = was_reached && !self.is_hidden && self.drawn.is_none();
         self.end_line();
