@@ -194,14 +194,14 @@ impl PartResult {
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
-    /// Returns the ratio of the result of the program `of` to that of `against`, as the median over
-    /// the rounds; `None` if any run of either program was wrong.
+    /// Returns the ratio of the result of the program `of` to the result of the program `against`,
+    /// as the median over the rounds; `None` if any run of either program was wrong.
     pub(crate) fn ratio(&self, what: MetricKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
-    /// Returns the ratio of the result of the program `of` to that of `against` in each round;
-    /// `None` if any run of either program was wrong.
+    /// Returns the ratio of the result of the program `of` to the result of the program `against`
+    /// in each round; `None` if any run of either program was wrong.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.bench_program(of)?.runs.iter().zip(&self.bench_program(against)?.runs);
         pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()

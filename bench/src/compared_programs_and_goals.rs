@@ -59,8 +59,8 @@ pub(crate) struct BenchProgram {
     /// True if the program's output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
     /// The number of times that the program is started in one run. The results of the run are the
-    /// means over these starts. If this is above 1, `check` must be [`OutputCheck::CheckedOnce`] and
-    /// `piped` false.
+    /// means over these starts. If `times` is above 1, `check` must be [`OutputCheck::CheckedOnce`]
+    /// and `piped` false.
     pub(crate) times: u32,
     pub(crate) check: OutputCheck,
 }
@@ -226,7 +226,7 @@ pub(crate) enum MetricKind {
 
 impl MetricKind {
     /// Returns the result of this kind from the measurements of one run, in seconds, KiB or a
-    /// count. `None` if the run did not measure it.
+    /// count. `None` if the measurements do not contain it.
     pub(crate) fn metric_of_run(self, figures: &RunMetrics) -> Option<f64> {
         let of_pages = |figure: fn(&FetchedPageCounts) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {

@@ -2,7 +2,8 @@
 
 use crate::bench_results_file::MachineInfo;
 
-/// Returns the description of this computer, with the host name `name` if it is given.
+/// Returns the description of this computer. `name` replaces the host name of the system, if it is
+/// given.
 pub(crate) fn this_machine(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();

@@ -262,8 +262,8 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
 }
 
-/// Reads all of a client's output. Returns the time when its first byte arrived (`None` if it is
-/// empty), and its digest.
+/// Reads all of a client's output. Returns the time when the first byte arrived (`None` if the
+/// output is empty), and the digest of the output.
 fn read_output(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     let mut first = [0];
     let mut printer = OutputDigester::new();

@@ -31,8 +31,8 @@ pub(crate) fn reads_packed_relocations() -> bool {
     glibc_version().is_some_and(|version| version >= PACKED_SINCE)
 }
 
-/// Links the unwinder statically if the C compiler has it as an archive. Otherwise it stays
-/// `libgcc_s.so.1`.
+/// Links the unwinder statically if the C compiler has it as an archive. Otherwise, the program
+/// uses the shared library `libgcc_s.so.1`.
 pub(crate) fn link_unwinder() {
     println!("cargo::rerun-if-env-changed=CC");
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());

@@ -77,8 +77,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(job_parts)
 }
 
-/// Returns the command line with which haul sends `count` requests. With `form`, they are POST
-/// requests with this content.
+/// Returns the command line with which haul sends `count` requests. With `form`, the requests are
+/// POST requests with this content.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     program_command("haul", server, path, count, form)
 }

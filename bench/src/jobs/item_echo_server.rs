@@ -47,7 +47,8 @@ impl ItemEchoServer {
     }
 
     /// Creates the benchmark program for the shell command `null`, which is measured. The shell
-    /// command `proof` checks it once: it sends the same requests, and prints the server's replies.
+    /// command `proof` runs once to check the program: `proof` sends the same requests, and prints
+    /// the server's replies.
     pub(super) fn bench_program(&self, name: &'static str, null: &str, proof: &str) -> BenchProgram {
         shell_program(
             name,

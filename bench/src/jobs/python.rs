@@ -68,7 +68,8 @@ const PAGES: [LanguageClient; 14] = [
 /// The path of the Python interpreter, relative to the working directory of the commands.
 const PYTHON: &str = "environment/bin/python";
 /// The command that runs Python without environment variables. requests reads all variables twice
-/// for each request. With the seventy variables of a CI system, this took half of its time.
+/// for each request. With the seventy variables of a CI system, this took half of the time of
+/// requests.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 /// A Python program in `bench/python`, and the modules that it needs.

@@ -45,9 +45,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(parts)
 }
 
-/// Makes a part of the job with two benchmark programs: haul with these arguments, and haul with
-/// the same arguments and a new `--job`. `check` gets the beginning of the command line, without
-/// the arguments.
+/// Makes a part of the job with two benchmark programs: haul with the arguments `words`, and haul
+/// with `words` and a new `--job`. `check` creates the check of a program from its command line
+/// without `words`.
 fn new_part(
     bench: &JobEnvironment,
     name: &'static str,

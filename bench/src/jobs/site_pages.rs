@@ -16,8 +16,8 @@ const PARALLEL: &str = "curl -Z";
 const ANY_ORDER: &str = "haul --unordered";
 const IN_ORDER: &str = "haul | cat";
 const SERIAL_PIPE: &str = "curl serial | cat";
-/// The displayed name of `curl -Z` with output to a pipe. It mixes pieces of several pages, so the
-/// output does not consist of whole pages.
+/// The displayed name of `curl -Z` with output to a pipe. curl then mixes pieces of several pages,
+/// so the output does not consist of whole pages.
 const PARALLEL_PIPE: &str = "curl -Z | cat, pages mixed";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

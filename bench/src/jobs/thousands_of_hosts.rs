@@ -130,8 +130,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 /// Makes the part of the job to which the goals apply. haul runs in three variants: with as many
-/// concurrent requests as its competitors, with the same number and retries, and with its default
-/// number.
+/// concurrent requests as its competitors, once without and once with retries, and with its default
+/// number of concurrent requests.
 fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");

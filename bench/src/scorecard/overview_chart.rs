@@ -65,15 +65,15 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     Ok(Some(svg))
 }
 
-/// The ratio of haul's result to that of its best competitor.
+/// The ratio of haul's result to the result of its best competitor.
 struct CompetitorRatio {
     value: f64,
     peer: String,
 }
 
-/// Returns the ratio of the result of the first variant of haul to that of its best competitor.
-/// Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio is below
-/// [`LEAST_RATIO`].
+/// Returns the ratio of the result of the first variant of haul to the result of its best
+/// competitor. Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio
+/// is below [`LEAST_RATIO`].
 fn ratio(part_result: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
     let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

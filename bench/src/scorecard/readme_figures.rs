@@ -21,8 +21,8 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> 
     Ok(text)
 }
 
-/// Returns the ratio of a program's result to that of haul's best competitor, and the competitor's
-/// name; `None` if the results lack either.
+/// Returns the ratio of a program's result to the result of haul's best competitor, and the
+/// competitor's name. Returns `None` if one of the two results is missing.
 fn ratio(record: &BenchRecord, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
     let part_result = record.part(part_result)?;
     let peer = part_result.best_peer(what)?;

@@ -104,7 +104,7 @@ pub(crate) struct Upload {
 struct UploadState {
     piece: Option<Vec<u8>>,
     end: Option<io::Result<()>>,
-    /// The waker of the sender while it waits for a piece.
+    /// The waker of the sender while it waits for a piece; `None` if it does not wait.
     sender: Option<Waker>,
     /// The waker of the program's task that produces the pieces.
     producer: Waker,

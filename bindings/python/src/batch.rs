@@ -55,7 +55,7 @@ pub(crate) struct PyBatch {
     spare_buffers: Arc<SpareBuffers>,
 }
 
-/// The id of a request, with its response or its exception.
+/// The id of a request, and its response or its exception; the other one of the two is `None`.
 type NumberedResult = (u64, Option<Py<ReceivedResponse>>, Option<Py<PyAny>>);
 
 impl PyBatch {
@@ -63,8 +63,8 @@ impl PyBatch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns the data that were kept for a request until its end; `None` if there are
-    /// none.
+    /// Removes and returns the data that were kept for a request until its end; `None` if no data
+    /// were kept.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
         self.pending().remove(&id)

@@ -34,8 +34,8 @@ const MAX_PREALLOCATED: u64 = 1 << 30;
 /// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
 
-/// The maximum number of buffers in [`SpareBuffers`]. Together with [`MAX_SPARE_LENGTH`], it limits
-/// their memory to 8 MiB.
+/// The maximum number of buffers in [`SpareBuffers`]. Together with [`MAX_SPARE_LENGTH`], this
+/// limits the memory of the buffers to 8 MiB.
 const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_LENGTH: usize = 128 << 10;
 
@@ -135,8 +135,8 @@ impl SpareBuffers {
         spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
-    /// Keeps the memory of a buffer for later bodies. Frees it if the buffer is longer than
-    /// [`MAX_SPARE_LENGTH`] or [`MAX_SPARE_BUFFERS`] are kept.
+    /// Keeps the memory of a buffer for later bodies. Frees the memory if the buffer is longer than
+    /// [`MAX_SPARE_LENGTH`], or if [`MAX_SPARE_BUFFERS`] buffers are kept already.
     fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,8 +236,8 @@ impl BytesSink {
         }
     }
 
-    /// Returns the body. If it was received without the interpreter lock, it is copied into a
-    /// `bytes` object only when the program reads it.
+    /// Returns the body. A body that was received without the interpreter lock is copied into a
+    /// `bytes` object only when the program reads the body.
     pub(crate) fn into_body(self, py: Python<'_>) -> ReceivedBody {
         let state = match self {
             Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {

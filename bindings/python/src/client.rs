@@ -21,9 +21,9 @@ use crate::shared_options::{FieldChange, SharedOptions, to_fields, without_field
 use crate::signals_and_stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
 
-/// The maximum number of concurrent streamed responses of an event loop. It is intentionally high:
-/// the program may open many responses before it reads the first one, and a lower limit could block
-/// it for ever.
+/// The maximum number of concurrent streamed responses of an event loop. The limit is intentionally
+/// high: the program may open many responses before it reads the first one, and a lower limit could
+/// block the program for ever.
 const MAX_STREAMS: usize = 1 << 20;
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a

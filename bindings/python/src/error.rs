@@ -60,11 +60,12 @@ pub(crate) fn refused_request_error(kind: ErrorKind, message: impl Into<String>)
 }
 
 thread_local! {
-    /// The exception that a signal handler raised in this thread while a call waited.
+    /// The exception that a signal handler raised in this thread while a call waited; `None` if no
+    /// handler raised one.
     static RAISED_INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Stores the exception of a signal handler. The waiting call ends and raises it.
+/// Stores the exception of a signal handler. The waiting call ends and raises this exception.
 pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED_INTERRUPT.with_borrow_mut(|kept| *kept = Some(raised));
 }

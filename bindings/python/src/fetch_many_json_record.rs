@@ -67,7 +67,7 @@ impl FailedTransfer {
     }
 }
 
-/// Returns a body as text; `None` if it is not valid text in its charset.
+/// Returns a body as text; `None` if the body is not valid text in its charset.
 #[pyfunction]
 #[pyo3(signature = (body, content_type=None))]
 pub(crate) fn body_text(body: &[u8], content_type: Option<&str>) -> Option<String> {

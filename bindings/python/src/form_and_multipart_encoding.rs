@@ -76,7 +76,8 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(form_encode(value.str()?.to_str()?.as_bytes()))
 }
 
-/// A part of a form: field name, file name, content type, further header fields, content.
+/// A part of a form: field name, file name, content type, further header fields, content. A file
+/// name or content type of `None` is not sent.
 type PythonFormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
 /// Encodes the parts of a form as multipart/form-data. Returns the body, and the Content-Type with

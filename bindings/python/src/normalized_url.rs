@@ -21,8 +21,8 @@ use crate::error::refused_request_error;
 const UNENCODED: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
 /// Percent-encodes characters that a URL must not contain (RFC 3986 section 2.1), and decodes
-/// needless escapes (section 2.3). If one percent sign does not begin an escape, all of them are
-/// encoded, as in the Python package requests.
+/// needless escapes (section 2.3). If one percent sign does not begin an escape, all percent signs
+/// are encoded, as in the Python package requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
@@ -140,7 +140,7 @@ fn needs_no_normalisation(text: &str, authority: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || UNENCODED.contains(&b))
 }
 
-/// Normalises a URL, appends `query` to its query, and parses it.
+/// Normalises a URL, appends `query` to the URL's query, and parses the result.
 ///
 /// # Errors
 /// The URL has no scheme or host, a scheme other than http and https, or an invalid host.
@@ -157,7 +157,7 @@ pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }
 
-/// Normalises and parses a URL. For an invalid URL it raises an exception with the message of the
+/// Normalises and parses a URL. Raises an exception for an invalid URL, with the message of the
 /// Python package requests.
 fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();

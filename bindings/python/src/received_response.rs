@@ -32,7 +32,7 @@ pub(crate) struct ReceivedResponse {
     /// The normalised URL of the request.
     #[pyo3(get)]
     pub(crate) url: String,
-    /// The decoded body; `None` if it is streamed.
+    /// The decoded body; `None` if the body is streamed.
     pub(crate) body: Option<ReceivedBody>,
     /// The value of the Cookie field in the request. `None` if the request had no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
@@ -125,8 +125,8 @@ impl ReceivedResponse {
 /// An address and its port.
 type Address = (String, u16);
 
-/// The version, the cipher suite and the ALPN protocol of a TLS session, and whether it was
-/// resumed.
+/// The version, the cipher suite and the ALPN protocol (`None` if none was negotiated) of a TLS
+/// session, and true if the session was resumed.
 type TlsParameters = (&'static str, String, Option<String>, bool);
 
 #[pymethods]
@@ -158,7 +158,7 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the decoded body; `None` if it is streamed.
+    /// Returns the decoded body; `None` if the body is streamed.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.body.as_ref().map(|body| body.bytes(py))
@@ -285,7 +285,8 @@ impl ReceivedResponse {
         Some((tls.version, tls.cipher.clone(), tls.alpn.clone(), tls.resumed))
     }
 
-    /// Returns the server's certificates in DER, its own first; an empty list without TLS.
+    /// Returns the server's certificates in DER, the certificate of the server itself first; an
+    /// empty list without TLS.
     fn certificates<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let chain = self.facts.certificates.as_deref().unwrap_or_default();
         chain.iter().map(|certificate| PyBytes::new(py, certificate)).collect()

@@ -151,8 +151,8 @@ impl SharedOptions {
     ///
     /// * `redirects` is the maximum number of redirects; with `None`, none are followed.
     /// * `jar` supplies and stores the cookies.
-    /// * `proxies`, if given, replaces the proxy. The engine chooses from it for each request of a
-    ///   redirect chain.
+    /// * `proxies`, if given, replaces the proxy. For each request of a redirect chain, the engine
+    ///   chooses the proxy for http, the proxy for https, or none.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn with_redirects_jar_and_proxies(
         &self,

@@ -125,8 +125,8 @@ struct StreamedBodyReader {
     ended: bool,
     /// True after bytes of the body were read with decoding.
     has_decoded: bool,
-    /// The failure that ended the body early; `None` without a failure. Further reads report it
-    /// again.
+    /// The failure that ended the body early; `None` without a failure. Further reads report the
+    /// failure again.
     failure: Option<SavedEngineError>,
     /// The flag that ends a wait for bytes. It is set when the [`StreamedBody`] is closed.
     stop: StopFlag,
@@ -164,7 +164,7 @@ impl StreamedBody {
         )
     }
 
-    /// Creates a body that an event loop polls. `waker` is woken when it should poll again.
+    /// Creates a body that an event loop polls. `waker` is woken when a poll may return bytes.
     pub(crate) fn polled(response: AsyncResponse, waker: Waker, exception: BodySourceException) -> Self {
         let is_empty = response.content_length() == Some(0);
         let head = response.head().clone();
@@ -213,7 +213,7 @@ impl StreamedBody {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `read` without the interpreter lock, and waits until it returns bytes. Returns an
+    /// Calls `read` without the interpreter lock, and waits until `read` returns bytes. Returns an
     /// empty `bytes` object if the body is closed.
     fn read_detached<'py>(
         &self,

@@ -188,7 +188,7 @@ pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, p
 }
 
 /// Returns the interval between two requests at this rate; `None` for a rate of 0. Fails for a
-/// negative rate and for one that is not a number.
+/// negative rate and for NaN.
 fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
     if per_second == 0.0 {
         return Ok(None);

@@ -68,14 +68,14 @@ pub struct haul_call {
     /// The body. If `data` is NULL, there is no body; if only `len` is 0, the body is empty. A body
     /// of up to 64 KiB is sent together with the head.
     pub body: haul_slice,
-    /// A function that supplies the request's body. If it is not NULL, `body` is ignored.
+    /// A function that supplies the request's body. If `read` is not NULL, `body` is ignored.
     pub read: haul_read_fn,
-    /// Called if the request's body has to be sent again. If it is NULL, the body cannot be sent
-    /// again.
+    /// Called if the request's body has to be sent again. If `rewind` is NULL, the body cannot be
+    /// sent again.
     pub rewind: haul_rewind_fn,
     /// The user pointer that is passed to `read` and `rewind`.
     pub read_user: *mut c_void,
-    /// The number of bytes that `read` supplies. -1 means that it is unknown; the body is then sent
+    /// The number of bytes that `read` supplies. -1 means an unknown number; the body is then sent
     /// in chunks.
     pub read_length: i64,
     /// Called with the head of the reply, before the body; may be NULL.
@@ -138,10 +138,10 @@ impl Default for haul_call {
 const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
 /// Sends the request and waits for the whole reply. `response` holds the reply afterwards. `reply`
-/// (may be NULL) receives its status, header fields and body as a plain struct, even if the call
-/// fails after the head has arrived. No thread is started; on an open connection, a small request
-/// takes three system calls. Callbacks may make other calls with this client, but not with this
-/// response.
+/// (may be NULL) receives the status, the header fields and the body as a plain struct, even if the
+/// call fails after the head has arrived. No thread is started; on an open connection, a small
+/// request takes three system calls. Callbacks may make other calls with this client, but not with
+/// this response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_call(
     client: *mut haul_client,

@@ -182,8 +182,8 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
 }
 
 /// Returns true if there is an idle, open connection for a request to `url`, and false if `url` is
-/// not a valid URL. Another thread may take the connection, or its server may close it, before it
-/// is used.
+/// not a valid URL. Another thread may take the connection, or its server may close it, before your
+/// request is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
     catch_panic_or(false, || {

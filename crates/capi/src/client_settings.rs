@@ -77,8 +77,8 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     }
 }
 
-/// Sets a header for every request, replacing any header of that name. A NULL value removes it,
-/// even if haul sends it by default (Accept).
+/// Sets a header for every request, replacing any header of that name. A NULL value removes the
+/// header, even if haul sends it by default (Accept).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_header(
     client: *mut haul_client,
@@ -140,9 +140,9 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
     }
 }
 
-/// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
-/// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
-/// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
+/// Sets the maximum time in milliseconds that a request of a batch waits before it begins. The
+/// request may wait for a free connection, for a rate limit, or for a host that asked for a pause.
+/// After that time, the request fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.

@@ -216,7 +216,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
     }
 }
 
-/// Converts a text to a C string. A NUL in it, which a peer may have sent, becomes `?`.
+/// Converts a text to a C string. A NUL in the text, which a peer may have sent, becomes `?`.
 pub(crate) fn c_text(text: String) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let bytes = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
@@ -255,8 +255,8 @@ pub(crate) fn catch_panic(body: impl FnOnce() -> Result<(), CallFailure>) -> hau
     }
 }
 
-/// Runs the body of a function that creates an object. Returns `None` if it fails or panics; the
-/// failure or the panic becomes the thread's last error.
+/// Runs the body of a function that creates an object. Returns `None` if the body fails or panics;
+/// the failure or the panic becomes the thread's last error.
 pub(crate) fn catch_panic_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
     catch_panic(|| body().map(|value| made = Some(value)));
@@ -326,8 +326,9 @@ pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// Returns true if no connection could be made, or not in time, because of a name, an address, a
-/// proxy or TLS. No part of the request was sent, so it may be repeated regardless of its method.
+/// Returns true if no connection could be made, or none in time: the cause is a name, an address, a
+/// proxy or TLS. No part of the request was sent, so the request may be repeated regardless of its
+/// method.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

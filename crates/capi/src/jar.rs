@@ -42,7 +42,7 @@ pub struct haul_cookie {
     /// The host to which the cookie is sent, or the domain that contains such hosts; without a
     /// leading dot.
     pub domain: haul_slice,
-    /// The path of the cookie. It is sent for this path and all paths below it.
+    /// The path of the cookie. The cookie is sent for this path and all paths below it.
     pub path: haul_slice,
     /// The time of expiry in seconds since 1970; 0 for a session cookie.
     pub expires: i64,
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn haul_jar_set(
 }
 
 /// Stores a cookie unchanged, replacing the cookie of the same name, domain and path. Returns
-/// HAUL_STATUS_SETUP if it is not valid.
+/// HAUL_STATUS_SETUP if the cookie is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
     catch_panic(|| {

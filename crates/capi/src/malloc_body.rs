@@ -56,7 +56,7 @@ impl MallocBody {
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
-    /// Returns a copy of the bytes; `None` if there is no memory for it.
+    /// Returns a copy of the bytes; `None` if there is no memory for the copy.
     pub(crate) fn copy_of(bytes: &[u8]) -> Option<Self> {
         let mut body = Self::default();
         body.append(bytes).ok()?;

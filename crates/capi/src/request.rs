@@ -137,7 +137,8 @@ pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, CallFailure> {
     Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_failure(&error))
 }
 
-/// Returns the failure for an invalid URL. It does not contain the URL, which may have a password.
+/// Returns the failure for an invalid URL. The error text does not contain the URL, which may have
+/// a password.
 pub(crate) fn url_failure(error: &TargetError) -> CallFailure {
     let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
     CallFailure::new(status, format!("the URL cannot be used: {error}"))

@@ -241,10 +241,10 @@ pub unsafe extern "C" fn haul_request_set_body(
     }
 }
 
-/// Sets the body to these bytes, without copying them. They must stay unchanged until the request
-/// is freed or gets another body. After haul_client_open they must also stay unchanged until the
-/// response is read to the end or freed, because a server may answer before it has received them
-/// all. A batch copies them.
+/// Sets the body to these bytes, without copying them. The bytes must stay unchanged until the
+/// request is freed or gets another body. After haul_client_open they must also stay unchanged
+/// until the response is read to the end or freed, because a server may answer before it has
+/// received the whole body. A batch copies the bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_borrowed(
     request: *mut haul_request,
@@ -264,8 +264,8 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     }
 }
 
-/// Sets the body to the content of a file. Its length is determined now; the file is opened when
-/// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
+/// Sets the body to the content of a file. The length of the file is determined now; the file is
+/// opened when the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -279,9 +279,10 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
 
 /// Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
 /// and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
-/// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
-/// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
-/// `user`, until the response is read to the end or freed. A batch does not accept such a body.
+/// a retry, an answer to a challenge, or a second use of the request). If `rewind` is NULL, the
+/// request then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called,
+/// with `user`, until the response is read to the end or freed. A batch does not accept such a
+/// body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_callback(
     request: *mut haul_request,

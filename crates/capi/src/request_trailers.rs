@@ -22,7 +22,7 @@ use crate::callbacks::{UserPointer, haul_trailers_fn};
 use crate::error::{CallFailure, haul_status};
 use crate::request::{change, haul_request};
 
-/// Converts a haul_trailers_fn to the engine's trailers. Returns `None` if it is NULL.
+/// Converts a haul_trailers_fn to the engine's trailers. Returns `None` if `give` is NULL.
 pub(crate) fn from_callback(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
     let (give, user) = (give?, UserPointer(user));
     Some(Trailers::new(move || call_trailers_callback(give, &user)))

@@ -69,8 +69,8 @@ pub struct haul_reply {
     pub headers: *const haul_header,
     /// The number of elements in `headers`.
     pub header_count: usize,
-    /// The whole body; NULL if a haul_body_fn received it, or if it has not been read yet
-    /// (haul_client_open).
+    /// The whole body; NULL if a haul_body_fn received the body, or if the body has not been read
+    /// yet (haul_client_open).
     pub body: *const c_char,
     /// The length of the body in bytes, after decoding.
     pub body_len: usize,
@@ -110,7 +110,8 @@ impl haul_response {
         self.facts.as_deref()
     }
 
-    /// Removes the previous reply from this object. Its memory is reused for the next reply.
+    /// Removes the previous reply from this object. The memory of that reply is reused for the next
+    /// one.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -363,8 +364,8 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
 
 /// Takes the whole body out of a response, and returns it in memory from malloc, which you free
 /// with free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body.
-/// NULL if a haul_body_fn received the body, if it has not been read yet, or if there is no memory
-/// for it. The body of a batch's response is not copied.
+/// Returns NULL if a haul_body_fn received the body, if the body has not been read yet, or if there
+/// is no memory for it. The body of a batch's response is handed over without a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_take_body(response: *mut haul_response, len: *mut usize) -> *mut c_char {
     catch_panic_or(std::ptr::null_mut(), || {
@@ -439,8 +440,8 @@ pub unsafe extern "C" fn haul_response_redirect(
     })
 }
 
-/// Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
-/// response.
+/// Returns the reason for the request's failure; NULL if the request succeeded. The error belongs
+/// to the response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
     let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -73,7 +73,7 @@ struct StepObserver {
     user: UserPointer,
 }
 
-/// Makes the observer that calls a haul_step_fn. Returns `None` if it is NULL.
+/// Makes the observer that calls a haul_step_fn. Returns `None` if `take` is NULL.
 pub(crate) fn observer(take: haul_step_fn, user: *mut c_void) -> Option<Arc<dyn TransferObserver>> {
     let user = UserPointer(user);
     take.map(|take| Arc::new(StepObserver { take, user }) as Arc<dyn TransferObserver>)

@@ -40,7 +40,7 @@ pub struct VariableAssignment<'a> {
     /// True for `%NAME`: the value comes from the environment variable NAME or, if that is not set,
     /// from `source`.
     pub environment: bool,
-    /// The source of the value; `None` if it comes only from the environment.
+    /// The source of the value; `None` if the value comes only from the environment.
     pub source: Option<VariableSource<'a>>,
 }
 

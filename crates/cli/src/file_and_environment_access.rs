@@ -44,8 +44,8 @@ pub trait FilesAndEnvironment {
     /// Returns the size in bytes of a file that an option names and that is read later. Returns
     /// `None` for a file without a reliable size, such as a pipe.
     ///
-    /// Only a regular file is opened. If a pipe were opened and closed here, its writer would lose
-    /// its reader.
+    /// Only a regular file is opened. If a pipe were opened and closed here, the program that
+    /// writes to the pipe would lose its reader.
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
         self.open(path).map(|_| None)
     }

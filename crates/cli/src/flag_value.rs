@@ -172,7 +172,7 @@ pub fn split_names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Converts bytes to a file name. They must be UTF-8 on systems other than Unix.
+/// Converts bytes to a file name. On systems other than Unix, the bytes must be UTF-8.
 pub(crate) fn to_path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     #[cfg(unix)]
     {

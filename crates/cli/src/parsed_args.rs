@@ -449,7 +449,7 @@ pub struct ParsedUserOption {
     /// The user name.
     pub user: Vec<u8>,
     /// The password; `None` if the value has no colon. [`crate::build_plan`] then asks the user for
-    /// it.
+    /// the password.
     pub password: Option<Vec<u8>>,
 }
 
@@ -546,8 +546,8 @@ impl ParsedArgs {
         Arc::make_mut(&mut self.stage().proxy)
     }
 
-    /// Adds a warning. Ignores it if `WARNINGS_MAX` warnings are already stored, or if the curl
-    /// persona is silent (`-s`).
+    /// Adds a warning. Ignores the warning if `WARNINGS_MAX` warnings are already stored, or if the
+    /// curl persona is silent (`-s`).
     pub fn warn(&mut self, text: impl Into<String>) {
         if self.global.silent && self.global.persona.is_curl() {
             return;

@@ -236,7 +236,7 @@ impl Column {
     }
 }
 
-/// Converts columns to Arrow's array data, as [`Column::into_data`] does.
+/// Converts columns to Arrow's array data, each by [`Column::into_data`].
 pub(super) fn into_data(columns: Vec<Column>) -> Result<Vec<ArrayData>, ArrowError> {
     columns.into_iter().map(Column::into_data).collect()
 }

@@ -94,9 +94,9 @@ pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
     columns
 }
 
-/// Appends a row for a request that could not be sent. It contains only the method and the error:
-/// the exit code `code`, its `name`, and the message. Returns the approximate number of bytes
-/// added.
+/// Appends a row for a request that could not be sent. The row contains only the method and the
+/// error: the exit code `code`, its `name`, and the message. Returns the approximate number of
+/// bytes added.
 pub(super) fn push_unsent(columns: &mut [Column], method: &str, code: u8, name: &str, message: &str) -> u64 {
     for column in columns {
         match column.name() {
@@ -289,7 +289,7 @@ fn push_tls(column: &mut Column, facts: &TransferFacts) {
     });
 }
 
-/// Appends a body as text; null if it is not valid text in its charset.
+/// Appends a body as text; appends a null if the body is not valid text in its charset.
 fn push_body_text(column: &mut Column, content: Vec<u8>, head: Option<&ResponseHead>) {
     let content_type = head.and_then(|head| head.get_all("content-type").last());
     let Ok(mut text) = BodyText::new(content, content_type) else { return column.push_null() };

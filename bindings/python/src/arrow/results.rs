@@ -181,7 +181,7 @@ impl ArrowResults {
 }
 
 /// Returns columns as a struct array in the two structs of the Arrow C data interface. The
-/// `release` functions of the structs free them.
+/// `release` functions of the structs free the columns.
 fn exported(columns: Vec<Column>, rows: usize) -> Result<(FFI_ArrowSchema, FFI_ArrowArray), ArrowError> {
     let kind = DataType::Struct(columns.iter().map(Column::field).collect());
     let schema = FFI_ArrowSchema::try_from(&kind)?;

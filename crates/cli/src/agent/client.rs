@@ -63,7 +63,7 @@ const PIECE: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub enum OutputDescriptor<'a> {
     /// A regular file that no other process has open, and that is not open for appending. The agent
-    /// writes to it.
+    /// writes the body to this file.
     File(BorrowedFd<'a>),
     /// Any other descriptor. The agent writes the body to a new pipe, from which this process
     /// copies it.
@@ -364,8 +364,9 @@ impl AgentBodyReceiver<'_> {
 }
 
 /// Returns the identities of haul's executable and of the TLS files, such as CA certificates. The
-/// agent compares them with the files that it sees itself. Returns `None` if `SSLKEYLOGFILE` is set
-/// or a path is relative, because the agent cannot handle these.
+/// agent compares them with the identities of the files that it finds under these paths. Returns
+/// `None` if `SSLKEYLOGFILE` is set or a path is relative, because the agent does not support these
+/// cases.
 fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if haul::trusted_environment_variables::variable("SSLKEYLOGFILE").is_some() {

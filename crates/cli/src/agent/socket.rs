@@ -90,7 +90,7 @@ impl AgentSocketPath {
     /// directory.
     ///
     /// # Errors
-    /// [`AgentUnavailable::NoSocketPath`] if it cannot be the path of a socket.
+    /// [`AgentUnavailable::NoSocketPath`] if `path` cannot name a socket.
     pub fn from_path(path: impl Into<PathBuf>) -> Result<Self, AgentUnavailable> {
         let path = path.into();
         let absolute = std::path::absolute(&path).map_err(|_| AgentUnavailable::NoSocketPath(path.clone()))?;
@@ -271,9 +271,9 @@ impl AgentSocketPath {
     }
 }
 
-/// The lock that a process holds while it starts or ends the agent; dropping it releases it. The
-/// lock file is never removed. If it were, another process that waits for the lock would get a lock
-/// on the removed file.
+/// The lock that a process holds while it starts or ends the agent. Dropping the value releases the
+/// lock. The lock file is never removed: another process that waits for the lock would otherwise
+/// get a lock on the removed file.
 #[derive(Debug)]
 pub struct AgentStartLock {
     _file: rustix::fd::OwnedFd,

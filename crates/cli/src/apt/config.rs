@@ -56,8 +56,9 @@ impl AptConfig {
         ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
-    /// Returns the boolean value of the configuration item that [`AptConfig::get`] finds for these
-    /// arguments. Returns `default` if there is no such item.
+    /// Returns the boolean value of a configuration item of an apt method, as [`AptConfig::get`]
+    /// finds it: an item for this host takes precedence over an item for all hosts. Returns
+    /// `default` if there is no such item.
     #[must_use]
     pub fn is_enabled(&self, method: &str, name: &str, host: &str, default: bool) -> bool {
         parse_bool(self.get(method, name, host), default)

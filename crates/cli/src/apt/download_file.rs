@@ -29,7 +29,7 @@ pub(super) struct PartialFileMetadata {
 }
 
 impl PartialFileMetadata {
-    /// Returns the size and modification time of the file at a path. Returns `None` if it is
+    /// Returns the size and modification time of the file at a path. Returns `None` if the file is
     /// missing or empty.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
@@ -101,8 +101,8 @@ pub(super) fn begins_at(response: &Response, first: u64) -> bool {
 }
 
 /// Writes the content of a response to the file at `path`, after the first `start` bytes of the
-/// file, and sets its modification time to `date`. Returns the message fields for apt with the size
-/// and the digests of the whole file.
+/// file, and sets the file's modification time to `date`. Returns the message fields for apt with
+/// the size and the digests of the whole file.
 pub(super) fn receive_to_file(
     response: &mut Response,
     path: &Path,
@@ -124,8 +124,8 @@ pub(super) fn receive_to_file(
     Ok(writer.hashers.fields(start + length))
 }
 
-/// A file with a fixed modification time, which is set again after each write. It also computes the
-/// digests of the content.
+/// A file that is being written with a fixed modification time, which is set again after each
+/// write. The digests of the written content are computed, too.
 struct DatedHashingFile {
     file: File,
     hashers: FileHashers,

@@ -32,7 +32,7 @@ use crate::usage_error::one_line;
 /// method instead pipelines up to ten requests on one connection.)
 const PARALLEL_MAX: usize = 4;
 /// The maximum length, 64 KiB, of an error response's content that is read and discarded, so that
-/// its connection can be reused.
+/// the connection can be reused.
 const DRAIN_MAX: u64 = 64 << 10;
 /// The characters of a path that some servers misread, with their percent-encoded form. For
 /// example, S3 reads `+` as a space.
@@ -390,8 +390,9 @@ impl AptAcquirer {
         options
     }
 
-    /// Returns the message `103 Redirect`, which makes apt request the target of a redirect. Its
-    /// URI names the apt method that can fetch it, such as `https` or `tor+https`.
+    /// Returns the message `103 Redirect`, which makes apt request the target of a redirect. The
+    /// URI in the message names the apt method that can fetch the target, such as `https` or
+    /// `tor+https`.
     fn redirect(&self, wanted: &AptRequestedFile<'_>, response: &Response) -> Result<AptMessage, UriFailureReason> {
         let AptRequestedFile { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();

@@ -22,9 +22,9 @@ use crate::usage_error::{UsageError, UsageErrorReason};
 const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
-    /// Returns the request body that `-d` and similar options describe. `form` is `None` if the
-    /// option values contain no placeholders. Otherwise it is the syntax of the placeholders, and
-    /// the encoding of the values that replace them.
+    /// Returns the request body that `-d` and similar options describe. If the option values may
+    /// contain placeholders, `form` gives the syntax of the placeholders, and the encoding of the
+    /// values that replace them; otherwise `form` is `None`.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,

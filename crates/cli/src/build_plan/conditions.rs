@@ -8,8 +8,8 @@ use crate::usage_error::UsageError;
 use std::path::Path;
 
 impl PlanBuilder<'_> {
-    /// Adds the header field `If-None-Match` for `--etag-compare` to `fields`. As in curl, it
-    /// follows the fields of `-H`.
+    /// Adds the header field `If-None-Match` for `--etag-compare` to `fields`. As in curl, the
+    /// field follows the fields of `-H`.
     pub(super) fn conditions(
         &mut self,
         parsed: &mut ParsedRequestOptions,

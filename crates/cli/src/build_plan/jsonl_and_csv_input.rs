@@ -10,8 +10,8 @@ use crate::record_input::RecordInputFormat;
 use crate::usage_error::UsageError;
 
 /// Returns the settings of the group's record lists (`--jsonl-in`, `--csv-in`), and moves the URLs
-/// of the command line from the group to them. Returns `None` if each line of the input files is a
-/// URL.
+/// of the command line from the group to these settings. Returns `None` if each line of the input
+/// files is a URL.
 pub(super) fn take_record_args(
     group: &mut ParsedUrlGroup,
     warnings: &mut Vec<String>,

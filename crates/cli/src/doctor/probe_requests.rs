@@ -54,8 +54,8 @@ pub(super) fn as_head_request(base: &RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns request options without credentials and client certificates, for a request to an origin
-/// other than that of `base`, or to a server whose certificate is not valid.
+/// Returns a copy of `base` without credentials and client certificates. The copy is for a request
+/// to another origin, or to a server whose certificate is not valid.
 pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
     let mut options = RequestOptions {
         fields: Vec::new(),

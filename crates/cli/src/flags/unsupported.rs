@@ -66,7 +66,7 @@ pub fn refusal_reason(name: &[u8]) -> Option<&'static str> {
     REFUSAL_REASONS.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
 }
 
-/// Returns true if haul refuses the option with this long name, but not its form with `--no-`.
+/// Returns true if haul refuses the option with this long name, but accepts its form with `--no-`.
 pub fn is_switch(name: &[u8]) -> bool {
     SWITCH_NAMES.split_ascii_whitespace().any(|known| known.as_bytes() == name) && refusal_reason(name).is_some()
 }

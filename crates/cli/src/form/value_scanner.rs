@@ -55,8 +55,8 @@ impl<'t> FormValueScanner<'t> {
         }
     }
 
-    /// Reads a media type of the `-F` value with its own parameters, such as `;charset=`. It ends
-    /// at the next parameter of `-F`, such as `;filename=`.
+    /// Reads a media type of the `-F` value with its own parameters, such as `;charset=`. The media
+    /// type ends at the next parameter of `-F`, such as `;filename=`.
     pub(super) fn read_media_type(&mut self, listed: bool) -> &'t [u8] {
         self.skip_blanks();
         let text = self.rest;

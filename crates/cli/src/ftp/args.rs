@@ -73,8 +73,8 @@ pub struct FreebsdFetchArgs {
     pub direct: bool,
     /// `-T`: the maximum time without any received byte. `None` sets no limit.
     pub timeout: Option<Duration>,
-    /// `-a`, `-w`: the time to wait before a failed transfer is retried; `None` if it is not
-    /// retried.
+    /// `-a`, `-w`: the time to wait before a failed transfer is retried. With `None`, failed
+    /// transfers are not retried.
     pub retry_after: Option<Duration>,
 }
 
@@ -198,9 +198,10 @@ impl FtpArgs {
 pub(super) struct OptionLetterTable {
     /// The letters of the options that take a value.
     pub(super) valued: &'static str,
-    /// Applies the option with this letter, which has no value.
+    /// Applies the option with this letter, which has no value. Returns a message if the option is
+    /// unknown.
     pub(super) set: fn(&mut FtpArgs, char) -> Result<(), String>,
-    /// Applies the option with this letter and this value.
+    /// Applies the option with this letter and this value. Returns a message if the value is wrong.
     pub(super) give: fn(&mut FtpArgs, char, String) -> Result<(), String>,
 }
 

@@ -7,20 +7,20 @@ const BLOCK: u64 = 64 << 10;
 /// The number of bytes that each block of a package adds to its signature header: a line with the
 /// digest of the block.
 const BLOCK_LINE: u64 = 65;
-/// The number of bytes that are assumed for the first lines of a package's signature header. After
-/// them, the header has one line with a digest for each block of the package.
+/// The number of bytes that are assumed for the first lines of a package's signature header. The
+/// rest of the header has one line with a digest for each block of the package.
 const FIRST_LINES_BYTES: u64 = 512;
 
 /// The number of bytes of a package, after the signature header, that a reader such as signify(1)
 /// reads before it notices that the next program in its pipeline has ended.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
-/// The number of bytes of a package to fetch first when its reader may stop early. They contain two
-/// blocks, and the signature header of packages of up to 15 MB.
+/// The number of bytes of a package to fetch first if the reader of the package may stop early.
+/// These bytes contain two blocks, and the signature header of packages of up to 15 MB.
 pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
-/// Returns the number of bytes of a package that its reader needs before it can stop: the signature
-/// header and two blocks. `length` is the length of the package.
+/// Returns the number of bytes of a package that a reader such as signify(1) needs before it can
+/// stop: the signature header and two blocks. `length` is the length of the package.
 pub(crate) fn bytes_before_stop(length: u64) -> u64 {
     (BLOCKS_READ_AHEAD + FIRST_LINES_BYTES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)
 }

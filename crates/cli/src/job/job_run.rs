@@ -210,8 +210,8 @@ impl JobRun {
         self.shared.failure.is_set() || self.shared.stop.is_set()
     }
 
-    /// Returns a cursor over the URLs of the lists. It returns the state of each URL, such as
-    /// finished.
+    /// Returns a cursor over the URLs of the lists. The cursor returns the state of each URL, such
+    /// as finished.
     pub(crate) fn cursor(&self) -> Result<UrlCursor> {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
@@ -342,8 +342,8 @@ impl JobRun {
         }
     }
 
-    /// Sends an event to the writer thread. Ignores it if the writer has ended after a failure,
-    /// because the run then ends as well.
+    /// Sends an event to the writer thread. Ignores the event if the writer has ended after a
+    /// failure, because the run then ends as well.
     pub(super) fn send(&self, event: JobEvent) {
         self.events.send(event);
     }

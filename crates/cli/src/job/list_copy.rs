@@ -86,8 +86,9 @@ impl ListCopier {
         }
     }
 
-    /// Compares the lines of the URL list that earlier runs of the job have copied with the copies.
-    /// Fails if a line has changed. Returns the number of the first line that is not copied yet.
+    /// Reads the beginning of the URL list, and compares it with the copy that earlier runs of the
+    /// job have stored. Fails if a line has changed. Returns the number of the first line that is
+    /// not copied yet.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {
@@ -147,7 +148,7 @@ impl ListCopier {
     }
 
     /// Refuses URLs with credentials, which must not be stored. `line` is the line number of the
-    /// first line in `text`. The function advances it to the line after `text`.
+    /// first line in `text`. The function advances `line` to the line after `text`.
     fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
         for given in text.split_inclusive(|&byte| byte == b'\n') {
             let has_login = given.contains(&b'@')

@@ -195,7 +195,7 @@ fn is_at_rest(path: &Path) -> bool {
         && access(directory_of(path), Access::WRITE_OK).is_err()
 }
 
-/// Opens a job for reading without a lock, because no process writes it.
+/// Opens a job for reading without a lock, because no process writes the job.
 fn connect_at_rest(path: &Path) -> Result<Connection> {
     let absolute = std::path::absolute(path).map_err(|error| io_error(path, error))?;
     let escaped = |&byte: &u8| match byte {
@@ -260,7 +260,7 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
 }
 
 /// Refuses to run a job that another user owns or could have written, because that user could have
-/// changed its command line.
+/// changed the command line of the job.
 fn check_owner(path: &Path, file: &File) -> Result<()> {
     let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {

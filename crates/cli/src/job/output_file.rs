@@ -71,7 +71,7 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> 
     prepare(file, identity, metadata.len(), appends, earlier, "standard output")
 }
 
-/// Opens and prepares the file of `-o`. For a new job, truncates it to zero length.
+/// Opens and prepares the file of `-o`. For a new job, truncates the file to zero length.
 pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedOutput> {
     let name = path.display().to_string();
     let mut options = OpenOptions::new();
@@ -91,7 +91,8 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
 
 /// Prepares a regular file for the output of a run. If earlier runs of the job wrote to this file,
 /// truncates it to the end of the output that these runs have committed. In any other file, the
-/// output begins at the end of the file if `appends` is true, and else at its current position.
+/// output begins at the end of the file if `appends` is true, and otherwise at the file's current
+/// offset.
 fn prepare(
     mut file: File,
     identity: JobOutputIdentity,

@@ -81,8 +81,8 @@ pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }
 
-/// Returns the first option whose value cannot be stored, with the reason: it is not UTF-8, or it
-/// is a URL with credentials. Returns `None` if all values can be stored.
+/// Returns the first option whose value cannot be stored, with the reason: the value is not UTF-8,
+/// or is a URL with credentials. Returns `None` if all values can be stored.
 pub(super) fn first_unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
     command.iter().find_map(|option| {
         let value = option.value.as_deref()?;

@@ -125,7 +125,8 @@ fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fdatasync(file)
 }
 
-/// Syncs the content of a file to the disk. Apple's other calls may leave it in the disk's cache.
+/// Syncs the content of a file to the disk. Apple's other calls may leave the content in the disk's
+/// cache.
 #[cfg(target_vendor = "apple")]
 fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fcntl_fullfsync(file)

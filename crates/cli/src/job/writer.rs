@@ -53,7 +53,7 @@ pub(super) enum JobEvent {
     OutputBegins { header: u64, at: u64 },
     /// A chunk of a list that comes from a pipe. The text of the last chunk may be empty.
     ListText { source: i64, chunk: u64, text: Vec<u8>, is_last: bool },
-    /// All lists have been read to their ends. They contain this number of URLs.
+    /// All lists have been read to their ends. The field is the number of URLs in all lists.
     ListEnded(u64),
     /// The job's data are on the disk up to this state.
     Durable(DurableState),
@@ -215,7 +215,7 @@ pub(super) struct UncommittedJobEvents {
     /// The offset in the output file at which the output of this run begins, after any header.
     output_base: u64,
     /// The offset in the output file at which the output of this run begins, before any header.
-    /// `None` once it is committed.
+    /// `None` once this offset is committed.
     output_begin: Option<u64>,
 }
 

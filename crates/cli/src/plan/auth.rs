@@ -42,8 +42,8 @@ pub struct AuthArgs {
     /// removes `Authorization`.
     pub user: Option<Credentials>,
     /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the origin of a transfer's
-    /// first request. `None` without the option. It is sent in the first request if no other scheme
-    /// is allowed, and otherwise only after a challenge.
+    /// first request. The token is sent in the first request if no other scheme is allowed, and
+    /// otherwise only after a challenge. `None` without the option.
     pub bearer: Option<Secret>,
     /// The schemes that may be used. The default is Basic alone: its credentials are sent in the
     /// first request. With any other set of schemes, credentials are sent only after a challenge.
@@ -91,7 +91,7 @@ pub enum NetrcArg {
     #[default]
     Off,
     /// `--netrc-optional`: the text of the netrc file, which is empty if the file is missing.
-    /// Credentials in the URL take precedence over it.
+    /// Credentials in the URL take precedence over the file.
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` without `--netrc-optional`: the text of the netrc file. It takes
     /// precedence over credentials in the URL.

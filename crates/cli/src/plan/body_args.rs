@@ -33,7 +33,7 @@ pub enum BodyArg {
     /// request cannot be sent again.
     Stdin,
     /// The form that `-F` describes. Its layout determines the field `Content-Type`, unless `-H`
-    /// sets that.
+    /// sets this field.
     Multipart(FormArgs),
 }
 

@@ -14,8 +14,8 @@ use super::Secret;
 /// A client certificate and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientCert {
-    /// `-E`: the PEM file of the certificate and its chain. It also contains the key if `key` is
-    /// `None`.
+    /// `-E`: the PEM file of the certificate and its chain. The file also contains the key if `key`
+    /// is `None`.
     pub certificate: Option<PathBuf>,
     /// `--cert-type`: the format of the certificate.
     pub format: CertFormat,

@@ -12,7 +12,7 @@ pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
 pub enum OutputArg {
     /// Standard output.
     Stdout,
-    /// `-o`: a file name. In it, `#1` stands for the value of the URL's first glob, and
+    /// `-o`: a file name. In the name, `#1` stands for the value of the URL's first glob, and
     /// placeholders such as `{host}` stand for parts of the URL.
     File(OsString),
     /// `-O`: a file named after the last segment of the URL's path.

@@ -103,7 +103,8 @@ impl ProxyArgs {
     /// connection. The target of each redirect needs another call.
     ///
     /// # Errors
-    /// The environment variable for the target names an invalid proxy. It is not parsed before.
+    /// The environment variable for the target names an invalid proxy. The variables are parsed
+    /// only here.
     pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyParseError> {
         let proxy = match &self.choice {
             ProxyChoice::Direct => return Ok(None),

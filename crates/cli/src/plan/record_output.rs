@@ -40,8 +40,9 @@ pub struct RecordOutputArgs {
 }
 
 impl RecordOutputArgs {
-    /// Returns true if every record contains the body of its response. No body goes to a file then,
-    /// so bodies may be decoded, and those of error responses (4xx, 5xx) are wanted, too.
+    /// Returns true if every record contains the body of its response, so that no body goes to a
+    /// file. Requests then ask for compressed content, which haul decodes, and the bodies of error
+    /// responses (4xx, 5xx) are kept, too.
     pub fn has_all_bodies(self) -> bool {
         self.keeps_bodies && !self.has_files
     }

@@ -24,7 +24,7 @@ pub struct CookieArgs {
     /// `None` without the option. The file is not read.
     pub jar: Option<PathBuf>,
     /// True for the curl persona: cookies are sent and written in curl's order. If `-H` sets the
-    /// field `Host`, they are matched with the host in that field instead of the URL's host.
+    /// field `Host`, cookies are matched with the host in that field instead of the URL's host.
     pub as_curl: bool,
     /// `-j`: ignores the session cookies in `files`.
     pub junk_session: bool,
@@ -45,7 +45,7 @@ pub enum StateFileArg {
     Off,
     /// Memory: the option has an empty value, and the entries are lost at the end of the run.
     Memory,
-    /// The entries are read from this file at the start and written to it at the end. It need not
-    /// exist.
+    /// The entries are read from this file at the start and written to it at the end. The file need
+    /// not exist at the start.
     File(PathBuf),
 }

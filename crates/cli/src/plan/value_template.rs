@@ -255,8 +255,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Returns true if the text is a JSON number (RFC 8259 section 6). Unlike other notations, it has
-/// no leading zeros and no plus sign.
+/// Returns true if the text is a JSON number (RFC 8259 section 6). A JSON number has no leading
+/// zeros and no plus sign.
 fn is_json_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);

@@ -53,7 +53,8 @@ impl CsvRow {
         self.ends.is_empty()
     }
 
-    /// Returns the field of the column with this index. It is empty if the row has no such field.
+    /// Returns the field of the column with this index. The result is empty if the row has no such
+    /// field.
     pub fn field(&self, index: usize) -> &[u8] {
         let Some(&end) = self.ends.get(index) else { return b"" };
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -66,8 +66,8 @@ impl TransferQueue {
         true
     }
 
-    /// Ends a call whose caller has disconnected. Its transfer is removed from the queue, or
-    /// cancelled if it has begun.
+    /// Ends a call whose caller has disconnected. The transfer of the call is removed from the
+    /// queue, or cancelled if it has begun.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {

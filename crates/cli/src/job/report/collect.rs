@@ -18,10 +18,12 @@ pub(super) const MAX_WATERFALL_BARS: usize = 500;
 /// The number of points on the time axis of the throughput chart.
 pub(super) const TIMELINE_POINTS: usize = 160;
 
-/// The outcome of a URL: the state, the exit code, and the status.
+/// The outcome of a URL: the state, the exit code, and the status of its response (`None` without a
+/// response).
 pub(super) type OutcomeKey = (String, u8, Option<u16>);
 
-/// A slow URL: its time in microseconds, the URL, and its status.
+/// A slow URL: its time in microseconds, the URL, and the status of its response (`None` without a
+/// response).
 pub(super) type SlowUrl = (u64, Box<str>, Option<u16>);
 
 /// The figures of a job, which the report shows.

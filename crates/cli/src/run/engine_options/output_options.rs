@@ -29,8 +29,9 @@ const FALLBACK_NAME: &str = "curl_response";
 pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
 /// Returns the output file for a URL of the source with the index `source`. `parts` contains the
-/// values of the globs in the URL, and `columns` the values of its row in a list. `page` is the
-/// page's number if the stage fetches paginated listings. Returns `None` for standard output.
+/// values of the globs in the URL, and `columns` the values of the URL's row in a CSV list. `page`
+/// is the page's number if the stage fetches paginated listings. Returns `None` for standard
+/// output.
 pub(crate) fn output_file_path(
     group: &UrlGroup,
     source: usize,

@@ -20,8 +20,8 @@ use crate::run::report::transfer_report::TransferReport;
 use crate::stderr_terminal::MessageColors;
 use crate::usage_error::mark_position;
 
-/// Returns the line that is printed on standard error for an error. `failed` is its transfer;
-/// `None` if the transfer did not begin.
+/// Returns the line that is printed on standard error for an error. `failed` is the failed
+/// transfer; `None` if the transfer did not begin.
 pub(crate) fn error_line(persona: ProgramPersona, error: &Error, failed: Option<&TransferReport<'_>>) -> String {
     colored_line(persona, error, failed, MessageColors::default())
 }

@@ -18,7 +18,8 @@ pub(super) struct EventOutput {
     writer: DescriptorWriter,
     /// The file name or the number of the descriptor, for error messages.
     path: PathBuf,
-    /// The event file, which this run has truncated; `None` if the output is not such a file.
+    /// The event file, which this run has truncated; `None` if the output is a descriptor, a pipe
+    /// or a device.
     file: Option<File>,
     /// The number of bytes that were written. They are whole lines.
     written: u64,

@@ -55,7 +55,7 @@ impl FailureCounts {
     }
 
     /// Returns one line for each cause and host whose further error lines were not shown, in the
-    /// order of their first errors. Clears these counts.
+    /// order of their first errors. Removes the counts of all pairs of cause and host.
     pub(super) fn folded_lines(&mut self) -> Vec<String> {
         let mut folded: Vec<_> =
             self.pairs.drain().filter(|(_, repeated)| repeated.count > MAX_SHOWN_PER_CAUSE).collect();
