@@ -198,8 +198,8 @@ pub(crate) enum MetricKind {
     /// pipe measures it, since clients measure such times in different ways.
     #[serde(rename = "first_byte_s")]
     FirstByte,
-    /// The number of pages that the client should have got, but did not get. It is also recorded
-    /// for a wrong run.
+    /// The number of pages that the client should have got, but did not get. This number is
+    /// recorded even for a wrong run.
     #[serde(rename = "missing_pages")]
     MissingPages,
     /// The time from the client's start to the last page that the server sent.

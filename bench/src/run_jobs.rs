@@ -16,8 +16,8 @@ use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that selects all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time limit for all jobs together. `scripts/bench.sh` sets a lower limit if less is
-/// left of the time limit of the script.
+/// The default time limit for all jobs together. `scripts/bench.sh` sets a lower limit if the
+/// remaining time of the script is shorter.
 const TIME_BUDGET: Duration = Duration::from_secs(24 * 60);
 
 /// The names of some jobs, each with the approximate time in seconds that it needs. Each of the

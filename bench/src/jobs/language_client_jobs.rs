@@ -32,8 +32,8 @@ pub(super) struct SequentialRequestsJob<'a> {
     /// The number of requests, and the maximum CPU time as a multiple of the lower limit, for each
     /// of the parts `small`, `page` and `post`.
     pub(super) parts: [(usize, f64); 3],
-    /// A client whose POST requests are very slow. It has a separate part, with a twentieth of the
-    /// requests, in which only haul is compared with it. `None` if no client is so slow.
+    /// A client whose POST requests are very slow. A separate part, with a twentieth of the
+    /// requests, compares only haul with this client. `None` if no client is so slow.
     pub(super) slow_to_post: Option<&'static str>,
     /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
     /// times. `None` if haul replaces no other library in the language's clients.

@@ -194,8 +194,8 @@ struct UploadPieces {
     /// The number of announced bytes that were not passed to the sender yet; `None` without a
     /// Content-Length.
     left: Option<u64>,
-    /// The piece with the last announced byte. It is held back until the program has ended the
-    /// body. If the program produces more than it announced, the request then fails; the server
+    /// The piece with the last announced byte. This piece is held back until the program has ended
+    /// the body: if the program produces more than it announced, the request fails, and the server
     /// must not take the beginning of the body for the whole.
     last: Option<Vec<u8>>,
 }

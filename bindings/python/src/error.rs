@@ -43,8 +43,8 @@ impl FailurePhase {
 }
 
 /// Creates the exception for an error of the engine. The exception's attribute `kind` is the name
-/// of the `ErrorKind`, or `TlsRefused` if a TLS 1.3 server refuses the client's certificate after
-/// the handshake.
+/// of the error's `ErrorKind`. If a TLS 1.3 server refuses the client's certificate after the
+/// handshake, `kind` is `TlsRefused`.
 pub(crate) fn to_exception(error: &Error, phase: FailurePhase) -> PyErr {
     let kind = match error.kind() {
         ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),

@@ -87,9 +87,9 @@ pub(crate) struct PreparedUrl {
     pub(crate) as_is: bool,
 }
 
-/// A cache of the URL that was prepared last. It helps because many programs request the same URL
-/// or the same origin again. Without it, parsing a URL takes a third of the time that a small
-/// request spends outside the engine.
+/// A cache of the URL that was prepared last. The cache helps because many programs request the
+/// same URL or the same origin again. Without the cache, parsing a URL takes a third of the time
+/// that a small request spends outside the engine.
 #[derive(Default)]
 pub(crate) struct LastUrlCache(Mutex<Option<(String, bool, PreparedUrl)>>);
 

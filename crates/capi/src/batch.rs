@@ -133,8 +133,8 @@ pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
 
 /// Sets the maximum number of requests in progress: `all` in the whole batch (default 64),
 /// `per_host` to one host. 0 means the default. The default for a host is between 6 and 50,
-/// depending on how many the host serves well. Like all settings of a batch, it must be set before
-/// the first request is added.
+/// depending on how many the host serves well. Like all settings of a batch, these numbers must be
+/// set before the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
     catch_panic(|| {

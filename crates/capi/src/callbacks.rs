@@ -17,8 +17,8 @@ pub type haul_reserve_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: 
 /// HAUL_STATUS_WRITE.
 pub type haul_body_fn = Option<unsafe extern "C" fn(user: *mut c_void, data: *const c_char, len: usize) -> c_int>;
 
-/// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns
-/// their number, 0 at the end, or HAUL_READ_ERROR.
+/// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns the
+/// number of bytes written, 0 at the end, or HAUL_READ_ERROR.
 pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize>;
 
 /// Called when a request's body has to be sent again: the next call of haul_read_fn must supply the

@@ -350,8 +350,8 @@ pub unsafe extern "C" fn haul_client_set_auth(
 
 /// Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
 /// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
-/// handler set a flag, and let this function return the flag. It is called in the waiting thread.
-/// NULL, the default, means no function.
+/// handler set a flag, and let this function return the flag. The function is called in the waiting
+/// thread. NULL, the default, means no function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interrupt(
     client: *mut haul_client,

@@ -297,7 +297,7 @@ pub unsafe extern "C" fn haul_error_code(error: *const haul_error) -> haul_statu
 }
 
 /// Returns the text of an error in the form "URL: what happened: why", terminated by NUL; "" for
-/// NULL. It never contains credentials.
+/// NULL. The text never contains credentials.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_text(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.

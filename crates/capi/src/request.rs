@@ -201,8 +201,8 @@ pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
     catch_panic_or((), || drop(request));
 }
 
-/// Sets a header of the request. It replaces all headers of that name that the request, the client
-/// or haul would send. A NULL value removes them.
+/// Sets a header of the request, in place of all headers of that name that the request, the client
+/// or haul would send. With a NULL value, no header of that name is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_header(
     request: *mut haul_request,

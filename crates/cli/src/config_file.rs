@@ -22,8 +22,8 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// The length limit of a config file's line, 10 MiB, as in curl. It also bounds the buffer of a
-/// reader.
+/// The length limit of a config file's line, 10 MiB, as in curl. This limit also bounds the buffer
+/// of a reader.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
 /// The maximum nesting depth of config files: a config file may name another with `-K`. The limit

@@ -93,8 +93,8 @@ pub(crate) fn stdin() -> io::Result<StdIn> {
     }
 }
 
-/// A reader of standard input. It waits for bytes even if another process has made the descriptor
-/// non-blocking.
+/// A reader of standard input. The reader waits for bytes even if another process has made the
+/// descriptor non-blocking.
 pub(crate) struct StdIn(Stdin);
 
 impl StdIn {

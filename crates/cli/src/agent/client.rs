@@ -50,8 +50,8 @@ use super::socket::AgentUnavailable;
 
 /// The maximum length, 64 KiB, of a body that this process holds back: it leaves the body in the
 /// pipe from the agent until the body is complete. Every pipe can hold this much. Only a body
-/// without a validator is held back. If the agent dies first, no byte has reached the output, and
-/// the request can be repeated from the start.
+/// without a validator is held back. If the agent dies before the body is complete, no byte has
+/// reached the output, and the request can be repeated from the start.
 const MAX_BYTES_HELD_BACK: u64 = 64 << 10;
 
 /// The maximum number of bytes that one call of splice(2) moves from the agent's pipe to the

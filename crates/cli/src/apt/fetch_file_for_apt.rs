@@ -510,8 +510,8 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Returns the header fields that make the request for a file conditional: `Range` and `If-Range`
-/// to resume the partial file, or `If-Modified-Since`.
+/// Returns the header fields that make the request for a file conditional. These are `Range` and
+/// `If-Range` if there is a partial file to resume, else `If-Modified-Since` if apt names a date.
 fn conditional_fields(asked: &AptMessage, partial: Option<&PartialFileMetadata>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {

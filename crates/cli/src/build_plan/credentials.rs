@@ -204,7 +204,7 @@ pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageE
     UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }
 
-/// Returns the usage error `reason` about `option`. For errors that are found only after the
+/// Returns the usage error `reason` about `option`, for errors that are found only after the
 /// command line has been parsed.
 pub(super) fn usage_error(option: &str, reason: UsageErrorReason) -> UsageError {
     UsageError::new(ArgPosition::Option(option.to_owned()), reason)

@@ -52,8 +52,8 @@ pub enum FlagSyntax {
     Switch,
     /// The flag takes no value, and has no form with `--no-`.
     Once,
-    /// A required value. The string of this variant is the name of the value in the help. If it is
-    /// `file`, a value that begins with a dash causes a warning.
+    /// A required value. The string of this variant is the name of the value in the help. If this
+    /// name is `file`, a value that begins with a dash causes a warning.
     Value(&'static str),
     /// An optional value, which can only be given as `--name=value`. The string of this variant is
     /// the name of the value in the help.

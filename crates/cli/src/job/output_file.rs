@@ -48,7 +48,7 @@ pub(super) struct EarlierOutput {
 
 impl EarlierOutput {
     /// Returns true if no earlier run has written output, or if `haul job retry --all` has
-    /// discarded it.
+    /// discarded the output.
     fn is_empty(&self) -> bool {
         self.start == self.end
     }

@@ -11,8 +11,8 @@ pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
 /// The version of the tables. A version of haul that knows only older tables refuses the file.
 pub(super) const VERSION: i32 = 2;
 
-/// The number of low bits of a URL's id that contain its number within its stage. The high bits
-/// contain the stage.
+/// The number of low bits of a URL's id that contain the URL's number within the stage. The high
+/// bits contain the stage.
 pub(super) const NUMBER_BITS: u32 = 40;
 
 /// The lowest id of a URL in a later stage. All URLs of the first stage have lower ids.

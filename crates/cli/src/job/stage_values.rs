@@ -91,8 +91,8 @@ impl PendingPageValues {
     }
 }
 
-/// Writes the row of a value that became a URL of a later stage, with the statement
-/// [`INSERT_QUEUED`].
+/// Writes the row of a URL of a later stage that was made from an extracted value, with the
+/// statement [`INSERT_QUEUED`].
 pub(super) fn write_queued(
     statement: &mut Statement<'_>,
     (stage, number): (usize, u64),

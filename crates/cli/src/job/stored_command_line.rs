@@ -75,8 +75,8 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
     option.value.clone().filter(|_| !option.is_secret)
 }
 
-/// Returns true if a run gives no option that a job stores. Secrets and limits, for example, are
-/// not stored.
+/// Returns true if all options of a run are of the kind that a job does not store, such as secrets
+/// and limits.
 pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }

@@ -43,7 +43,8 @@ pub(super) enum JobEvent {
     /// for which [`JobEvent::PassedOn`] arrives.
     Values(StageValues),
     /// All output of a transfer has been handed to the output stream, which may not have written it
-    /// yet. The output of this run then has `end` bytes.
+    /// yet. `end` is the length in bytes of the run's output up to the end of this transfer's
+    /// output.
     PassedOn { stage: usize, number: u64, end: u64 },
     /// Output of this run has been written. The number is the count of written bytes since the
     /// beginning of the run.
@@ -363,8 +364,8 @@ impl JobWriter {
         }
     }
 
-    /// Commits all waiting changes. After a failure, drops them instead, so that the file never
-    /// contains a row without the rows before it.
+    /// Commits all waiting changes. After a failure, drops the changes instead, so that no row is
+    /// committed if an earlier row could not be written.
     fn commit(&mut self) {
         if self.shared.failure.is_set() {
             self.shared.lists.end_waits();

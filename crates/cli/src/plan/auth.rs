@@ -93,11 +93,11 @@ pub enum NetrcArg {
     /// `--netrc-optional`: the text of the netrc file, which is empty if the file is missing.
     /// Credentials in the URL take precedence over the file.
     Optional(Arc<[u8]>),
-    /// `-n`, or `--netrc-file` without `--netrc-optional`: the text of the netrc file. It takes
-    /// precedence over credentials in the URL.
+    /// `-n`, or `--netrc-file` without `--netrc-optional`: the text of the netrc file. The file
+    /// takes precedence over credentials in the URL.
     Required(Arc<[u8]>),
-    /// `-n` is given, but the file does not exist. Only for the curl persona: each transfer then
-    /// fails.
+    /// `-n` is given, but the netrc file does not exist, so that each transfer fails. Occurs only
+    /// with the curl persona.
     Missing,
 }
 

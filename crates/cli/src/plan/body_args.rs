@@ -79,7 +79,7 @@ impl FormArgs {
 
     /// Converts the parts to the engine's type, for a
     /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` contains the length
-    /// of each source, in the order of [`FormArgs::sources`]; `None` is an unknown length.
+    /// of each file, in the order of [`FormArgs::sources`]; `None` is an unknown length.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert_parts(&self.parts, lengths, &mut 0)
     }

@@ -41,8 +41,8 @@ pub struct TransferArgs {
     pub hsts: StateFileArg,
     /// `--alt-svc`: the storage of the alternative services of origins (RFC 7838).
     pub alt_svc: StateFileArg,
-    /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona it includes
-    /// retries, and with the curl persona it applies to each try.
+    /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona, the limit
+    /// includes retries; with the curl persona, each try has this limit.
     pub max_time: Option<Duration>,
     /// `--connect-timeout`: the time limit for making a connection; `None` without the option.
     /// [`TransferArgs::connect_limit`] returns the limit that applies.
@@ -163,8 +163,8 @@ impl TransferArgs {
             .with_protocols(self.redirect.protocols.intersection(self.redirect.redirected))
     }
 
-    /// Returns the time limit for making a connection. The default is curl's; with the haul
-    /// persona, a run of many URLs has a shorter one.
+    /// Returns the time limit for making a connection. The default is that of curl, or a shorter
+    /// one for a run of many URLs with the haul persona.
     pub fn connect_limit(&self, persona: ProgramPersona, size: RunSize) -> Duration {
         match (self.connect_timeout, size) {
             (Some(limit), _) => limit,

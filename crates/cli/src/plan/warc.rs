@@ -13,7 +13,8 @@ pub struct WarcArgs {
     /// `None` without an archive.
     pub path: Option<PathBuf>,
     /// `--warc-max-size`: the maximum size, in bytes, of one archive file; `None` is no limit. When
-    /// it is reached, the next record begins another file. The file names then contain numbers.
+    /// this size is reached, the next record begins another file. The file names then contain
+    /// numbers.
     pub max_size: Option<u64>,
     /// `--warc-secrets`: keeps credentials in request records, in a file that only its owner may
     /// read.

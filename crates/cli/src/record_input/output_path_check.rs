@@ -33,7 +33,7 @@ impl fmt::Display for OutputPathFault {
     }
 }
 
-/// Returns a path that stays inside the directory to which it is relative.
+/// Parses a relative path that must not leave the directory to which it is relative.
 ///
 /// ```
 /// use haul_cli::record_input::{OutputPathFault, parse_output_path};

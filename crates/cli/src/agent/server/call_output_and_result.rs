@@ -52,8 +52,8 @@ struct AgentCallOutput {
     /// discards the response.
     is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// The encoded result of the call; `None` until the transfer has ended. It is sent to the
-    /// caller once the whole body is written.
+    /// The encoded result of the call; `None` until the transfer has ended. The result is sent to
+    /// the caller once the whole body is written.
     end: Option<Vec<u8>>,
 }
 

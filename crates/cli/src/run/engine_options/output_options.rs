@@ -28,10 +28,10 @@ const FALLBACK_NAME: &str = "curl_response";
 /// The file to which the body is written for `--out-null`.
 pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
-/// Returns the output file for a URL of the source with the index `source`. `parts` contains the
-/// values of the globs in the URL, and `columns` the values of the URL's row in a CSV list. `page`
-/// is the page's number if the stage fetches paginated listings. Returns `None` for standard
-/// output.
+/// Returns the output file for a URL. `source` is the index of the argument or of the file of URLs
+/// from which the URL comes. `parts` contains the values of the globs in the URL, and `columns` the
+/// values of the URL's row in a CSV list. `page` is the page's number if the stage fetches
+/// paginated listings. Returns `None` for standard output.
 pub(crate) fn output_file_path(
     group: &UrlGroup,
     source: usize,
@@ -68,8 +68,8 @@ pub(crate) fn output_file_path(
     Ok(Some(path))
 }
 
-/// Returns the output file of a source if the file has a fixed name, so that several URLs may write
-/// to it. Such a file is the null device or, with the curl persona, any file whose name has no
+/// Returns the output file of a source (an argument or a file of URLs) if all URLs of the source
+/// may write to the same file: the null device or, with the curl persona, a file whose name has no
 /// placeholders. Returns `None` for any other output.
 pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
     let name = match group.output_of_source(source) {
@@ -185,7 +185,8 @@ fn refuse_to_resume(group: &UrlGroup, source: usize, path: &Path) -> Result<()> 
     Ok(())
 }
 
-/// Returns the engine's file options for the output of the source at the index `source`.
+/// Returns the engine's file options for the output of a source (an argument or a file of URLs).
+/// `source` is the index of the source.
 pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
     options_for(group, group.output_of_source(source), checksum, None)
 }

@@ -57,7 +57,7 @@ pub(crate) fn curl_line(error: &Error, outcome: Option<&TransferOutcome>) -> Str
 }
 
 /// Returns the message for a file other than the response body that could not be written. With the
-/// curl persona it is a warning, because such an error does not change curl's exit code.
+/// curl persona, the message is a warning, because such an error does not change curl's exit code.
 pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> String {
     match persona {
         ProgramPersona::Haul => error_line(persona, error, None),
@@ -81,8 +81,8 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
     format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
 }
 
-/// Returns the text that `%{errormsg}` of `-w` prints for a failed transfer. The error line
-/// contains it as well.
+/// Returns the text that `%{errormsg}` of `-w` prints for a failed transfer. The error line on
+/// standard error contains this text, too.
 pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         ProgramPersona::Haul => error.to_string(),
@@ -194,7 +194,7 @@ fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
 }
 
 /// Returns the limit, in bytes, that a body exceeds; `None` if the error message does not contain
-/// it.
+/// the limit.
 fn exceeded_limit(error: &Error) -> Option<u64> {
     error.cause().split_once("larger than the ")?.1.split(' ').next()?.parse().ok()
 }
@@ -233,7 +233,7 @@ fn certificate_text(cause: &str, target: &Target) -> String {
 }
 
 /// Returns the last part of an error message, which is the reason. The parts are separated by a
-/// colon and a blank, so that the colons of a date do not count.
+/// colon and a blank. A colon without a blank, as in a time of day, separates nothing.
 fn last_reason(cause: &str) -> &str {
     cause.rsplit(": ").next().unwrap_or(cause)
 }
