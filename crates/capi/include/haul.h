@@ -266,17 +266,17 @@ typedef struct {
   haul_slice value;
 } haul_header;
 
-// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns
-// their number, 0 at the end, or HAUL_READ_ERROR.
+// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns the
+// number of bytes written, 0 at the end, or HAUL_READ_ERROR.
 typedef size_t (*haul_read_fn)(void *user, char *buffer, size_t len);
 
-// Called when a request's body has to be sent again: the next call of haul_read_fn must supply its
-// first bytes. Returns 0 on success.
+// Called when a request's body has to be sent again: the next call of haul_read_fn must supply the
+// first bytes of the body. Returns 0 on success.
 typedef int (*haul_rewind_fn)(void *user);
 
 // A reply as a plain struct: status, header fields, body. All pointers point into the
-// haul_response of the same call, and are valid until it is used for another call or freed. If you
-// supplied memory for the body, `body` points into that memory.
+// haul_response of the same call, and are valid until that haul_response is used for another call
+// or freed. If you supplied memory for the body, `body` points into that memory.
 typedef struct {
   // The status code; 0 if there was no reply.
   uint16_t status;
@@ -292,8 +292,8 @@ typedef struct {
   const haul_header *headers;
   // The number of elements in `headers`.
   size_t header_count;
-  // The whole body; NULL if a haul_body_fn received it, or if it has not been read yet
-  // (haul_client_open).
+  // The whole body; NULL if a haul_body_fn received the body, or if the body has not been read
+  // yet (haul_client_open).
   const char *body;
   // The length of the body in bytes, after decoding.
   size_t body_len;
@@ -338,8 +338,8 @@ typedef struct {
   const haul_error *error;
 } haul_step_info;
 
-// Called at each step of a request when it happens. It must not free the request, the response or
-// the client.
+// Called at each step of a request when it happens. The function must not free the request, the
+// response or the client.
 typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
 
 // A complete request in plain memory, which haul reads only during the call. Initialise it with
@@ -361,14 +361,14 @@ typedef struct {
   // The body. If `data` is NULL, there is no body; if only `len` is 0, the body is empty. A body
   // of up to 64 KiB is sent together with the head.
   haul_slice body;
-  // A function that supplies the request's body. If it is not NULL, `body` is ignored.
+  // A function that supplies the request's body. If `read` is not NULL, `body` is ignored.
   haul_read_fn read;
-  // Called if the request's body has to be sent again. If it is NULL, the body cannot be sent
-  // again.
+  // Called if the request's body has to be sent again. If `rewind` is NULL, the body cannot be
+  // sent again.
   haul_rewind_fn rewind;
   // The user pointer that is passed to `read` and `rewind`.
   void *read_user;
-  // The number of bytes that `read` supplies. -1 means that it is unknown; the body is then sent
+  // The number of bytes that `read` supplies. -1 means an unknown number; the body is then sent
   // in chunks.
   int64_t read_length;
   // Called with the head of the reply, before the body; may be NULL.
@@ -411,7 +411,7 @@ typedef struct {
   // The host to which the cookie is sent, or the domain that contains such hosts; without a
   // leading dot.
   haul_slice domain;
-  // The path of the cookie. It is sent for this path and all paths below it.
+  // The path of the cookie. The cookie is sent for this path and all paths below it.
   haul_slice path;
   // The time of expiry in seconds since 1970; 0 for a session cookie.
   int64_t expires;
@@ -471,8 +471,8 @@ void haul_batch_free(haul_batch *batch);
 
 // Sets the maximum number of requests in progress: `all` in the whole batch (default 64),
 // `per_host` to one host. 0 means the default. The default for a host is between 6 and 50,
-// depending on how many the host serves well. Like all settings of a batch, it must be set before
-// the first request is added.
+// depending on how many the host serves well. Like all settings of a batch, these numbers must be
+// set before the first request is added.
 haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_host);
 
 // Sets the order in which replies are returned; `order` is a haul_order.
@@ -520,10 +520,10 @@ size_t haul_batch_pending(const haul_batch *batch);
 int haul_batch_fd(const haul_batch *batch);
 
 // Sends the request and waits for the whole reply. `response` holds the reply afterwards. `reply`
-// (may be NULL) receives its status, header fields and body as a plain struct, even if the call
-// fails after the head has arrived. No thread is started; on an open connection, a small request
-// takes three system calls. Callbacks may make other calls with this client, but not with this
-// response.
+// (may be NULL) receives the status, the header fields and the body as a plain struct, even if the
+// call fails after the head has arrived. No thread is started; on an open connection, a small
+// request takes three system calls. Callbacks may make other calls with this client, but not with
+// this response.
 haul_status haul_client_call(haul_client *client, const haul_call *call, haul_response *response, haul_reply *reply);
 
 // Sends a request and waits for the whole reply. `response` receives a new response, which the
@@ -559,8 +559,8 @@ haul_status haul_client_set_pool(haul_client *client,
 void haul_client_close_idle(haul_client *client);
 
 // Returns true if there is an idle, open connection for a request to `url`, and false if `url` is
-// not a valid URL. Another thread may take the connection, or its server may close it, before it
-// is used.
+// not a valid URL. Another thread may take the connection, or its server may close it, before your
+// request is sent.
 bool haul_client_is_warm(const haul_client *client, const char *url);
 
 // Returns three numbers of all clients that share the connections: the connections opened, the
@@ -574,8 +574,8 @@ haul_status haul_client_set_jar(haul_client *client, haul_jar *jar);
 // Sets the User-Agent; NULL sends none. Default "haul/VERSION".
 haul_status haul_client_set_user_agent(haul_client *client, const char *user_agent);
 
-// Sets a header for every request, replacing any header of that name. A NULL value removes it,
-// even if haul sends it by default (Accept).
+// Sets a header for every request, replacing any header of that name. A NULL value removes the
+// header, even if haul sends it by default (Accept).
 haul_status haul_client_set_header(haul_client *client, const char *name, const char *value);
 
 // Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default,
@@ -589,9 +589,9 @@ haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
 // 0, the default, means no limit.
 haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
 
-// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
-// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
-// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
+// Sets the maximum time in milliseconds that a request of a batch waits before it begins. The
+// request may wait for a free connection, for a rate limit, or for a host that asked for a pause.
+// After that time, the request fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
 haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
 
 // Sets the maximum number of redirects to follow. With 0, none is followed, and the redirecting
@@ -650,8 +650,8 @@ haul_status haul_client_set_auth(haul_client *client, int kind, const char *user
 
 // Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
 // interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
-// handler set a flag, and let this function return the flag. It is called in the waiting thread.
-// NULL, the default, means no function.
+// handler set a flag, and let this function return the flag. The function is called in the waiting
+// thread. NULL, the default, means no function.
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 
 // Sets the version of HTTP to use; `version` is a haul_http.
@@ -725,7 +725,7 @@ void haul_error_free(haul_error *error);
 haul_status haul_error_code(const haul_error *error);
 
 // Returns the text of an error in the form "URL: what happened: why", terminated by NUL; "" for
-// NULL. It never contains credentials.
+// NULL. The text never contains credentials.
 const char *haul_error_text(const haul_error *error);
 
 // Returns the URL of the request that failed; NULL if the error is not about a request.
@@ -737,8 +737,9 @@ int haul_error_errno(const haul_error *error);
 // Returns true if a time limit was reached.
 bool haul_error_is_timeout(const haul_error *error);
 
-// Returns true if no connection could be made, or not in time, because of a name, an address, a
-// proxy or TLS. No part of the request was sent, so it may be repeated regardless of its method.
+// Returns true if no connection could be made, or none in time: the cause is a name, an address, a
+// proxy or TLS. No part of the request was sent, so the request may be repeated regardless of its
+// method.
 bool haul_error_is_connect(const haul_error *error);
 
 // Returns true if the name of the host or of a proxy has no address.
@@ -794,7 +795,7 @@ haul_status haul_jar_cookie_header(const haul_jar *jar, const char *url, char **
 haul_status haul_jar_set(haul_jar *jar, const char *url, const char *set_cookie);
 
 // Stores a cookie unchanged, replacing the cookie of the same name, domain and path. Returns
-// HAUL_STATUS_SETUP if it is not valid.
+// HAUL_STATUS_SETUP if the cookie is not valid.
 haul_status haul_jar_put(haul_jar *jar, const haul_cookie *cookie);
 
 // Removes the cookies with this domain, path and name. NULL matches any value. Succeeds even if no
@@ -826,8 +827,8 @@ haul_request *haul_request_clone(const haul_request *request);
 // Frees a request. NULL is ignored.
 void haul_request_free(haul_request *request);
 
-// Sets a header of the request. It replaces all headers of that name that the request, the client
-// or haul would send. A NULL value removes them.
+// Sets a header of the request, in place of all headers of that name that the request, the client
+// or haul would send. With a NULL value, no header of that name is sent.
 haul_status haul_request_set_header(haul_request *request, const char *name, const char *value);
 
 // Adds a header, beside other headers of the same name in this request. The first header of a name
@@ -858,21 +859,22 @@ haul_status haul_request_set_output(haul_request *request,
 // Sets the body to a copy of these bytes. With `data` NULL and `len` 0, the body is empty.
 haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
 
-// Sets the body to these bytes, without copying them. They must stay unchanged until the request
-// is freed or gets another body. After haul_client_open they must also stay unchanged until the
-// response is read to the end or freed, because a server may answer before it has received them
-// all. A batch copies them.
+// Sets the body to these bytes, without copying them. The bytes must stay unchanged until the
+// request is freed or gets another body. After haul_client_open they must also stay unchanged
+// until the response is read to the end or freed, because a server may answer before it has
+// received the whole body. A batch copies the bytes.
 haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
 
-// Sets the body to the content of a file. Its length is determined now; the file is opened when
-// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
+// Sets the body to the content of a file. The length of the file is determined now; the file is
+// opened when the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
 haul_status haul_request_set_body_file(haul_request *request, const char *path);
 
 // Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
 // and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
-// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
-// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
-// `user`, until the response is read to the end or freed. A batch does not accept such a body.
+// a retry, an answer to a challenge, or a second use of the request). If `rewind` is NULL, the
+// request then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called,
+// with `user`, until the response is read to the end or freed. A batch does not accept such a
+// body.
 haul_status haul_request_set_body_callback(haul_request *request,
                                            haul_read_fn read,
                                            haul_rewind_fn rewind,
@@ -962,8 +964,8 @@ haul_slice haul_response_body(const haul_response *response);
 
 // Takes the whole body out of a response, and returns it in memory from malloc, which you free
 // with free(). A NUL byte follows the body. `len` (may be NULL) receives the length of the body.
-// NULL if a haul_body_fn received the body, if it has not been read yet, or if there is no memory
-// for it. The body of a batch's response is not copied.
+// Returns NULL if a haul_body_fn received the body, if the body has not been read yet, or if there
+// is no memory for it. The body of a batch's response is handed over without a copy.
 char *haul_response_take_body(haul_response *response, size_t *len);
 
 // Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
@@ -980,8 +982,8 @@ size_t haul_response_redirect_count(const haul_response *response);
 // reason, URL and headers, without a body. Returns HAUL_STATUS_SETUP if there is no such reply.
 haul_status haul_response_redirect(const haul_response *response, size_t index, haul_reply *reply);
 
-// Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
-// response.
+// Returns the reason for the request's failure; NULL if the request succeeded. The error belongs
+// to the response.
 const haul_error *haul_response_error(const haul_response *response);
 
 // Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and
@@ -996,9 +998,9 @@ haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 // if there is no certificate with this index.
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
-// Sets a function that is called at each step of the request when it happens: in the thread that
-// sends the request, or in a batch's own thread. NULL, the default, means no function. In
-// haul_call, `on_step` has this purpose.
+// Sets a function that is called at each step of the request, in the thread that sends the request
+// or in the batch's own thread. NULL, the default, means no function. The same member of haul_call
+// is `on_step`.
 haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Sends a request and waits only for the head of the reply; read the body with haul_response_read.
