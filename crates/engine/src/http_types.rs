@@ -20,8 +20,8 @@ use crate::{Client, Error, ErrorKind, RequestBuilder, Result};
 
 impl Client {
     /// Starts a request with the method, URL, header fields and body of a request of the crate
-    /// `http`. Its version and its extensions are ignored. The builder's `options` choose the
-    /// version.
+    /// `http`. The version and the extensions of that request are ignored. The builder's `options`
+    /// choose the version.
     pub fn request_from<B: Into<RequestBody>>(&self, request: http::Request<B>) -> RequestBuilder {
         let (parts, body) = request.into_parts();
         self.request_from_parts(&parts).body(body)

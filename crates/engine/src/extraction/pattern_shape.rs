@@ -37,8 +37,8 @@ pub(super) enum PatternShapePiece {
 /// limit.
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
-    /// The characters of the class that are single bytes. `wide` says which non-ASCII characters
-    /// belong to the class.
+    /// The single-byte (ASCII) characters of the class. `wide` states whether non-ASCII characters
+    /// also belong to the class.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,

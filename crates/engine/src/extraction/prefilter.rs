@@ -29,7 +29,7 @@ use regex_syntax::hir::Hir;
 use super::inline_memchr::FirstOfThreeBytesFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The maximum estimated frequency of hits per byte of text, for a triple that is used. With more
+/// The highest estimated frequency of hits, per byte of text, at which a triple is used. With more
 /// frequent hits, the regular expression alone is faster.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
@@ -120,8 +120,8 @@ impl ByteSetTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns true if a block may contain hits, by the ranges in `cover`. `window` is the block
-    /// with one more byte on either side. Most blocks contain none.
+    /// Returns true if a block may contain hits. Tests only the ranges in `cover`, which suffices
+    /// to exclude most blocks. `window` is the block with one more byte on either side.
     fn is_possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> bool {
         let [before, here, after] = self.cover;
         let is_hit = |at: usize| here.has(window[at + 1]) & before.has(window[at]) & after.has(window[at + 2]);
@@ -159,8 +159,8 @@ impl ByteSetTriple {
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
-    /// The finder for the next byte at which the test must decide: the end of a text, a possible
-    /// hit, or a character reference.
+    /// The finder for the next byte at which the test must decide: the `<` at the end of a text, a
+    /// byte that may be a hit, or the `&` of a character reference.
     stops: FirstOfThreeBytesFinder,
     /// For each byte value, the sides of a hit on which the byte may be: [`IS_BEFORE`],
     /// [`IS_AFTER`], both or neither.
@@ -215,8 +215,8 @@ const IS_AFTER: u8 = 2;
 #[cfg(feature = "select")]
 const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 
-/// The bytes in markup that interrupt a text: the two ends of a tag, and the null byte, which is
-/// not part of the text. The next byte of the text is then not the next byte of the markup.
+/// The bytes of markup that may interrupt a text: the `<` and `>` of a tag, and the null byte,
+/// which does not belong to the text. The text may continue after them.
 #[cfg(feature = "select")]
 const BREAKS: [u8; 3] = *b"<>\0";
 
@@ -234,9 +234,9 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
 
 #[cfg(feature = "select")]
 impl HitAcrossMarkupTest {
-    /// Returns the index of the first `<` at `from` or later. Returns `None` if the text before it
-    /// may contain a hit, or if there is no `<`. A hit may include the bytes before and after the
-    /// text. The byte before `from` must be the end of a tag.
+    /// Returns the index of the `<` that ends the text beginning at the index `from`. Returns
+    /// `None` if this text may contain a hit, or if no `<` follows. The byte before `from` must be
+    /// the `>` of a tag.
     #[inline(always)]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
@@ -260,8 +260,8 @@ impl HitAcrossMarkupTest {
         bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns false if the bytes at the end of `bytes`, directly before a hit, cannot be the run
-    /// that precedes the hit in every match.
+    /// Returns true if the end of `bytes` may be the run of bytes that precedes a hit in every
+    /// match. The possible hit follows directly after `bytes`.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let Some((set, count)) = &self.run_before else { return true };

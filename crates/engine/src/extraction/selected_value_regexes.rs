@@ -45,9 +45,9 @@ impl ValueFilter {
         Ok(())
     }
 
-    /// Searches a value immediately, and passes the matches in it to `on_value`. No gathered value
-    /// may be left, since the order of the values must not change. `query` is the index of the
-    /// query that found the value.
+    /// Searches one value immediately, and passes the matches in it to `on_value`. The caller must
+    /// search the gathered values first, so that the matches keep the order of the values. `query`
+    /// is the index of the query that found the value.
     pub(super) fn search(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         self.extractor.search_whole(value, &mut |found| on_value(query, found))
     }

@@ -25,9 +25,10 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The maximum length in bytes of a match that is certainly found completely, if its expression
 /// does not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The maximum length in bytes of a match for which the distance from the window's end decides
-/// whether it is settled (cannot be changed by later input). For an expression with longer matches,
-/// a second regular expression finds the positions at which later input can still change a match.
+/// The maximum length, in bytes, of the matches of an expression for which the distance to the
+/// window's end decides whether a match is settled (later input cannot change it). For an
+/// expression with longer matches, a second regular expression finds the positions at which later
+/// input can still change a match.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule that decides which matches in a window of the body are settled, i.e. cannot be changed
@@ -63,8 +64,9 @@ impl SettledMatchRule {
         }
     }
 
-    /// Returns the number of bytes of the body's next piece that are searched first together with
-    /// the end of the previous piece. They usually suffice to settle the matches in that end.
+    /// Returns the number of bytes of the body's next piece that are searched first, together with
+    /// the unsettled end of the previous piece. So many bytes usually suffice to settle the matches
+    /// in that end.
     pub(super) fn context_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),

@@ -72,9 +72,9 @@ impl ExtractRegexes {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Passes on empty values of non-empty matches, too. If several expressions match once in each
-    /// item of a page, the position of a value in the sequence then shows which expression has
-    /// found it. By default, empty values are left out.
+    /// Makes the expressions also report empty values, if the match itself is not empty. By
+    /// default, empty values are left out. With empty values, if each expression matches once in
+    /// each item of a page, the position of a value shows which expression found it.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }
@@ -211,9 +211,9 @@ impl Extractor {
         self.finish(on_match)
     }
 
-    /// Returns the first position at `from` or later that can be part of a match. The match may be
-    /// in `text`, or in any range of `text` that begins at `from` or later. Returns `None` if there
-    /// is no such position.
+    /// Returns the first position, at `from` or later, that can belong to a match; `None` if no
+    /// match begins at `from` or later. No such match ends at or before the position. The result
+    /// also holds for a search in a range of `text` that begins at `from` or later.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -280,11 +280,11 @@ struct RegexSearch {
     /// The unsettled end of the body so far (where later bytes can still change a match), and the
     /// [`ASSERTION_CONTEXT`](super::settled_matches::ASSERTION_CONTEXT) bytes before it.
     tail: Vec<u8>,
-    /// The offset in the body at which `tail` begins. During a search, the offset at which the
-    /// searched window begins.
+    /// The offset in the body at which the searched window begins during a search, otherwise the
+    /// offset at which `tail` begins.
     origin: u64,
-    /// The index in `tail` at which the search continues. During a search, the index in the
-    /// searched window.
+    /// The index at which the search continues: in the searched window during a search, otherwise
+    /// in `tail`.
     next: usize,
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,

@@ -102,9 +102,9 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which the total limit on concurrent transfers has allowed another transfer,
-    /// but the limits for each host have allowed none of the waiting transfers. `None` if this is
-    /// not the present situation.
+    /// The time since which no waiting transfer may start because of the limit for its host,
+    /// although the total limit on concurrent transfers allows another transfer. `None` if this is
+    /// not the case now.
     blocked_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the queued new jobs take.
     queued_bytes: usize,
@@ -348,9 +348,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns another job to the same host for a host slot (a permit for one transfer to a host)
-    /// that a finished transfer has held. If there is no such job, releases the slot and returns
-    /// `None`.
+    /// Returns a job for the host slot (the permit for one transfer to a host) that a finished
+    /// transfer to `host` has held. If there is no such job, releases the slot and returns `None`.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
@@ -407,9 +406,9 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the time when the limits on the start rate allow the retry of a transfer. The
-    /// transfer has kept its host slot (the permit for one transfer to the host) during the pause.
-    /// If the limits allow the retry now, counts it as a start and returns `None`.
+    /// Returns the time from which the limits on the start rate allow the retry of a transfer to
+    /// `host`. The transfer must still hold its host slot (the permit for one transfer to the
+    /// host). If the retry is allowed now, counts the retry as a start and returns `None`.
     pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
@@ -557,8 +556,8 @@ impl DispatchState {
         self.running.remove(key)
     }
 
-    /// Records that a job of this stage has been reported, and that its place in the stage's output
-    /// queue is finished.
+    /// Records that a job of this stage has been reported, so that it no longer counts as
+    /// outstanding.
     pub(super) fn on_job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }

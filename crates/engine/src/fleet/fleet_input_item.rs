@@ -39,13 +39,13 @@ pub struct FleetItem {
     /// A value of the caller. [`FleetJob::context`](super::FleetJob::context) passes it to the
     /// reports about the transfer. Default: none.
     pub context: Option<ItemUserData>,
-    /// True if the user wrote the origin of the URL. False for a URL from a list that somebody else
-    /// wrote. The first origin that the user wrote may also receive the credentials of later
-    /// stages. Default: true.
+    /// True if the user wrote the origin of the URL; false if the URL is from a list that somebody
+    /// else wrote. The origin of the first item for which this is true may also receive the
+    /// credentials of later stages. Default: true.
     pub is_users_origin: bool,
-    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)). It must be
-    /// greater than the numbers of earlier items. With it, the items of a list keep their numbers
-    /// even if some items are left out. Default: one more than the number of the previous item.
+    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
+    /// greater than the numbers of earlier items. A list from which items are left out can thus
+    /// keep the numbers of the other items. Default: one more than the number of the previous item.
     pub number: Option<u64>,
     /// The error that prevents the request of this item. The item is then reported as a failed
     /// transfer. Default: none.

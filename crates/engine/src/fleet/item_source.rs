@@ -46,7 +46,8 @@ const MAX_ITEMS_AHEAD: usize = 512;
 /// line of a list can contain a whole request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
-/// A source whose iterator may block. A separate thread reads the iterator ahead.
+/// A source of items from an iterator that may block. A separate thread calls the iterator and
+/// reads items ahead.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
     ahead: Arc<ReadAheadByteLimiter>,

@@ -32,8 +32,8 @@ impl fmt::Debug for dyn OutputObserver {
     }
 }
 
-/// The numbers of output bytes of a fleet that were passed on and written. The output windows of
-/// all stages share this value.
+/// The number of a fleet's bytes that were passed to its output, and the number of these bytes that
+/// were written to the output's descriptor. The output windows of all stages share this value.
 #[derive(Debug, Default)]
 pub(super) struct FleetOutputProgress {
     passed: AtomicU64,

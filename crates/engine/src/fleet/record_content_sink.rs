@@ -60,8 +60,8 @@ pub struct FinishedTransferContent {
     pub is_complete: bool,
 }
 
-/// The text of a transfer's record: the whole text, pieces that are made during the output, or
-/// lines.
+/// The text of a transfer's record in one of three forms: the whole text, an iterator over its
+/// pieces, or a list of its lines.
 pub enum WholeOrPiecewiseText {
     /// The whole text of the record. If it is empty, nothing is output.
     Whole(Vec<u8>),
@@ -148,7 +148,8 @@ impl RecordContentSink {
         Err(Error::new(ErrorKind::TooLarge, message))
     }
 
-    /// Makes the window's memory budget agree with the memory that the content takes now.
+    /// Informs the output window of the memory that the content takes now, which counts towards the
+    /// window's budget.
     fn count_memory(&mut self) {
         let Some((window, slot)) = &self.place else { return };
         let uses = self.body.capacity() + self.values.memory_size();

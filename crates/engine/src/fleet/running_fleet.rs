@@ -199,8 +199,8 @@ impl FleetRun {
         self.retries.lock().ignore_poison()
     }
 
-    /// Returns the transfer of a job that may start or be tried again, and counts it for its
-    /// worker. Returns `None` if the transfer was to be tried again but has failed at its deadline.
+    /// Returns the transfer of `job` (a new job or a retry), and counts the transfer for `worker`.
+    /// Returns `None` if the transfer of a retry has already failed at its deadline.
     fn start_transfer(&self, worker: usize, job: NewJobOrRetry, host: HostId, now: Instant) -> Option<Box<Transfer>> {
         let transfer = match job {
             NewJobOrRetry::New(started) => self.new_transfer(started, host, now),

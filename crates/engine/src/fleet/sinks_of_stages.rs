@@ -159,8 +159,8 @@ impl StageSink for FleetOutputSink {
 /// values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The URLs that all repetitions of a stage have passed on. A repeated stage uses this set
-    /// instead of `distinct`. `None` for other stages.
+    /// The URLs that the stage or one of its repetitions has already passed on. A repeated stage
+    /// uses this set instead of `distinct`. `None` for other stages.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,

@@ -26,8 +26,8 @@ pub trait StageValueStore: Send + Sync {
     /// index of its stage (at least 1), and `number` the transfer's number in it.
     fn on_skipped(&self, stage: usize, number: u64);
 
-    /// Records a value that the stage with the index `stage` keeps now and passes on only when it
-    /// ends.
+    /// Records a value that a stage holds back until the stage ends. `stage` is the index of the
+    /// stage.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
     /// Records a value that the last stage has output, so that no later run outputs it again.
@@ -56,13 +56,12 @@ pub trait StageValueStore: Send + Sync {
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// The kind of values that [`StageValueStore::recall_values`] returns.
+/// The kind of stored values that [`StageValueStore::recall_values`] passes to its callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageValueStatus {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
-    /// Values that a stage kept in order to pass them on when it ends
-    /// ([`StageValueStore::on_kept`]).
+    /// Values that a stage holds back until the stage ends ([`StageValueStore::on_kept`]).
     Kept,
     /// Values that the last stage has output ([`StageValueStore::on_printed`]).
     Printed,

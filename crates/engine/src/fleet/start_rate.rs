@@ -159,9 +159,9 @@ impl StartLimits {
         }
     }
 
-    /// Returns the time when the limits allow the retry of a transfer that has kept its host slot
-    /// (the permit for one transfer to `host`). If they allow it now, records the retry as a start
-    /// and returns `None`.
+    /// Returns the time from which the limits allow the retry of a transfer that still holds its
+    /// host slot (the permit for one transfer to `host`). If the retry is allowed now, records the
+    /// retry as a start and returns `None`.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
         let on_host =
             self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));

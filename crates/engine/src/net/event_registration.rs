@@ -38,10 +38,10 @@ mod unix {
         registry.deregister(&mut SourceFd(&fd.as_fd().as_raw_fd()))
     }
 
-    /// Does nothing, because the kernel sees how a socket is used.
+    /// Does nothing: on Unix, events for further input need no call.
     pub(crate) fn after_short_receive(_fd: impl AsFd) {}
 
-    /// Does nothing, because the kernel sees how a socket is used.
+    /// Does nothing: on Unix, events for more room need no call.
     pub(crate) fn after_send(_fd: impl AsFd, _took_all: bool) {}
 }
 
@@ -108,8 +108,8 @@ mod windows {
         }
     }
 
-    /// Makes the event loop report a registered socket when it has more input. Does nothing for
-    /// another socket.
+    /// Makes the event loop report the next input of a registered socket. Does nothing for a socket
+    /// that is not registered.
     pub(crate) fn after_short_receive(fd: impl AsFd) {
         with_registrations(|registrations| {
             if let Some(registration) = registrations.get_mut(&fd.as_fd().as_raw_fd()) {
@@ -118,8 +118,8 @@ mod windows {
         });
     }
 
-    /// Makes the event loop report a registered socket when it has room, unless a send has found
-    /// enough. Does nothing for another socket.
+    /// Makes the event loop report a registered socket when the socket accepts more bytes, unless
+    /// the last send took all bytes (`took_all`). Does nothing for a socket that is not registered.
     pub(crate) fn after_send(fd: impl AsFd, took_all: bool) {
         with_registrations(|registrations| {
             if let Some(registration) = registrations.get_mut(&fd.as_fd().as_raw_fd()) {

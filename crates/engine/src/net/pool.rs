@@ -114,8 +114,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the endpoint under which the client records failures of HTTP/3: the address of the
-    /// connection or, for an alternative service, the origin.
+    /// Returns the key under which the client records failures of HTTP/3: the origin if an
+    /// alternative service is used, otherwise the host and port to which the connection is made.
     pub(crate) fn http3_origin(&self) -> QuicEndpoint {
         match self.alternative {
             None => QuicEndpoint::new(&self.dial.0, self.dial.1),
@@ -123,8 +123,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if `host` is needed only for HTTP/3, because TCP connections go to another
-    /// host. A TCP connection then does not wait for the lookup of `host`.
+    /// Returns true if only a QUIC connection needs the address of `host`, because TCP connections
+    /// go to another host. A TCP connection need not wait for the lookup of `host` then.
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
@@ -313,8 +313,8 @@ impl<C> ConnectionPool<C> {
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
-    /// Adds an idle connection. Returns a connection that the caller must close if the pool would
-    /// exceed a limit, or if its oldest connection was idle for too long; otherwise `None`.
+    /// Adds an idle connection. If a limit would be exceeded or the oldest connection was idle for
+    /// too long, removes and returns one connection, which the caller must close; otherwise `None`.
     pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);

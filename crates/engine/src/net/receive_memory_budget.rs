@@ -44,9 +44,9 @@ const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 const ASSUMED_STREAMS: u32 = 64;
 /// The minimum and maximum initial flow-control window of a stream, in bytes.
 const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The number by which a rate limit (bytes per second) is divided to obtain the initial window of a
-/// rate-limited response. The window thus holds the bytes of a sixteenth of a second, but at least
-/// [`MIN_PACED_WINDOW`].
+/// The divisor by which the rate limit, in bytes per second, gives the initial window of a
+/// rate-limited response: the window holds the bytes of a sixteenth of a second, but at least
+/// [`MIN_PACED_WINDOW`] bytes.
 const PACED_WINDOW_DIVISOR: u64 = 16;
 const MIN_PACED_WINDOW: u32 = 4 << 10;
 
@@ -81,9 +81,9 @@ impl SharedRecvMemory {
         ConnectionReceiveBudget { left: Arc::clone(&self.left), window, taken }
     }
 
-    /// Reserves receive memory for a connection that receives the parts of a split download: an
-    /// equal share of the memory for parts. If that is used up, reserves memory like
-    /// [`SharedRecvMemory::reserve`].
+    /// Reserves receive memory for a connection that receives parts of a split download:
+    /// `PART_BUDGET` bytes of the memory for parts. If less of that memory is left, reserves memory
+    /// like [`SharedRecvMemory::reserve`].
     #[cfg(feature = "http3")]
     #[must_use]
     pub(super) fn reserve_for_parts(&self) -> ConnectionReceiveBudget {

@@ -237,8 +237,8 @@ impl SocketOrProxyTls {
         self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
     }
 
-    /// Sends the closing alerts of the stream's own TLS layer `above` and of the proxy's layer.
-    /// Does not wait.
+    /// Sends the closing alerts (`close_notify`) of `above`, the TLS layer on this stream, and of
+    /// the proxy's TLS layer. Does not wait.
     pub(super) fn close(&mut self, above: Option<Box<TlsLayer>>) -> io::Result<()> {
         if self.outer.is_some() {
             self.socket.set_nonblocking(true)?;

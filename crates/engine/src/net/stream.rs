@@ -222,10 +222,10 @@ impl ConnectionStream {
         }
     }
 
-    /// Decrypts received bytes in place. Returns the range of `buffer` with the next plaintext, and
-    /// moves `at` to the first byte that was not processed. Returns `None` instead of a range if no
-    /// complete record is left; an incomplete record is kept for the next receive. The flag is true
-    /// if the peer has announced the end of the stream.
+    /// Decrypts the next record of `buffer[*at..filled]`, the received bytes, in place. Returns the
+    /// range of the plaintext in `buffer`, and true if the peer has announced the end of the
+    /// stream. Moves `at` to the first byte that was not processed. The range is `None` if no
+    /// complete record is left; an incomplete record is kept for the next receive.
     ///
     /// # Errors
     /// A record is not authentic, or the peer violated TLS.

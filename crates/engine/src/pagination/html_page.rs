@@ -57,8 +57,8 @@ impl NextPageSearch {
         Self { query: query.clone(), search: None, found: None }
     }
 
-    /// Begins the search in a page. Does nothing if the search has begun already, because an
-    /// interrupted transfer of the page continues.
+    /// Begins the search in a page. Does nothing if the search has already begun, since an
+    /// interrupted transfer of a page may be continued.
     pub(super) fn begin(&mut self, page: &PageInfo<'_>) {
         if self.search.is_some() || self.found.is_some() {
             return;

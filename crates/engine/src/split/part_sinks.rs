@@ -35,7 +35,8 @@ impl Sink for OrderedPartSink {
     }
 }
 
-/// The sink of a part that writes its bytes directly to their offset in the file.
+/// The sink of one part of a split download. Writes the bytes of the part directly into the file,
+/// at the part's offset.
 pub(super) struct FilePartSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,

@@ -54,16 +54,18 @@ pub(super) struct FirstStream {
     pub(super) transfer: Option<Box<Transfer>>,
     /// The ID, in [`SplitState::window`], of the byte range that the first transfer receives.
     pub(super) id: usize,
-    /// The offset in the body that the first transfer had reached when it was last recorded.
+    /// The offset in the body up to which the first transfer has delivered, as the coordinator last
+    /// recorded it.
     pub(super) position: u64,
     pub(super) connection: FirstConnectionUse,
 }
 
-/// The role that the connection on which the download began has after the split.
+/// The use of a split download's first connection, which carried the whole download before the
+/// split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
-    /// The connection is used for parts like any other connection, once it is idle. It uses
-    /// HTTP/1.1 or HTTP/3, as most connections of the parts do.
+    /// Once idle, the connection is used for parts like any other connection. It uses HTTP/1.1 or
+    /// HTTP/3, like most connections of parts.
     Shared,
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.
@@ -138,9 +140,9 @@ impl PartFailures {
         self.paused_until.take_if(|at| *at <= now).is_some()
     }
 
-    /// Returns the time at which a further part may be requested without an event: the end of the
-    /// pause, or the next timeout of `splitter`. During a pause, `splitter` is not asked for the
-    /// number of connections, so its timeout is not renewed and may have passed.
+    /// Returns the time at which a further part may be requested without another event: the end of
+    /// the pause or, if requests are not paused, the next timeout of `splitter`. Returns `None` if
+    /// only an event allows another request.
     pub(super) fn next_request(&self, splitter: &SplitPlanner) -> Option<Instant> {
         self.paused_until.or_else(|| splitter.next_timeout().map(time_conversions::to_instant))
     }

@@ -24,8 +24,8 @@ pub type HstsCache = SharedStore<policy::HstsStore>;
 file_store!(policy::HstsStore);
 
 impl HstsCache {
-    /// Stores or removes the host of `target`, as `field`, the Strict-Transport-Security field of
-    /// its response, demands.
+    /// Stores or removes the host of `target` according to `field`, the Strict-Transport-Security
+    /// field of a response from `target`.
     pub fn store_field(&self, target: &Target, field: &[u8]) {
         self.lock().on_field(target, field, time_conversions::unix_now());
     }

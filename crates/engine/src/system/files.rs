@@ -14,7 +14,8 @@ use rustix::fs::OFlags;
 /// The path of the null device, to which writes have no effect.
 pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
-/// Returns the device and the inode of a file, which together identify it.
+/// Returns the device and the inode of a file, which together identify the file. On Unix, the
+/// result is never `None`.
 #[must_use]
 pub(crate) fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
@@ -50,7 +51,8 @@ pub(crate) fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// Returns true if an open file, whose metadata is given, has only one name.
+/// Returns true if the open file has only one name (hard link). `metadata` is the metadata of the
+/// file.
 #[must_use]
 pub(crate) fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
     metadata.nlink() == 1
@@ -61,12 +63,13 @@ pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
-/// Makes an open fail if the path is a symbolic link, and not wait if it is a FIFO.
+/// Sets the options so that opening a symbolic link fails, and opening a FIFO does not wait for its
+/// other end.
 pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
 }
 
-/// Makes an open not wait if the path is a FIFO.
+/// Sets the options so that opening a FIFO does not wait for its other end.
 pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
 }

@@ -254,7 +254,8 @@ pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Makes an open of a symbolic link open the link itself.
+/// Makes the open not follow a symbolic link, but open the link itself. (On Windows, no path makes
+/// an open wait.)
 pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }

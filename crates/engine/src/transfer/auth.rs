@@ -159,9 +159,9 @@ impl Transfer {
         callers.engine_sets("Authorization").then_some((scheme, credentials))
     }
 
-    /// Returns the target with its path and query spelled as the request signature requires.
-    /// Returns `None` if the caller's spelling is already the required one, or if the request is
-    /// not signed.
+    /// Returns the target to sign and send instead of the current target, if the request signature
+    /// needs another spelling of the path. Returns `None` if the current target can be used, or if
+    /// the request is not signed.
     pub(super) fn signed_target(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signing_parameters(callers)?.0.signed_target(&self.current.target)
     }

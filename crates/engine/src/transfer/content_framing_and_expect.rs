@@ -63,8 +63,8 @@ impl Transfer {
         self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
-    /// Returns true if the engine must send the content with the chunked transfer coding, although
-    /// the caller sets no Transfer-Encoding.
+    /// Returns true if the engine must send the content in chunks: its length is unknown or
+    /// trailers follow, and the caller sets no Transfer-Encoding.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
         let needs = |body: &RequestBody| self.particulars.trailers.is_some() || has_no_length(body);

@@ -61,7 +61,8 @@ pub(super) enum RangeVerdict {
     Complete,
     /// The representation has changed on the server since the earlier bytes were received.
     Changed,
-    /// The server supports ranges incorrectly or not at all, for this reason.
+    /// The transfer cannot use the response, because the server supports ranges incorrectly or not
+    /// at all. The text is the reason.
     Refused(&'static str),
 }
 
@@ -102,8 +103,8 @@ impl DeliveryRange {
         }
     }
 
-    /// Changes the range to the missing bytes of content of which the sink already has a part
-    /// (`partial`).
+    /// Sets the range to the bytes that the sink still needs. `partial` describes the part of the
+    /// content that the sink already has.
     pub(super) fn resume_partial(&mut self, partial: ExistingPartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::for_part(partial.gap, total, validator),
@@ -118,8 +119,8 @@ impl DeliveryRange {
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Returns true if the missing bytes must be requested without content coding, because bytes
-    /// without a coding were already delivered.
+    /// Returns true if the next request must ask for the rest of the content without content
+    /// coding, because the bytes delivered so far have no coding.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
@@ -198,8 +199,8 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the range is a [`WantedContentRange::Opening`] and none of its bytes has
-    /// arrived.
+    /// Returns true if the caller wants only the beginning of the content
+    /// ([`WantedContentRange::Opening`]), and no byte of it has arrived.
     pub(super) fn is_unstarted_opening(&self) -> bool {
         self.is_opening
     }

@@ -186,9 +186,9 @@ impl Transfer {
         Some(after)
     }
 
-    /// Discards the heads of a response without a body that the sink already has. If
-    /// `curl_compat.retries_whole` is set, returns these heads: the next attempt writes them again
-    /// before its own heads. Returns no bytes in any other case, or if the sink cannot discard the
+    /// Makes the sink discard the written heads of a response without a body, and returns these
+    /// heads, which the next attempt writes again before its own heads. Returns no bytes, and
+    /// discards nothing, unless `curl_compat.retries_whole` is set and the sink can discard the
     /// heads.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;

@@ -57,8 +57,8 @@ impl OverloadRefusal {
 }
 
 impl Transfer {
-    /// Returns the [`JobEnd`] of a request that its host has refused; `None` if the host has not
-    /// refused the request. The limit on parallel transfers to the host is adjusted by this value.
+    /// Returns the times of a request that its host has refused, by which the limit on parallel
+    /// transfers to this host is adjusted. Returns `None` if the host has not refused the request.
     pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
@@ -66,8 +66,9 @@ impl Transfer {
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
-    /// Returns the [`JobEnd`] of a finished transfer that its host has served; `None` if the host
-    /// has not served it. The limit on parallel transfers to the host is adjusted by this value.
+    /// Returns the times of a finished transfer, by which the limit on parallel transfers to its
+    /// host is adjusted. Returns `None` if the transfer does not measure the host, for example
+    /// because the host has not served it.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);

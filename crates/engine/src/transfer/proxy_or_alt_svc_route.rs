@@ -77,8 +77,8 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Records the route of the open connection on which the exchange begins. Its pool key shows
-    /// whether QUIC or TCP was faster when the connection was made.
+    /// Records the route of the open connection on which the exchange begins. `key` is the pool key
+    /// of the connection, and shows whether the connection uses HTTP/3.
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
         let endpoint = key.http3.endpoint().cloned();

@@ -50,9 +50,9 @@ impl TotalRateLimit {
         self.0.rate
     }
 
-    /// Returns the time before which no transfer should start. Until then, new transfers make up
-    /// for small bodies that arrived together with their heads and exceeded the limit. Returns
-    /// `None` if a transfer may start now.
+    /// Returns the time before which no transfer should start, because too many bytes were received
+    /// under this limit. (Small bodies that arrive together with their heads can exceed the limit.)
+    /// Returns `None` if a transfer may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock_receive_bucket()
@@ -86,8 +86,8 @@ pub(super) struct RateSpeedAndStallLimits {
     stall_ms: u32,
     /// True if the limit `stall_ms` also applies while the head of the response is awaited.
     stall_awaits_head: bool,
-    /// True if the request has a write timeout, which then limits the time for which the server
-    /// accepts no byte.
+    /// True if the request has a write timeout. The error at a timeout then says that the server
+    /// accepted no data, if the request was being sent.
     has_write_timeout: bool,
     min_speed: Option<Box<MinSpeed>>,
     silence: Option<SilenceLimit>,
@@ -236,8 +236,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Records whether the source of the request's content has no bytes now. The server's silence
-    /// does not count then.
+    /// Records whether the source of the request's content has no bytes at present. If it has none,
+    /// the server cannot respond, so the limits on the server's silence do not apply.
     pub(super) fn set_starved(&mut self, is_starved: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_starved != is_starved) {
             silence.is_starved = is_starved;
@@ -285,8 +285,8 @@ impl RateSpeedAndStallLimits {
 
     /// Returns the number of bytes that may be received together with a response head: at least
     /// one, and at most `credit`, the number of bytes that the sink accepts. The transfer's own
-    /// maximum rate does not delay these bytes. The rate limit that the transfer shares with others
-    /// does, since otherwise that limit would have no effect on small bodies.
+    /// maximum rate does not delay these bytes. A rate limit that the transfer shares with others
+    /// delays them, because such a limit would otherwise have no effect on small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
         let time = || time_conversions::to_monotonic_time(now);
         if let Some(total) = &self.total {

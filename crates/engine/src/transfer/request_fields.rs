@@ -187,8 +187,8 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Makes the values of the header fields that the engine adds, before the fields are brought
-    /// into their order.
+    /// Makes the values of the header fields that the engine adds. The order of the fields is
+    /// decided later.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,

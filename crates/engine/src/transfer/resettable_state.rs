@@ -55,8 +55,8 @@ pub(super) struct RangeRequestSettings {
     pub(super) start: u64,
     /// True if the transfer must extend the user's existing content, and cannot replace it.
     pub(super) must_continue: bool,
-    /// True if the sink was already asked for content from an earlier run of the program, or if it
-    /// need not be asked.
+    /// True if the sink need not be asked for content from an earlier run of the program: the
+    /// transfer has already asked, or the caller has chosen an offset or a range.
     pub(super) sink_was_asked: bool,
 }
 
@@ -68,10 +68,11 @@ pub(super) enum RangeFieldOwner {
     None,
     /// The caller sets the Range field, because the caller wants only a part of the content.
     Caller,
-    /// The engine sets the Range field when it needs it. The transfer delivers all of the content.
+    /// The engine decides which requests have a Range field. The transfer delivers all of the
+    /// content.
     Engine,
-    /// The engine sets the Range field when it needs it. The transfer delivers the content from the
-    /// offset that the caller has chosen.
+    /// The engine decides which requests have a Range field. The transfer delivers the content from
+    /// the offset that the caller has chosen.
     EngineFromOffset,
 }
 
@@ -135,8 +136,8 @@ impl AttemptCountsAndDeadline {
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
-    /// The delay before another attempt that follows after this response's body is delivered;
-    /// `None` if no such attempt follows.
+    /// The delay before the retry that follows the delivery of this response's body; `None` if no
+    /// retry follows.
     pub(super) retry_after_body: Option<Duration>,
     /// The pause before the next request to this host that the response requests by Retry-After;
     /// `None` if it requests no pause.
@@ -173,8 +174,8 @@ pub(super) enum BodyDisposition {
 pub(crate) struct ExchangeConnectionState {
     /// True if the next exchange needs a new connection, not one from the pool.
     pub(crate) needs_new_connection: bool,
-    /// True if a server has responded with 421: on a reused connection, it does not serve this
-    /// host.
+    /// True if a request on a reused connection was answered with 421 (Misdirected Request): on
+    /// that connection, the server does not serve this host.
     pub(super) is_misdirected: bool,
     /// True if earlier exchanges, perhaps with other hosts, used the current connection.
     is_reused: bool,
@@ -241,9 +242,9 @@ pub struct SchedulingKey {
     /// The host slot (the permit for one transfer to the host) that this transfer holds until it
     /// ends. `None` if the number of transfers to the host is not limited.
     pub host_slot: Option<HostId>,
-    /// The priority of the transfer by its position in the output: 0 is the first. On a connection,
-    /// a transfer must not wait for a transfer with a higher rank. If all other output waits for a
-    /// transfer, its rank is 0.
+    /// The position of the transfer in the order of the output: 0 is the first. If all other output
+    /// waits for the transfer, its rank is 0. On a connection, a transfer must not wait for a
+    /// transfer of higher rank.
     pub rank: u64,
     /// True if this transfer waits for the first answer of its host, and another transfer may
     /// therefore run in its place, above the limit on concurrent transfers.

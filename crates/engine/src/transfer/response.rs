@@ -185,8 +185,8 @@ impl Transfer {
         }
     }
 
-    /// Handles a response to a request for a range. Returns `None` if the response must be handled
-    /// by its status like any other response.
+    /// Decides how the body is used if the request or the response is about a range. Returns `None`
+    /// if the status alone decides, as for a request without a range.
     fn on_range(
         &mut self,
         head: &ResponseHead,

@@ -28,7 +28,7 @@ use crate::transfer_facts::TransferFacts;
 /// missing bytes are requested again.
 const STALLED_PART_SPEED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
-/// The properties of a body that a split download needs to fetch it in parts.
+/// The properties of a body that a split download must know to fetch the body in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct SplittableBody {
     /// The length of the whole body (the representation) in bytes.
@@ -227,8 +227,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer must not share its connection with transfers that are not parts.
-    /// That holds for the parts of a body, because the streams of one connection share its rate.
+    /// Returns true if the transfer fetches a part of a split download. A part must not share its
+    /// connection with transfers that are not parts, because all streams of one connection share
+    /// its rate.
     pub(crate) fn wants_own_connection(&self) -> bool {
         self.part_id().is_some()
     }

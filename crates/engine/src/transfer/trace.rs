@@ -166,7 +166,8 @@ impl Transfer {
     /// Handles the end of the current response, and its trailer fields if the response has any.
     ///
     /// # Errors
-    /// The sink fails when trailers are delivered like heads, or the trace fails.
+    /// The sink fails to take the trailers (with
+    /// [`RequestOptions::include_head`](crate::RequestOptions::include_head)), or the trace fails.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
         self.mark_record_complete();
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {

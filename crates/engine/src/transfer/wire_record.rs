@@ -20,7 +20,9 @@ pub(super) struct ExchangeWireRecord {
 }
 
 impl Transfer {
-    /// Ends the record of an earlier exchange whose connection was lost, if there is one.
+    /// Returns an error if the [recorder](crate::RequestOptions::recorder) of the exchanges has
+    /// failed. Also ends the record of an earlier exchange whose connection was lost, if there is
+    /// one.
     ///
     /// # Errors
     /// The recorder cannot record any more.
@@ -30,8 +32,8 @@ impl Transfer {
         recorder.failure().map_or(Ok(()), Err)
     }
 
-    /// Begins the record of an exchange. `text` is the head of the request as it is sent in HTTP/1;
-    /// `None` for HTTP/2 and HTTP/3.
+    /// Begins the record of an exchange. `text` is the head of an HTTP/1 request in its wire
+    /// format; `None` for HTTP/2 and HTTP/3.
     pub(super) fn begin_record(
         &self,
         request: &RequestHead<'_>,

@@ -40,9 +40,9 @@ pub trait Scheduler: Send + Sync {
         Some(transfer)
     }
 
-    /// Returns the time at which the limit on the start rate allows the retry of a transfer that
-    /// has kept its host slot (permit for one transfer to a host). If the limit allows it now,
-    /// counts the retry as a start and returns `None`.
+    /// Returns the time from which the limit on the start rate allows the retry of a transfer that
+    /// still holds its host slot (the permit for one transfer to a host). If the retry is allowed
+    /// now, counts the retry as a start and returns `None`.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }

@@ -116,8 +116,8 @@ impl Dispatcher {
     }
 }
 
-/// Returns the URL that a stage makes from a value, the parsed URL, and the destination of its
-/// body. Returns `None` if the page need not be fetched.
+/// Returns the URL that a stage makes from a value, the parsed URL, and the destination of the
+/// response's body. Returns `None` if the stage's value mapper wants no request for the value.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template

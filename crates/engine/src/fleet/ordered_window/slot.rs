@@ -44,8 +44,8 @@ pub(super) struct OrderedBodySlot {
     /// The number of pieces at the beginning of `content` that belong to complete earlier pages of
     /// a listing.
     pub(super) complete: usize,
-    /// The number of bytes outside of the window that the slot's body uses. They count against the
-    /// window's memory budget.
+    /// The number of bytes of memory that the slot's body uses outside of the window. These bytes
+    /// count towards the window's memory budget.
     pub(super) outside: usize,
     /// The number of the transfer to which the content belongs. `None` if no observer is informed
     /// of the output.

@@ -30,9 +30,9 @@ pub(in crate::fleet) trait StageSink: Send {
     /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
-    /// Returns true if slots whose bytes otherwise go directly to the sink may keep further content
-    /// in memory while the sink has no room. The content counts towards the window's budget.
-    /// Default: false.
+    /// Returns true if a slot whose bytes go directly to the sink may still receive bytes while the
+    /// sink is full. The slot then keeps the bytes in memory, where they count towards the window's
+    /// budget. Default: false.
     fn accepts_out_of_order(&self) -> bool {
         false
     }

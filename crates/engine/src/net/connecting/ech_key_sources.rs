@@ -82,8 +82,8 @@ impl Connecting {
     }
 }
 
-/// Returns the keys for Encrypted Client Hello of the first record, in order of preference, that
-/// has such keys and applies to `port`. Returns `None` if there is no such record.
+/// Returns the keys for Encrypted Client Hello in the first record that has such keys and applies
+/// to `port`. `records` are in order of preference. Returns `None` if there is no such record.
 fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
     let mut at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
     at_port.find_map(|record| record.ech.clone())

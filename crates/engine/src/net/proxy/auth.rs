@@ -23,8 +23,8 @@ pub enum ProxyAuthScheme {
     /// The stronger one of Digest and Basic that the proxy offers. The credentials are sent after a
     /// challenge.
     Any,
-    /// Negotiate authentication. The token is sent with the first request. It needs a Kerberos
-    /// ticket instead of proxy credentials.
+    /// Negotiate authentication. The first request already contains the token, which comes from a
+    /// Kerberos ticket and not from the proxy credentials.
     Negotiate,
     /// The strongest of Negotiate, Digest and Basic that the proxy offers. The credentials are sent
     /// after a challenge. Without a Kerberos ticket, Negotiate is not used.

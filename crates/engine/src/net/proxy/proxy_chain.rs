@@ -111,8 +111,9 @@ impl ProxyRoute {
         }
     }
 
-    /// Returns the proxy on the route, which either forwards requests or opens a tunnel; `None` if
-    /// there is no proxy.
+    /// Returns the proxy of the route, which forwards requests or opens a tunnel. Returns `None` if
+    /// the route is direct or unusable. A SOCKS proxy before that proxy ([`ProxyHop::preproxy`]) is
+    /// not returned.
     #[must_use]
     pub fn last_hop(&self) -> Option<&Arc<ProxyHop>> {
         match self {

@@ -52,8 +52,8 @@ impl QuicWindows {
     }
 }
 
-/// The transfers that a new QUIC connection is expected to carry. They determine the sizes of its
-/// flow-control windows.
+/// The expected number of transfers on a new QUIC connection, which determines the sizes of the
+/// connection's flow-control windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuicConnectionLoad {
     /// One transfer.

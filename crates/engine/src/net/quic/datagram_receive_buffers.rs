@@ -112,8 +112,8 @@ impl DatagramReceiveBuffers {
         Ok(has_more)
     }
 
-    /// Chooses slots (receive buffers) that have room for a batch of datagrams. Reuses the parts of
-    /// slots whose datagrams were dropped.
+    /// Chooses the slots (receive buffers) for the next receive: each must have room for a batch of
+    /// datagrams. Uses the memory of a slot again when its datagrams were dropped.
     fn choose_slots(&mut self) {
         self.wanted = self.wanted.max(FIRST_SLOTS);
         self.chosen.clear();

@@ -51,7 +51,8 @@ enum TlsPhase {
 /// The progress of a handshake: whether it needs more bytes from the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeStatus {
-    /// The caller must send the output, and receive more bytes after the remaining input.
+    /// The handshake needs more bytes from the peer. The caller must send the output, and append
+    /// the next received bytes to the input.
     NeedRead,
     /// The handshake is complete. The output may be sent together with the first request. Input
     /// that remains is for [`TlsConnection::decrypt`].

@@ -129,7 +129,7 @@ impl EchOffer {
 }
 
 /// Returns the first entry of an ECHConfigList that rustls can use, and the public name in this
-/// entry.
+/// entry. Returns `None` if rustls can use no entry.
 fn usable(list: &[u8]) -> Option<(EchConfig, String)> {
     let configs = Vec::<EchConfigPayload>::read(&mut Reader::init(list)).ok()?;
     configs.into_iter().find_map(|config| {

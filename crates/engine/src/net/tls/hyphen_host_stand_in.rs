@@ -150,8 +150,8 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns the cipher suite with a handshake hash that uses the real host name instead of its
-/// stand-in. Makes each such suite once.
+/// Returns a copy of the cipher suite that hashes the handshake with the real host name instead of
+/// its stand-in. The copy is never freed.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,

@@ -129,9 +129,9 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     }
 }
 
-/// Returns the server name to pass to rustls for this host. If a label of the host begins or ends
-/// with a hyphen, this name is a stand-in, and the second value contains the real name and the
-/// stand-in.
+/// Returns the name of this host in the form that rustls needs. rustls rejects a host with a label
+/// that begins or ends with a hyphen. For such a host, returns a stand-in (another name, which
+/// rustls accepts), and as the second value both names.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {

@@ -236,9 +236,8 @@ impl TlsContext {
     }
 }
 
-/// A cache of TLS contexts, by their [`TlsOptions`]. A context is made at its first use, so that
-/// plain HTTP does not need it. It is made again when a file in its options has been replaced.
-/// Clones share the cache.
+/// A cache of TLS contexts, by their [`TlsOptions`]. A context is made when the first connection
+/// needs it, and made again when a file in its options has been replaced. Clones share the cache.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,

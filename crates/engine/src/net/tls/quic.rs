@@ -104,9 +104,9 @@ impl crypto::ClientConfig for QuicAttemptTls {
 /// client (RFC 9000 section 18.2).
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
 
-/// Returns the encoded transport parameters with `window` as the initial window of streams.
-/// quinn-proto uses one size for the initial window and for all later windows. Without this change,
-/// a stream whose receiver accepts nothing would buffer as many bytes as a fast stream.
+/// Returns the encoded transport parameters with `window` as the initial receive window of streams.
+/// (quinn-proto has only one size for the initial and all later windows. With that size, a stream
+/// that nobody reads would buffer as many bytes as a fast stream.)
 fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
     let mut changed = Vec::with_capacity(encoded.len());
     while let (Ok(id), Ok(len)) = (VarInt::decode(&mut encoded), VarInt::decode(&mut encoded))

@@ -21,9 +21,9 @@ struct QuicCipher {
     of_rustls: &'static dyn Algorithm,
 }
 
-/// Returns the packet protection for a cipher suite, based on the AEADs of [`aead`](super::aead).
-/// For an unknown suite, returns the packet protection of rustls. Makes the result once for each
-/// suite.
+/// Makes the packet protection for a cipher suite from the AEADs of [`aead`](super::aead), and
+/// never frees it. For an unknown suite, returns the packet protection of rustls. Returns `None` if
+/// the suite does not support QUIC.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {

@@ -60,8 +60,8 @@ pub(super) struct RecordLayer {
     message: Vec<u8>,
     /// Encrypted records (key updates, alerts) to send before the next data.
     output: Vec<u8>,
-    /// True if `output` contains a key update that was not sent yet. It answers all key updates
-    /// that the peer sends in the meantime (RFC 8446 §4.6.3).
+    /// True if `output` contains a key update that was not sent yet. This one key update answers
+    /// all key updates that the peer sends in the meantime (RFC 8446 §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,

@@ -142,9 +142,9 @@ impl ChainCheck {
         ca_certificate_rules::check_anchor(&certificate, now, below)
     }
 
-    /// Returns true if this server certificate is itself listed as trusted. The caller calls this
-    /// if webpki has found no fault except a missing issuer. Also checks the purpose and the key
-    /// usage, which webpki does not check for a certificate that is its own issuer.
+    /// Returns true if this server certificate is itself in the list of trusted certificates, and
+    /// its purpose and key usage allow a TLS server. (webpki does not check these two for a
+    /// certificate that is its own issuer.)
     fn is_explicitly_trusted(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_certificate_rules::parse(end_entity)?;

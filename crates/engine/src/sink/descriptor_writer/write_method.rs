@@ -59,7 +59,8 @@ pub(super) fn may_be_terminal(file: &File) -> bool {
     fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
 }
 
-/// Returns the descriptor that an event loop can watch until the output accepts more bytes.
+/// Returns the descriptor that an event loop can watch until the output accepts more bytes. On
+/// Unix, there always is one.
 pub(super) fn descriptor_to_watch(file: &File) -> Option<RawFd> {
     Some(file.as_raw_fd())
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-/// Returns the error for the link `path` among the directories of a file name that a URL, a list or a
-/// page chose.
+/// Returns the error for the symbolic link `path`, which is not followed because a URL, a list or a
+/// page chose the name of the file.
 pub(super) fn link_error(path: &Path) -> io::Error {
     let message = format!(
         "{} is a link, which is not followed, because a URL or a list chose the name; remove the link, or name its \

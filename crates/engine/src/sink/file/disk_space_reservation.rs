@@ -90,7 +90,7 @@ pub(in crate::sink) fn check_length_fits(file: &File, length: u64) -> io::Result
     Ok(())
 }
 
-/// Returns no error: a full disk shows at a write on Windows.
+/// Returns no error, because Windows reports a full disk only when a write fails.
 ///
 /// # Errors
 /// None.

@@ -120,8 +120,10 @@ impl FileSink {
         options.open(path).map(drop)
     }
 
-    /// Returns the path of the file that the kernel opens through the link at the sink's path.
-    /// Returns `None` in two cases:
+    /// Returns the path of the file that the kernel opens through the symbolic link at the sink's
+    /// path. `followed` is the metadata of that file; `None` if the file does not exist. If `makes`
+    /// is true, creates a missing file to find its path, and removes it again. Returns `None` in
+    /// two cases:
     /// * The link leads nowhere.
     /// * The kernel opens another file than the link's text names, or refuses the link because it
     ///   belongs to another user in a directory such as /tmp.

@@ -39,7 +39,8 @@ pub(super) struct HttpConnectExchange {
     negotiation: Negotiation,
     /// True if the next CONNECT request contains a Negotiate token.
     negotiates: bool,
-    /// The reason why the last request contains no Negotiate token although one was required.
+    /// The reason why the last request lacks the Negotiate token that it needed; `None` if no token
+    /// was missing.
     missing_token_reason: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last CONNECT request.
     is_unanswered: bool,
