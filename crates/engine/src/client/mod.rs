@@ -310,11 +310,11 @@ impl Client {
         response::perform(self, request, sink)
     }
 
-    /// Sends a request without waiting. The future resolves to the response when its head has
-    /// arrived. It works in any async runtime: one thread of the client serves all such requests
-    /// and wakes their tasks. The thread starts with the first request. It ends after some idle
-    /// time, or when the client has been dropped and no request is in progress. Dropping the future
-    /// cancels the request.
+    /// Returns a future that sends the request when the future is first polled, and resolves to the
+    /// response when the response's head has arrived. The future works in any async runtime: one
+    /// thread of the client serves all such requests and wakes their tasks. The thread starts with
+    /// the first request. It ends after some idle time, or when the client has been dropped and no
+    /// request is in progress. Dropping the future cancels the request.
     ///
     /// At most 1,024 requests run at a time ([`ClientBuilder::max_requests`]). For further
     /// requests, the time in the queue counts towards their [`timeout`](RequestBuilder::timeout). A

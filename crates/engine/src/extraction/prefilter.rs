@@ -220,8 +220,8 @@ const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 #[cfg(feature = "select")]
 const BREAKS: [u8; 3] = *b"<>\0";
 
-/// Returns the byte values that markup may have where the text has a byte of `set`: the values in
-/// `set`, [`BREAKS`], and all white space if `set` contains the space.
+/// Returns the bytes of markup that may stand for a byte of `set` in the text: the bytes of `set`,
+/// [`BREAKS`], and all white space if `set` contains the space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);

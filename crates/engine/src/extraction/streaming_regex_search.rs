@@ -376,8 +376,8 @@ impl RegexSearch {
         Ok(())
     }
 
-    /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
-    /// `next` behind them. `last` is true if the body ends with the window.
+    /// Passes those matches in `window` that later input cannot change to `on_match`, and moves
+    /// `next` past them. `last` is true if the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled = if last {

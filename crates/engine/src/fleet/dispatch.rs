@@ -40,10 +40,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers to which the queue is filled if the limit on concurrent
-/// transfers has allowed another one for [`READ_FURTHER_AFTER`], but no waiting transfer could
-/// start. The hosts of all waiting transfers are then busy, paused or dead, but the input may
-/// contain a transfer to another host. This many transfers take about 1 MiB.
+/// The number of waiting transfers to which the queue is filled if no waiting transfer could start
+/// for [`READ_FURTHER_AFTER`], although the limit on concurrent transfers allowed another one. The
+/// hosts of the waiting transfers are then busy, paused or dead, but the input may contain a
+/// transfer to another host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
@@ -512,9 +512,9 @@ impl DispatchState {
         }
     }
 
-    /// Records that none of the waiting transfers may start. Returns the time at which the
+    /// Handles the situation that no waiting transfer may start. Returns the time from which the
     /// dispatcher may read further items of the input, since a later item may be able to start.
-    /// Returns `None` if it must not read further.
+    /// Returns `None` if it must not read further items.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.blocked_since = None;

@@ -29,7 +29,7 @@ pub(super) trait ItemSource: Send {
     fn next_item(&mut self) -> NextItem;
 }
 
-/// A source whose iterator never blocks.
+/// A source of items from an iterator that never blocks.
 pub(super) struct ImmediateItemSource(pub(super) FleetItems);
 
 impl ItemSource for ImmediateItemSource {

@@ -25,7 +25,8 @@ mod unix {
         registry.register(&mut SourceFd(&fd.as_fd().as_raw_fd()), token, interest)
     }
 
-    /// Registers the descriptor of an output. The event loop then reports when it accepts bytes.
+    /// Registers the descriptor of an output. The event loop then reports when the output accepts
+    /// bytes.
     pub(crate) fn register_output(registry: &Registry, fd: RawFd, token: Token) -> io::Result<()> {
         let mut source = SourceFd(&fd);
         registry
@@ -66,8 +67,9 @@ mod windows {
         source: TcpStream,
         registry: Registry,
         token: Token,
-        /// True if the last send found too little room, so that the event loop must report room. It
-        /// reports nothing else: the driver reads at each event, and would never rest.
+        /// True if the last send found too little room, so that the event loop must report when the
+        /// socket has room. If false, the event loop reports only input: otherwise, it would report
+        /// room all the time.
         awaits_room: bool,
     }
 

@@ -170,7 +170,7 @@ impl LocalBinding {
         }
     }
 
-    /// Does nothing: haul sets neither on Windows.
+    /// Does nothing: on Windows, haul sets neither the type of service nor the priority of packets.
     #[cfg(windows)]
     pub(super) fn set_packet_marks(&self, _socket: &impl AsFd, _peer: &SocketAddr) {}
 

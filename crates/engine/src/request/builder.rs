@@ -366,8 +366,8 @@ impl RequestBuilder {
         client.send(request?)
     }
 
-    /// Starts to send the request, and returns without waiting. The future resolves to the response
-    /// when its head has arrived ([`Client::send_async`]).
+    /// Returns a future that sends the request when the future is first polled, and resolves to the
+    /// response when the response's head has arrived ([`Client::send_async`]).
     pub fn send_async(self) -> ResponseFuture {
         let (client, request) = self.into_client_and_request();
         ResponseFuture::new(&client, request)

@@ -45,8 +45,8 @@ pub struct CurlCompat {
     /// True to accept some responses that are not reliable:
     /// - With [`resume_from`](super::RequestOptions::resume_from), an offset after the end means
     ///   that the file is complete, even if no Content-Range contains the length.
-    /// - A Content-Range of the requested offset continues the file, even if it names no end or the
-    ///   status is 200.
+    /// - A response whose Content-Range begins at the requested offset continues the file, even if
+    ///   the Content-Range names no end, or if the status is 200.
     /// - A 206 that was not requested is delivered as it is.
     /// - A 401 whose challenge cannot be answered is delivered as it is.
     pub accepts_unreliable_responses: bool,

@@ -13,8 +13,8 @@ use crate::sink::partial::PartialFileWriter;
 use crate::sink::{ResponseForSink, Sink};
 use crate::{Error, ErrorKind, Result};
 
-/// The sink of a part that passes its bytes to the [`SplitCoordinator`], which delivers the parts
-/// in order.
+/// The sink of one part of a split download. Passes the bytes of the part to the
+/// [`SplitCoordinator`], which delivers the parts in order.
 pub(super) struct OrderedPartSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,

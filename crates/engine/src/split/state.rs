@@ -135,7 +135,8 @@ impl PartFailures {
         self.count += 1;
     }
 
-    /// Ends the pause if it is over at the time `now`. Returns true if it ends now.
+    /// Ends the pause if it is over at the time `now`. Returns true if this call has ended the
+    /// pause.
     pub(super) fn end_pause(&mut self, now: Instant) -> bool {
         self.paused_until.take_if(|at| *at <= now).is_some()
     }

@@ -114,8 +114,8 @@ struct ProtectionSpace {
     answer: CachedAuthAnswer,
 }
 
-/// The kind of a cached answer to a challenge, from which the credentials of later requests are
-/// made.
+/// A cached answer to a challenge, by its authentication scheme. The credentials of later requests
+/// are made from it.
 enum CachedAuthAnswer {
     Basic,
     Digest(DigestSession),

@@ -43,9 +43,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Replaces the content of the file at `path`. `change` receives the old content, and returns the
-/// new content. Only its owner can read the new file; on Windows, those whom the access list of the
-/// directory allows. If `path` is not a regular file, `change` receives empty content, and its result
-/// is written to the file.
+/// new content. Only the owner of the new file can read it; on Windows, the access list of the
+/// directory decides. If `path` is not a regular file, `change` receives empty content, and its
+/// result is written to the file.
 ///
 /// If another process has locked the file, waits for the lock until the deadline.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {

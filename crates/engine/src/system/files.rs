@@ -58,7 +58,7 @@ pub(crate) fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
     metadata.nlink() == 1
 }
 
-/// Makes an open fail if the path is a symbolic link.
+/// Sets the options so that opening a symbolic link fails.
 pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }

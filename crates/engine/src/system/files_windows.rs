@@ -237,7 +237,8 @@ fn volume_and_index(file: &File) -> io::Result<(u64, u64)> {
     Ok((information.volume_serial_number(), information.file_index()))
 }
 
-/// Returns true: the access list of a file decides who may open it.
+/// Returns true, because on Windows the access list of a file, and not its owner, decides who may
+/// open it.
 #[must_use]
 pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     true
@@ -249,13 +250,13 @@ pub(crate) fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
     winapi_util::file::information(file).is_ok_and(|information| information.number_of_links() == 1)
 }
 
-/// Makes an open of a symbolic link open the link itself.
+/// Sets the options so that opening a symbolic link opens the link itself.
 pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Makes the open not follow a symbolic link, but open the link itself. (On Windows, no path makes
-/// an open wait.)
+/// Sets the options so that opening a symbolic link opens the link itself. (On Windows, no path
+/// makes an open wait.)
 pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }

@@ -131,8 +131,8 @@ impl Transfer {
         pushed
     }
 
-    /// Delivers `bytes` of the body, but only the first ones up to the size limit `limit`. Returns
-    /// an error if there are more bytes.
+    /// Delivers those of `bytes` that do not exceed the size limit `limit`. Returns an error if
+    /// `bytes` contains more.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
         let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
         let end = self.resume.range.at + allowed;

@@ -54,8 +54,8 @@ pub(super) enum RangeVerdict {
     Ordinary,
     /// The response contains exactly the requested bytes. The delivery continues with them.
     Continues,
-    /// The response contains the same representation from its beginning. Its first bytes, of this
-    /// number, were delivered before and must be skipped.
+    /// The response contains the same representation from its beginning. The transfer must skip
+    /// this number of bytes at the beginning, which were delivered before.
     Repeats(u64),
     /// The sink already has all bytes of the requested range.
     Complete,

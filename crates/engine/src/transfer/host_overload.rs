@@ -87,8 +87,8 @@ impl Transfer {
     }
 
     /// Prepares another attempt of a transfer that its host refused because of overload. The
-    /// attempt does not count as a retry. Returns the delay after which the attempt may begin, as
-    /// soon as the host's limit allows; `None` if there is no further attempt.
+    /// attempt does not count as a retry. Returns the minimum delay before the attempt, which also
+    /// needs a free slot in the host's limit. Returns `None` if there is no further attempt.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even

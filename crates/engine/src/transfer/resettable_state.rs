@@ -35,9 +35,9 @@ impl ResumeState {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
-    /// Makes the state of a transfer that starts from the beginning. The range begins at `start`,
-    /// or is the caller's range if that is a [`WantedContentRange::Rest`]. A
-    /// [`WantedContentRange::Opening`] no longer limits the range.
+    /// Makes the state of a transfer that starts from the beginning. If the caller wants a
+    /// [`WantedContentRange::Rest`], the range is that rest; otherwise, it begins at `start` and
+    /// has no end, even if the caller wants a [`WantedContentRange::Opening`].
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(WantedContentRange::Rest { .. }) => DeliveryRange::from_options(options),

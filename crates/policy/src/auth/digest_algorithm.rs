@@ -26,8 +26,8 @@ impl DigestAlgorithm {
         }
     }
 
-    /// Parses the name of a digest algorithm, and returns true with it for the `-sess` form of the
-    /// name. Returns `None` for an unknown name.
+    /// Returns the algorithm with this name, and true if the name has the suffix `-sess`. Returns
+    /// `None` for an unknown name.
     pub(super) fn parse(name: &[u8]) -> Option<(DigestAlgorithm, bool)> {
         let is_session = name.len() > 5 && name[name.len() - 5..].eq_ignore_ascii_case(b"-sess");
         let base = if is_session { &name[..name.len() - 5] } else { name };

@@ -23,8 +23,8 @@ const UNAVAILABLE_CACHE_TIME: Duration = Duration::from_secs(60);
 /// progress.
 #[derive(Debug)]
 pub enum HttpsLookupStatus {
-    /// The result is known: the endpoints of the origin, the preferred endpoint first. There are
-    /// none if the origin has no HTTPS records, or if HTTPS records are not looked up.
+    /// The lookup has ended. There are no records if the origin has no HTTPS records, or if HTTPS
+    /// records are not looked up.
     Ready {
         /// The HTTPS records of the looked-up name.
         records: Arc<[HttpsRecord]>,

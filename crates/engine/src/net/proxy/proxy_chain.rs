@@ -24,7 +24,8 @@ pub enum ProxyRoute {
     Forward(Arc<ProxyHop>),
     /// The connection goes through a tunnel to one origin, which a proxy opens.
     Tunnel(Arc<ProxyHop>),
-    /// The proxy cannot be used, for this reason. The request fails; it does not bypass the proxy.
+    /// The proxy cannot be used. The request fails with this error kind and message, and does not
+    /// bypass the proxy.
     Unusable(ErrorKind, String),
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct QuicWindows {
     pub(crate) initial_stream: u32,
 }
 
-/// The largest window of a stream on a connection that several transfers share.
+/// The largest receive window, in bytes, of a stream on a connection that several transfers share.
 const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 
 impl QuicWindows {

@@ -69,6 +69,7 @@ impl HyphenHostName {
     }
 
     /// Returns the stand-in: the valid name that is passed to rustls instead of the real name.
+    /// Returns `None` if rustls rejects the stand-in, too.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }

@@ -39,12 +39,12 @@ pub(super) fn may_be_terminal(_file: &File) -> bool {
     true
 }
 
-/// Returns `None`, because a write waits, so the output is never full.
+/// Returns `None`: an output on Windows is never full, because each write blocks until it is done.
 pub(super) fn descriptor_to_watch(_file: &File) -> Option<RawFd> {
     None
 }
 
-/// Returns true, because a write waits, so the output is never full.
+/// Returns true: an output on Windows is never full, because each write blocks until it is done.
 #[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
 pub(super) fn wait(_file: &File, _deadline: Option<Instant>) -> Result<bool> {
     Ok(true)

@@ -66,11 +66,11 @@ impl FileSink {
     /// be renamed. Returns the metadata of the existing file, or `None` if no file exists.
     ///
     /// If `makes` is true and the path is a link to a missing file, creates that file and removes
-    /// it again. This is how the kernel reveals whether it follows the link.
+    /// it again, because only this reveals whether the kernel follows the link.
     ///
     /// # Errors
-    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
-    /// name and it belongs to a link, a FIFO or a device.
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if a link, a FIFO or a device
+    /// has the name, and the user did not choose the name.
     pub(super) fn find_existing(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = none_if_missing(fs::symlink_metadata(&self.path))? else { return Ok(None) };
@@ -151,9 +151,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content if no file can be renamed to the target. The file is unnamed,
-    /// and in the directory for temporary files. If that directory has no space for `length` bytes,
-    /// opens the target itself.
+    /// Opens a file for the content if no file can be renamed to the target, because of the error
+    /// `why`. The file is unnamed, and in the directory for temporary files. If that directory has
+    /// no space for `length` bytes, opens the target itself.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.

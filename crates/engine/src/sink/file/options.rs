@@ -19,8 +19,8 @@ pub struct FileOptions {
     /// after unsafe characters were removed (curl's `-J`). Default: false.
     pub named_by_response: bool,
     /// A check that accepts or refuses the path of the file before the file is opened. It is called
-    /// only with `named_by_response`, even if the response suggested no name. Default: any path is
-    /// accepted.
+    /// only if `named_by_response` is set; then also for a response that suggested no name.
+    /// Default: any path is accepted.
     pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.

@@ -263,8 +263,8 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Closes a broken socket. Reports to the lookups that used the socket that its server is
-    /// unreachable.
+    /// Closes a broken socket. Informs the lookups that have queries on the socket that their name
+    /// server is unreachable.
     fn on_broken_socket(&mut self, socket: usize, now: Instant) {
         let broken: Vec<_> = self.pending.keys().filter(|key| key.0 == socket).copied().collect();
         self.stop_reusing_socket(socket);
