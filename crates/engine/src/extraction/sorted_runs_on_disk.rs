@@ -50,8 +50,8 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values to disk as a new run. They must be sorted already. Then merges runs if there
-    /// are too many of one level.
+    /// Writes values, which must be sorted already, to disk as a new run. Then merges runs if
+    /// [`RUNS_PER_MERGE`] of them have gone through the same number of merges (the same level).
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {

@@ -97,8 +97,8 @@ pub(super) struct DispatchState {
     /// For each stage, the number of transfers that wait to be tried again and have released their
     /// host slot (the permit for one transfer to a host).
     retrying: Vec<usize>,
-    /// The maximum total of `retrying`. It limits the memory for transfers that wait to be tried
-    /// again.
+    /// The maximum total of the numbers in `retrying`, which limits the memory for transfers that
+    /// wait to be tried again.
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
@@ -199,8 +199,8 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a job (a transfer with its report data) to the queue, or to the list of invalid jobs,
-    /// which only have to be reported.
+    /// Adds a job (a transfer with its report data) to the queue. An invalid job is added to the
+    /// list of invalid jobs instead, which are only reported.
     fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<UnreportedJob>, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
@@ -228,8 +228,9 @@ impl Dispatcher {
         !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
-    /// Fills the queue with new transfers until `target` are waiting. They come from earlier runs
-    /// of the program, from the values that a stage passes on only at its end, or from the input.
+    /// Fills the queue with new transfers until `target` are waiting. The transfers come from
+    /// earlier runs of the program, from the values that a stage passes on only at its end, or from
+    /// the input.
     ///
     /// # Errors
     /// A value cannot be read back from disk.
@@ -580,7 +581,7 @@ impl DispatchState {
         self.queue.len()
     }
 
-    /// Stops reading the input, so that it adds no further jobs.
+    /// Stops reading the input, so that no further jobs are added.
     pub(super) fn stop(&mut self) {
         self.source = None;
     }

@@ -62,8 +62,8 @@ mod windows {
     /// The registration of a socket with an event loop.
     #[derive(Debug)]
     struct Registration {
-        /// A duplicate of the socket, because mio registers only sockets that it owns. It may be a
-        /// UDP socket nevertheless.
+        /// A duplicate of the socket, because mio registers only sockets that it owns. The type is
+        /// `TcpStream` even if the socket is a UDP socket.
         source: TcpStream,
         registry: Registry,
         token: Token,

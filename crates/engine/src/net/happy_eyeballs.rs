@@ -355,7 +355,7 @@ impl ConnectRace {
     }
 
     /// Returns the time at which to call [`step`](Self::step) even if no socket is ready: the start
-    /// of the next attempt or the time limit.
+    /// of the next attempt or the time limit, whichever is earlier. The result is never `None`.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let next = if self.unix.is_some() { Some(self.unix_retry) } else { self.order.next_timeout() };

@@ -92,9 +92,10 @@ pub struct LocalBinding {
     /// The name of the network interface to bind to; `None` for any interface.
     pub device: Option<String>,
     /// The local addresses. A socket is bound to the address that has the same family as the peer's
-    /// address.
+    /// address. `None` for any address.
     pub addresses: Option<Vec<IpAddr>>,
-    /// The range of local ports. The socket is bound to the first free port of the range.
+    /// The range of local ports. The socket is bound to the first free port of the range. `None`
+    /// for any port.
     pub ports: Option<PortRange>,
     /// The type of service of outgoing packets (eight bits), as in
     /// [`ConnectOptions::type_of_service`]; `None` for the system's default.
@@ -221,8 +222,8 @@ pub(super) fn bind_device(_socket: &impl AsFd, _device: &str) -> io::Result<()> 
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns the index of an IPv6 zone that is given as the name of an interface or as a number (RFC
-/// 4007 section 11.2).
+/// Returns the index of an IPv6 zone, which is given as a number or as the name of an interface
+/// (RFC 4007 section 11.2). Returns `None` if no interface has this name.
 pub(super) fn zone_index(zone: &str) -> Option<u32> {
     let number = zone.parse().ok().filter(|&number| number != 0);
     number.or_else(|| if_addrs::get_if_addrs().ok()?.into_iter().find(|found| found.name == zone)?.index)

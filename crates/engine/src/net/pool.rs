@@ -301,9 +301,9 @@ impl<C> ConnectionPool<C> {
         self.drain_locked(self.lock())
     }
 
-    /// Removes all connections from the pool and returns them. Returns none if another thread holds
-    /// the lock, and can thus be called in a forked child, where a lock held during the fork is
-    /// never released.
+    /// Removes all connections from the pool and returns them. Returns an empty list if another
+    /// thread holds the lock. Can thus be called in a forked child, where a lock held during the
+    /// fork is never released.
     pub fn try_drain(&self) -> Vec<C> {
         self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
     }

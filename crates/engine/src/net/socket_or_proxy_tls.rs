@@ -166,8 +166,8 @@ impl SocketOrProxyTls {
     }
 
     /// Returns true if the socket may contain more input although the last receive did not fill the
-    /// caller's buffer. The caller must then receive again. Otherwise it could wait for ever,
-    /// because edge-triggered events do not announce old input.
+    /// caller's buffer. The caller must then receive again. Otherwise, the caller could wait for
+    /// ever, because edge-triggered events do not announce old input.
     pub(super) fn may_have_more(&self) -> bool {
         self.has_buffered_input() || !self.is_drained
     }

@@ -167,8 +167,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a header field to the request. Several fields with the same name are all sent. They
-    /// replace the fields with this name that the client's options or the engine would send.
+    /// Adds a header field to the request. All fields that are added with the same name are sent;
+    /// they replace the fields with this name that the client's options or the engine would send.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {

@@ -189,7 +189,7 @@ fn http3_choice(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> 
 }
 
 /// Returns the alternative service (RFC 7838) to use for a request to this target. Returns `None`
-/// if none is known or usable, or if it has the host and port of the target.
+/// if no alternative service is known or usable, or if its host and port are those of the target.
 fn alternative_service(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     // At the origin's own host and port, ALPN chooses the protocol.
     preferred_alternative(target, options, via).filter(|other| !is_own(other, target))

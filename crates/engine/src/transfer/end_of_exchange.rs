@@ -338,8 +338,9 @@ impl Transfer {
         }
     }
 
-    /// Sets the deadline of this attempt to the deadline of all attempts, because the server has
-    /// responded. `limit_mirror_time` may have shortened it.
+    /// Sets the deadline of this attempt to the deadline of all attempts, unless each attempt has a
+    /// time limit. The server has responded, so the earlier deadline of `limit_mirror_time` no
+    /// longer applies.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();

@@ -51,8 +51,9 @@ impl FirstStreamEnd {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// Makes the end offset final. The first stream is finished when it reaches a final end offset;
-    /// at any other end offset, it waits.
+    /// Makes the end offset final. A first stream that reaches a final end offset is finished. At
+    /// an end offset that is not final, the first stream waits, because the offset may still
+    /// change.
     pub(crate) fn make_final(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();

@@ -54,7 +54,7 @@ const MAX_SHOWN_TARGETS: usize = 3;
 
 impl TargetState {
     /// Makes the state of a transfer to the caller's `target`, before any redirect. `with_body` is
-    /// true if the request has content.
+    /// true if the request has content. `referer` is the value of its Referer field, if any.
     pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
             first_origin: target.origin(),
@@ -72,8 +72,8 @@ impl TargetState {
         }
     }
 
-    /// Returns a copy of this state for a part of a split download, which goes directly to the
-    /// current target and does not follow the redirects again.
+    /// Returns a copy of this state for a part of a split download. The part is requested directly
+    /// from the current target, without following the redirects again.
     pub(super) fn for_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, redirects: None, ..self.clone() }
     }

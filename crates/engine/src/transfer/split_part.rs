@@ -24,8 +24,8 @@ use crate::sink::DirectWriteCounter;
 use crate::sink::partial::PartialFile;
 use crate::transfer_facts::TransferFacts;
 
-/// The minimum speed of a part of a split download. A slower part counts as stalled, and its
-/// missing bytes are requested again.
+/// The minimum speed of a part of a split download: one byte per second, measured over five
+/// seconds. A slower part counts as stalled, and its missing bytes are requested again.
 const STALLED_PART_SPEED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// The properties of a body that a split download must know to fetch the body in parts.
@@ -177,8 +177,8 @@ impl Transfer {
         part
     }
 
-    /// Returns true if the TLS handshake offers HTTP/2. Parts then must not use it, since all parts
-    /// on one HTTP/2 connection would share its speed.
+    /// Returns true if the TLS handshake offers HTTP/2. Parts then must not use HTTP/2, since all
+    /// parts on one HTTP/2 connection would share its speed.
     pub(crate) fn offers_http2(&self) -> bool {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }

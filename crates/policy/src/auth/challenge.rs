@@ -178,8 +178,8 @@ impl<'f> ChallengeParser<'f> {
     }
 
     /// Parses one list item: a parameter of the last challenge, or the start of a new challenge
-    /// with its first parameter or token68. Adds it to `found`, in which the challenges of this
-    /// field begin at the index `first`. Returns `None` if the item is malformed.
+    /// with its first parameter or token68. Adds the result to `found`, in which the challenges of
+    /// this field begin at the index `first`. Returns `None` if the item is malformed.
     fn parse_item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
         let word = self.parse_token()?;
         let blanks = self.skip_blanks();

@@ -208,8 +208,8 @@ impl DigestSession {
         Ok(value.0)
     }
 
-    /// Returns two values for the answer: a hash and the client nonce to send. The hash is over
-    /// user, realm and password. With a `-sess` algorithm, it is the session key made from that
+    /// Returns two values for the answer: a hash, and the client nonce to send. The hash is over
+    /// user, realm and password or, with a `-sess` algorithm, it is the session key made from that
     /// hash (RFC 7616 §3.4.2).
     fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;

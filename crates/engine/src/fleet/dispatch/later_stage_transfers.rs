@@ -45,8 +45,8 @@ impl EarlierRunRequest {
 }
 
 impl Dispatcher {
-    /// Adds a transfer to the stage with the index `number`. It is made from a value that the
-    /// previous stage has extracted.
+    /// Adds a transfer to the stage with the index `number`. The transfer is made from a value that
+    /// the previous stage has extracted.
     pub(in crate::fleet) fn add_job_from_value(
         &self,
         number: usize,
@@ -76,8 +76,8 @@ impl Dispatcher {
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `recalled` contains its saved settings if
-    /// an earlier run of the program queued it; otherwise `None`.
+    /// Adds the transfer that a stage makes from a value. `recalled` contains the saved settings of
+    /// the transfer if an earlier run of the program queued it; otherwise `None`.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,

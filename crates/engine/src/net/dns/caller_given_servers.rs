@@ -24,11 +24,14 @@ pub struct ChosenDnsServers {
     /// The servers, in order of preference (`--dns-servers`). If the list is empty, the servers of
     /// `/etc/resolv.conf` are used.
     pub servers: Vec<NameServer>,
-    /// The network interface from which queries are sent (`--dns-interface`).
+    /// The network interface from which queries are sent (`--dns-interface`); `None` for any
+    /// interface.
     pub interface: Option<String>,
-    /// The local address from which queries over IPv4 are sent (`--dns-ipv4-addr`).
+    /// The local address from which queries over IPv4 are sent (`--dns-ipv4-addr`); `None` for any
+    /// address.
     pub local_v4: Option<Ipv4Addr>,
-    /// The local address from which queries over IPv6 are sent (`--dns-ipv6-addr`).
+    /// The local address from which queries over IPv6 are sent (`--dns-ipv6-addr`); `None` for any
+    /// address.
     pub local_v6: Option<Ipv6Addr>,
 }
 

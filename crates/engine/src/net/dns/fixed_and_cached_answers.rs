@@ -73,7 +73,7 @@ impl ResolverState {
     }
 
     /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
-    /// as `localhost`, and cached answers that have not expired.
+    /// as `localhost`, and cached answers that have not expired. Otherwise, returns `None`.
     pub(super) fn answer_without_lookup(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(answer) = self.fixed_answer(now, name, port) {
             return Some(answer);

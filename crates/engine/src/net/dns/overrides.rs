@@ -57,7 +57,8 @@ impl DnsOverrides {
     }
 }
 
-/// Splits `HOST:rest` into host and rest. HOST may be an IPv6 address in brackets.
+/// Splits `HOST:rest` into host and rest. HOST may be an IPv6 address in brackets. Returns `None`
+/// if there is no host or no colon.
 fn split_host(text: &str) -> Option<(&str, &str)> {
     let (host, rest) = match text.strip_prefix('[') {
         Some(inner) => {

@@ -75,7 +75,7 @@ pub(crate) struct QuicConnection {
     /// accepts them.
     budget: ConnectionReceiveBudget,
     windows: QuicWindows,
-    /// The local address of the socket.
+    /// The local address of the socket; `None` if the system does not report it.
     pub(crate) local: Option<SocketAddr>,
     /// The sequence number of this connection among all connections of the process, counted from 0.
     pub(crate) number: u64,
@@ -171,7 +171,8 @@ impl QuicConnection {
         frames.acks > 0 || frames.crypto > 0
     }
 
-    /// Removes and returns the next event that quinn-proto reports for the connection.
+    /// Removes and returns the next event that quinn-proto reports for the connection. Returns
+    /// `None` if there is no further event.
     pub(crate) fn poll(&mut self) -> Option<Event> {
         let event = self.machine.poll();
         if matches!(event, Some(Event::Connected)) {

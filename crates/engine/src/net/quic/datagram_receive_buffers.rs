@@ -139,7 +139,8 @@ impl DatagramReceiveBuffers {
     }
 }
 
-/// Converts the ECN codepoint of received datagrams from quinn-udp's type to quinn-proto's.
+/// Converts the ECN codepoint of received datagrams from quinn-udp's type to quinn-proto's. Returns
+/// `None` if the datagrams have no codepoint.
 fn ecn(meta: &RecvMeta) -> Option<EcnCodepoint> {
     meta.ecn.map(|codepoint| match codepoint {
         quinn_udp::EcnCodepoint::Ect0 => EcnCodepoint::Ect0,

@@ -119,7 +119,7 @@ impl QuicSocket {
         self.peer
     }
 
-    /// Returns the local address.
+    /// Returns the local address; `None` if the system does not report it.
     pub(super) fn local(&self) -> Option<SocketAddr> {
         self.socket.local_addr().ok()?.as_socket()
     }

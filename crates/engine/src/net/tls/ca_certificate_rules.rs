@@ -157,8 +157,9 @@ pub(super) fn allows_server_authentication(certificate: &Certificate) -> Option<
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Returns true if OpenSSL would accept the key usage of a server's certificate: it allows digital
-/// signature, key encipherment or key agreement. Returns `None` if the key usage cannot be parsed.
+/// Returns true if the certificate's key usage allows digital signature, key encipherment or key
+/// agreement: OpenSSL requires one of these for the certificate of a server. Returns `None` if the
+/// key usage cannot be parsed.
 pub(super) fn allows_digital_signature(certificate: &Certificate) -> Option<bool> {
     let usage = read_extension::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))

@@ -273,7 +273,7 @@ fn check_signature(
 }
 
 /// Returns the public key of the issuer in two parts: the algorithm in DER, and the key as a bit
-/// string.
+/// string. Returns `None` if the key cannot be parsed.
 fn public_key(issuer: &TrustAnchor<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     split_public_key_info(&sequence(&issuer.subject_public_key_info)?)
 }
@@ -283,12 +283,13 @@ fn split_public_key_info(info: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((info.algorithm.to_der().ok()?, info.subject_public_key.as_bytes()?.to_vec()))
 }
 
-/// Encodes a SEQUENCE with this content in DER.
+/// Encodes a SEQUENCE with this content in DER. Returns `None` if the content is too long.
 fn sequence(content: &[u8]) -> Option<Vec<u8>> {
     AnyRef::new(Tag::Sequence, content).ok()?.to_der().ok()
 }
 
-/// Returns the content of a DER element, without tag and length.
+/// Returns the content of a DER element, without tag and length. Returns `None` if the element is
+/// malformed.
 fn content(der: &[u8]) -> Option<&[u8]> {
     AnyRef::from_der(der).ok().map(|element| element.value())
 }

@@ -279,7 +279,7 @@ fn decrypt_key(
 }
 
 /// Returns the text of the first PEM section with this label (RFC 7468), without the boundary
-/// lines.
+/// lines. Returns `None` if there is no such section.
 fn pem_section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
     let from = find_bytes(pem, begin.as_bytes())? + begin.len();

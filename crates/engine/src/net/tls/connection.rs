@@ -32,8 +32,8 @@ pub struct TlsConnection {
     agreed: Option<NegotiatedSession>,
     examiner: Option<FaultFinderAndServerName>,
     keeps_certificates: bool,
-    /// The server's name, if a label of the name begins or ends with a hyphen. rustls rejects such
-    /// names; see [`HyphenHostName`].
+    /// The server's name and its stand-in, if a label of the name begins or ends with a hyphen
+    /// (rustls rejects such names); `None` for any other name.
     hyphen_name: Option<Arc<HyphenHostName>>,
     /// The trace line about Encrypted Client Hello after the handshake; `None` if Encrypted Client
     /// Hello is not wanted.

@@ -227,8 +227,9 @@ impl Context for RealNameHashContext {
     }
 }
 
-/// A check of the certificate's name for connections whose host name has a label that begins or
-/// ends with a hyphen, which rustls rejects. For other connections, only the check `inner` applies.
+/// A check of certificates that works for every host name. rustls rejects host names with a label
+/// that begins or ends with a hyphen; for such names, this check compares the certificate's names
+/// itself. For other names, only the check `inner` applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
     /// The check for all other faults. For a host name with a hyphen at the beginning or end of a

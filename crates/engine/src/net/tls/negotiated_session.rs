@@ -33,8 +33,8 @@ pub(crate) struct NegotiatedSession {
     pub(super) ech: Option<String>,
 }
 
-/// The [`UnverifiedCertFaultFinder`], which checks a certificate that was accepted without
-/// verification, and the server's name for that check.
+/// The check that finds the fault of a certificate accepted without verification, and the server's
+/// name for that check.
 pub(super) type FaultFinderAndServerName = (UnverifiedCertFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {

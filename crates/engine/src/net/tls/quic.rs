@@ -149,7 +149,7 @@ impl Session for QuicTlsSession {
         convert_keys(suite.expect("the suite supports QUIC").keys(id, side, Version::V1))
     }
 
-    /// Returns the [`NegotiatedSession`], once the handshake is complete.
+    /// Returns the [`NegotiatedSession`] if the handshake is complete, and `None` otherwise.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         let keeps_certificates = self.tls.context.keeps_certificates;
         let (mut session, _) =

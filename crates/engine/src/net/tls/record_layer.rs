@@ -52,8 +52,8 @@ pub(super) struct RecordLayer {
     kernel: KernelConnection<ClientConnectionData>,
     receive: TlsRecordKey,
     transmit: TlsRecordKey,
-    /// The number of records that one key may encrypt. After it, TLS 1.3 connections change to a
-    /// new key.
+    /// The number of records that one key may encrypt. After so many records, TLS 1.3 connections
+    /// change to a new key.
     seal_limit: u64,
     /// The part of an incomplete handshake message that has arrived. The rest is in the next
     /// record.

@@ -23,7 +23,7 @@ pub(super) struct ServerTickets(Mutex<StoredTickets>);
 #[derive(Debug, Default)]
 struct StoredTickets {
     /// The key-exchange group that the server chose in the last handshake, which the next handshake
-    /// offers first.
+    /// offers first. `None` before the first handshake.
     group: Option<NamedGroup>,
     tls12: Option<Box<Tls12ClientSessionValue>>,
     /// The server's TLS 1.3 tickets, in the order in which they arrived.

@@ -43,7 +43,7 @@ const CERTIFICATE_END: &[u8] = b"-----END CERTIFICATE-----";
 const SECTION_BEGIN: &[u8] = b"-----BEGIN ";
 
 /// Returns the path of the file with all certificates that the system trusts: the file in
-/// `SSL_CERT_FILE`, or one of the common paths.
+/// `SSL_CERT_FILE`, or one of the common paths. Returns `None` if there is no such file.
 ///
 /// The agent, which keeps connections for other processes, uses this file to check whether the
 /// system still trusts the same certificates.

@@ -8,8 +8,8 @@ use std::path::{Component, Path};
 
 use super::beneath_errors::{link_error, outside_error};
 
-/// Checks that `directory` is below `base`, and that no directory between them is a symbolic link or
-/// a junction. With `make`, creates missing directories.
+/// Checks that `directory` is below `base`, and that no directory between them is a symbolic link
+/// or a junction. With `make`, creates missing directories; the permission bits have no effect.
 ///
 /// # Errors
 /// A directory is a link or a file, or is missing; errors of the file system.

@@ -97,8 +97,8 @@ impl Negotiation {
         self.is_over
     }
 
-    /// Returns true if the next request continues the security context of the last request. It must
-    /// then use the same connection.
+    /// Returns true if the next request continues the security context of the last request, and
+    /// therefore must use the same connection.
     pub(crate) fn awaits_token(&self) -> bool {
         self.next_token.is_some()
     }
