@@ -22,8 +22,8 @@ use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKin
 /// The number of bytes that an assertion such as `\b` may examine on either side of a position. It
 /// is the length of the longest UTF-8 character.
 pub(super) const ASSERTION_CONTEXT: usize = 4;
-/// The maximum length in bytes of a match that is certainly found completely, if its expression
-/// does not limit the length. A longer match may be cut.
+/// The length in bytes up to which a match is certainly found completely, if its expression does
+/// not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
 /// The maximum length, in bytes, of the matches of an expression for which the distance to the
 /// window's end decides whether a match is settled (later input cannot change it). For an

@@ -46,7 +46,7 @@ pub(super) enum TunnelEvent {
     End,
 }
 
-/// Returns the settings of an HTTP/2 connection to a proxy that carries a single tunnel.
+/// Returns the settings of an HTTP/2 connection to a proxy. The connection carries only one tunnel.
 pub(super) fn config() -> h2::H2Config {
     h2::H2Config { connection_window: RECEIVE_WINDOW, stream_window: RECEIVE_WINDOW, ..h2::H2Config::default() }
 }

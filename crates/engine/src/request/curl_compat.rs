@@ -34,9 +34,9 @@ pub struct CurlCompat {
     ///
     /// If false, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
-    /// True to send the first request without its content if the server's challenge is needed
-    /// before credentials can be sent. If false, the first request has the content, unless the
-    /// content can be read only once.
+    /// True to send the first request without its content if credentials can be sent only after the
+    /// server's challenge. If false, the first request has the content, unless the content can be
+    /// read only once.
     pub withholds_content_before_challenge: bool,
     /// True to send `Expect` (RFC 9110 section 10.1.1) before all content that can be read only
     /// once, even if it is short. A redirect or a challenge then does not consume the content. If

@@ -196,8 +196,8 @@ impl SplitCoordinator {
         (first, outcome)
     }
 
-    /// Returns a transfer that fetches another part. Returns `None` if another connection would not
-    /// help now.
+    /// Returns a transfer that fetches another part. Returns `None` if no further request is wanted
+    /// now: enough requests are in progress, requests are paused, or nothing is left to fetch.
     fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
         self.update_first_stream(state);
         let has_pause_ended = state.failures.end_pause(now);

@@ -237,10 +237,10 @@ impl DigestSession {
         }
     }
 
-    /// Returns `true` if the challenge `new`, in the response to a request with an answer of this
-    /// session, should be answered. That is the case if the challenge says that the session's nonce
-    /// was stale, and contains another nonce; otherwise the password is wrong. Always returns
-    /// `true` if no answer with the session's nonce was sent. The caller must limit the number of
+    /// Returns `true` if the client should answer `new`, the challenge in the response to a request
+    /// with an answer of this session. The client should if `new` says that the session's nonce was
+    /// stale, and contains another nonce; otherwise, the password is wrong. Always returns `true`
+    /// if no answer with the session's nonce was sent. The caller must limit the number of
     /// repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce

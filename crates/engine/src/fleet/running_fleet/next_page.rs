@@ -66,7 +66,8 @@ impl FleetRun {
     }
 
     /// Adds a job for the next page of a listing after a finished page. If output is in input
-    /// order, the next page uses the finished page's slot of the output window, which stays open.
+    /// order, the slot of the finished page in the output window stays open, and the next page uses
+    /// that slot.
     pub(super) fn begin_next_page(&self, job: &FleetJob, next: Result<Target>) {
         let window = &self.windows[job.stage];
         let slot = if window.pages_share_slot() {

@@ -16,8 +16,8 @@ use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_with_signals_blocked;
 
-/// The maximum number of threads that call `getaddrinfo` at the same time. A fleet, which runs many
-/// transfers in parallel, runs about as many transfers at once.
+/// The maximum number of threads that call `getaddrinfo` at the same time: about as many as a fleet
+/// (a run of many parallel transfers) has transfers at the same time.
 pub(super) const MAX_THREADS: usize = 1024;
 /// The time after which a helper thread ends if it has no name to look up.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);

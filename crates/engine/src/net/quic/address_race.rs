@@ -180,7 +180,7 @@ impl QuicAddressRace {
     }
 
     /// Returns the sockets of the attempts. Each socket becomes readable when an answer arrives.
-    /// The flag is true if the caller must also wait until the socket is writable.
+    /// The value beside a socket is true if the caller must also wait until the socket is writable.
     pub(crate) fn pending_fds(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
         self.racing.iter().map(|attempt| (attempt.as_fd(), attempt.has_output()))
     }

@@ -375,10 +375,10 @@ fn tls_rejection(reason: &ConnectionError) -> Error {
     Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
 }
 
-/// Returns the error for an established connection that was lost. As in curl, this is an error of
-/// receiving for every code with which the peer closed the connection, even H3_NO_ERROR.
-/// [`ErrorKind::Http3`] is used only for violations of HTTP/3 that the client finds, and for
-/// streams that the peer reset.
+/// Returns the error for an established connection that was lost. The kind is
+/// [`ErrorKind::Receive`], as in curl, even if the peer closed the connection with H3_NO_ERROR.
+/// Only a TLS alert is reported like a failed handshake. [`ErrorKind::Http3`] is used only for
+/// violations of HTTP/3 that the client finds, and for streams that the peer reset.
 pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),

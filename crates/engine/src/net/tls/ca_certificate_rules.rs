@@ -44,8 +44,8 @@ const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
 ];
 
 /// A parsing profile that accepts serial numbers of any length. Authorities have issued longer
-/// serial numbers than RFC 5280 section 4.1.2.2 allows, and the other fields of such certificates
-/// still matter.
+/// serial numbers than RFC 5280 section 4.1.2.2 allows, and the other fields of these certificates
+/// must still be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnySerialNumberProfile;
 

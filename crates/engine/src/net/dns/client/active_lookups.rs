@@ -29,7 +29,7 @@ const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO)
 const CHANNEL_ID: u16 = 0;
 
 /// A lookup in progress: its question, the state machine that decides which queries to send, and
-/// these queries.
+/// the queries that were sent.
 pub(super) struct ActiveLookup {
     pub(super) question: DnsQuestion,
     pub(super) machine: NameLookup,
