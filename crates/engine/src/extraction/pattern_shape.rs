@@ -37,8 +37,8 @@ pub(super) enum PatternShapePiece {
 /// limit.
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
-    /// The single-byte (ASCII) characters of the class. `wide` states whether non-ASCII characters
-    /// also belong to the class.
+    /// The single-byte characters of the class. `wide` states whether the class also has non-ASCII
+    /// characters.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,

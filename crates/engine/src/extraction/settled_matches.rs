@@ -25,10 +25,10 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The length in bytes up to which a match is certainly found completely, if its expression does
 /// not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The maximum length, in bytes, of the matches of an expression for which the distance to the
-/// window's end decides whether a match is settled (later input cannot change it). For an
-/// expression with longer matches, a second regular expression finds the positions at which later
-/// input can still change a match.
+/// The length of the longest match, in bytes, for which the distance to the window's end decides
+/// whether the match is settled (later input cannot change it). If an expression allows longer
+/// matches, a second regular expression finds the positions at which later input can still change a
+/// match.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule that decides which matches in a window of the body are settled, i.e. cannot be changed

@@ -362,9 +362,8 @@ pub trait PoolableConnection {
 }
 
 impl<C: PoolableConnection> ConnectionPool<C> {
-    /// Removes and returns the most recently added connection with this key that is reusable;
-    /// `None` if there is none. Closes the unusable connections with this key that were added
-    /// later.
+    /// Removes and returns the most recently added connection with this key that is reusable, if
+    /// there is one. Closes unusable connections with this key that were added later.
     pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }

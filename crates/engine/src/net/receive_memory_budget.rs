@@ -44,8 +44,8 @@ const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 const ASSUMED_STREAMS: u32 = 64;
 /// The minimum and maximum initial flow-control window of a stream, in bytes.
 const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The divisor by which the rate limit, in bytes per second, gives the initial window of a
-/// rate-limited response: the window holds the bytes of a sixteenth of a second, but at least
+/// The divisor that turns a rate limit (bytes per second) into the initial window of a rate-limited
+/// response. The window holds the bytes of a sixteenth of a second, but at least
 /// [`MIN_PACED_WINDOW`] bytes.
 const PACED_WINDOW_DIVISOR: u64 = 16;
 const MIN_PACED_WINDOW: u32 = 4 << 10;

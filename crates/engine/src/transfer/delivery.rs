@@ -217,9 +217,8 @@ impl Transfer {
 
     /// Receives at most `most` body bytes from the socket into the sink's own memory
     /// ([`Sink::receive`](crate::sink::Sink::receive)). Returns `None` if the sink does not support
-    /// this, or if the bytes must be processed before the sink gets them (skipped, traced, or
-    /// shared with parts). The caller must report the number of received bytes to
-    /// [`Transfer::on_moved`].
+    /// this, or if the bytes must be processed before the sink gets them, for example decoded or
+    /// skipped. The caller must report the number of received bytes to [`Transfer::on_moved`].
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
             BodyDisposition::Deliver

@@ -231,8 +231,8 @@ impl Transfer {
     }
 
     /// Returns true if the response is accepted as the rest of existing content although it does
-    /// not match the range request, as in curl. This is the case for status 200, and for a
-    /// Content-Range that begins at the requested offset but has no end.
+    /// not match the range request, as in curl. The Content-Range must begin at the requested
+    /// offset. With status 206, it must have no end.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();

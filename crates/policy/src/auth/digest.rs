@@ -209,8 +209,8 @@ impl DigestSession {
     }
 
     /// Returns two values for the answer: a hash, and the client nonce to send. The hash is over
-    /// user, realm and password or, with a `-sess` algorithm, it is the session key made from that
-    /// hash (RFC 7616 §3.4.2).
+    /// user, realm and password. With a `-sess` algorithm, the session key made from this hash
+    /// takes its place (RFC 7616 §3.4.2).
     fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
@@ -238,10 +238,9 @@ impl DigestSession {
     }
 
     /// Returns `true` if the client should answer `new`, the challenge in the response to a request
-    /// with an answer of this session. The client should if `new` says that the session's nonce was
-    /// stale, and contains another nonce; otherwise, the password is wrong. Always returns `true`
-    /// if no answer with the session's nonce was sent. The caller must limit the number of
-    /// repetitions.
+    /// with an answer of this session: `new` must say that the session's nonce was stale, and
+    /// contain another nonce. (Otherwise, the password is wrong.) Always returns `true` if no
+    /// answer with the session's nonce was sent. The caller must limit the number of repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
