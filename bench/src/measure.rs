@@ -75,7 +75,7 @@ pub(crate) enum RunOutputDestination {
     To(File),
     /// The output goes to this file. The command runs the given number of times in a row, and each
     /// result is the mean over these runs.
-    InARow(File, u32),
+    ToRepeatedly(File, u32),
     /// The output goes through a pipe to `cat >/dev/null`. The CPU time of `cat` is part of the
     /// results, and is also reported separately.
     Cat,
@@ -155,7 +155,7 @@ pub(crate) fn run_within(
     let null = || File::create("/dev/null");
     let (mode, stdout) = match out {
         RunOutputDestination::To(file) => ("to".to_owned(), file),
-        RunOutputDestination::InARow(file, times) => (format!("times={times}"), file),
+        RunOutputDestination::ToRepeatedly(file, times) => (format!("times={times}"), file),
         RunOutputDestination::Cat => ("cat".to_owned(), null()?),
         RunOutputDestination::Watch(file) => (format!("watch={}", file.display()), null()?),
     };

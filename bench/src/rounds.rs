@@ -190,7 +190,7 @@ fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
     match &bench_program.check {
         OutputCheck::CheckedOnce(..) if bench_program.piped => run(RunOutputDestination::Cat),
         OutputCheck::CheckedOnce(..) => {
-            run(RunOutputDestination::InARow(File::create("/dev/null")?, bench_program.times))
+            run(RunOutputDestination::ToRepeatedly(File::create("/dev/null")?, bench_program.times))
         }
         OutputCheck::PrintedLength(_, expected) => {
             let path = bench.work.join("output");

@@ -104,7 +104,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// The maximum number of times that refusals double the requests that must be served before the
 /// limit grows again. After the first refusal, these are [`INITIAL_LIMIT`] requests; each further
 /// refusal doubles their number.
-const MAX_DOUBLINGS: u32 = 6;
+const MAX_RECOVERY_DOUBLINGS: u32 = 6;
 /// If a host refuses no request for this time, its earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
@@ -385,7 +385,9 @@ impl ConcurrencyLimit {
         match self.phase {
             LimitPhase::Measuring => self.limit,
             LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL_REQUESTS),
-            LimitPhase::Recovering => INITIAL_LIMIT << self.refusals.count.saturating_sub(1).min(MAX_DOUBLINGS),
+            LimitPhase::Recovering => {
+                INITIAL_LIMIT << self.refusals.count.saturating_sub(1).min(MAX_RECOVERY_DOUBLINGS)
+            }
         }
     }
 

@@ -109,7 +109,7 @@ impl UrlTemplate {
             return Err(TemplateError::Target(UrlErrorKind::NoHost.into()));
         }
         let has_default_scheme = scheme_colon(text).is_none();
-        let text = with_scheme(text);
+        let text = with_default_scheme_if_missing(text);
         let bounds = UrlPartEnds::parse(&text);
         let authority = &text[bounds.scheme_end..bounds.authority_end];
         if authority.contains(PLACEHOLDER) && authority.contains('@') {
@@ -260,7 +260,7 @@ fn scheme_colon(text: &str) -> Option<usize> {
 
 /// Returns the template with the default scheme `http` if it has no scheme. Without a scheme in the
 /// template, a match such as `http:` for `{}/path` would become the scheme.
-fn with_scheme(text: &str) -> String {
+fn with_default_scheme_if_missing(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),
         None => format!("http://{text}"),

@@ -118,10 +118,10 @@ struct PackageCatalogueInner {
 }
 
 /// The approximate length of the index page in bytes.
-const INDEX: usize = 2_500_000;
+const INDEX_LENGTH: usize = 2_500_000;
 /// A reader needs one of this many packages completely, and of each other package only the
 /// beginning.
-const WHOLE: usize = 20;
+const PACKAGES_PER_WHOLE_READ: usize = 20;
 
 impl PackageCatalogue {
     /// Creates `count` packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
@@ -133,7 +133,8 @@ impl PackageCatalogue {
                 let size = usize::try_from(size + random.below(size)).unwrap_or(usize::MAX);
                 let size = if number % 17 == 5 { 8_000_000 } else { size };
                 let list = 500 + random.below(40_000) as usize;
-                let wanted = if number % WHOLE == WHOLE - 1 { usize::MAX } else { list };
+                let wanted =
+                    if number % PACKAGES_PER_WHOLE_READ == PACKAGES_PER_WHOLE_READ - 1 { usize::MAX } else { list };
                 SignedGzipPackage::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
             })
             .collect();
@@ -144,7 +145,7 @@ impl PackageCatalogue {
     pub fn from_packages(packages: Vec<SignedGzipPackage>) -> PackageCatalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
-        while index.len() < INDEX {
+        while index.len() < INDEX_LENGTH {
             let name =
                 packages.get(number).map_or_else(|| format!("other-{number}.tgz"), |package| package.name.clone());
             let _ = writeln!(index, "<a href=\"{name}\">{name}</a>{:>30} {:>12}", "01-Jan-2026 00:00", number * 7919);

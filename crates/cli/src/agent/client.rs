@@ -419,7 +419,7 @@ pub fn prepare_for_agent(mut options: RequestOptions) -> RequestOptions {
 /// Returns true if the descriptor is a regular file that is not open for appending. Only then can
 /// the agent write the body to the file itself ([`OutputDescriptor::File`]).
 #[must_use]
-pub fn is_regular_file_of_user(fd: BorrowedFd<'_>) -> bool {
+pub fn is_regular_file_without_append(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     let is_file = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
     is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))

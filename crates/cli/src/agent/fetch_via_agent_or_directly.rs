@@ -32,7 +32,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::AgentOptionValues;
 use super::client::{
-    AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, is_regular_file_of_user, prepare_for_agent,
+    AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, is_regular_file_without_append,
+    prepare_for_agent,
 };
 use super::local_fetch_sinks::{
     DeliveredPrefix, KeepFileIfNotModifiedSink, LengthAndValidator, NOT_MODIFIED, TrackingSink, strong_validator,
@@ -198,7 +199,7 @@ impl<'a> AgentFetcher<'a> {
             let mut file = sink();
             // An output that cannot be opened causes the same error as without an agent.
             if let Ok(descriptor) = file.open_descriptor()
-                && is_regular_file_of_user(descriptor.as_fd())
+                && is_regular_file_without_append(descriptor.as_fd())
                 && let Some(carried) = session.call(&request, OutputDescriptor::File(descriptor.as_fd()))
             {
                 drop(descriptor);
@@ -228,8 +229,11 @@ impl<'a> AgentFetcher<'a> {
         let options = RequestOptions { span, ..options.clone() };
         if let Some(session) = &mut self.session {
             let request = AgentRequest { url: url.to_owned(), options: prepare_for_agent(options.clone()) };
-            let goal =
-                if is_regular_file_of_user(out) { OutputDescriptor::File(out) } else { OutputDescriptor::Relayed(out) };
+            let goal = if is_regular_file_without_append(out) {
+                OutputDescriptor::File(out)
+            } else {
+                OutputDescriptor::Relayed(out)
+            };
             match session.call(&request, goal) {
                 None => {}
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {

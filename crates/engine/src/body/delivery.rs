@@ -327,7 +327,7 @@ impl BodyDelivery {
         if self.is_delivered_as_received() {
             return self.sink.bytes(lease);
         }
-        if self.queue_if_memory_is_short(lease.bytes()) {
+        if self.must_wait_for_memory(lease.bytes()) {
             self.pending.extend_from_slice(lease.bytes());
             return Ok(());
         }
@@ -337,7 +337,7 @@ impl BodyDelivery {
 
     /// Returns true if the received bytes `bytes` must be kept undecoded, because the decoder may
     /// not use the memory for its window yet.
-    fn queue_if_memory_is_short(&mut self, bytes: &[u8]) -> bool {
+    fn must_wait_for_memory(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
             return false;

@@ -278,7 +278,7 @@ struct RegexSearch {
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
     /// The unsettled end of the body so far (where later bytes can still change a match), and the
-    /// [`ASSERTION_CONTEXT`](super::settled_matches::ASSERTION_CONTEXT) bytes before it.
+    /// [`ASSERTION_CONTEXT`] bytes before it.
     tail: Vec<u8>,
     /// The offset in the body at which the searched window begins during a search, otherwise the
     /// offset at which `tail` begins.

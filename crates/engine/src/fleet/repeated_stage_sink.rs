@@ -99,8 +99,8 @@ impl StageSink for LevelSink {
         self.next.flush()
     }
 
-    fn accepts_out_of_order(&self) -> bool {
-        self.next.accepts_out_of_order()
+    fn may_receive_while_full(&self) -> bool {
+        self.next.may_receive_while_full()
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {

@@ -264,8 +264,8 @@ impl StageSink for UniqueOrSortSink {
         if self.passing.is_empty() { self.next.flush() } else { self.next.write_records(&mut self.passing) }
     }
 
-    fn accepts_out_of_order(&self) -> bool {
-        self.next.accepts_out_of_order()
+    fn may_receive_while_full(&self) -> bool {
+        self.next.may_receive_while_full()
     }
 
     fn flush(&mut self) -> Result<OutputReadiness> {
@@ -340,7 +340,7 @@ impl StageSink for NextStageSink {
     /// Returns true, so that pages of this stage can end even if the next stage has no room.
     /// Otherwise, a page would keep a connection that the next stage may need. The values extracted
     /// from a page are small, so they can wait in memory.
-    fn accepts_out_of_order(&self) -> bool {
+    fn may_receive_while_full(&self) -> bool {
         true
     }
 

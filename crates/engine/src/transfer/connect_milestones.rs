@@ -1,5 +1,5 @@
 //! Records the milestones (resolved, connected, secured) of the connection that is made for a
-//! transfer, in its [`TransferFacts`](crate::TransferFacts).
+//! transfer, in its [`TransferFacts`](crate::transfer_facts::TransferFacts).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

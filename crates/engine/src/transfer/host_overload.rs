@@ -114,7 +114,7 @@ impl Transfer {
     }
 
     /// Records that the worker begins to look for a connection for the transfer.
-    pub(crate) fn on_connection_assigned(&mut self, now: Instant) {
+    pub(crate) fn on_connection_search_began(&mut self, now: Instant) {
         self.facts.placed_at = now;
     }
 }

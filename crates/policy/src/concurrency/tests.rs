@@ -137,7 +137,10 @@ fn window_size_depends_on_phase_and_refusals() {
     };
     assert_eq!(size(LimitPhase::Measuring, 16, 0), 16);
     assert_eq!([13, 3].map(|limit| size(testing(20, 1), limit, 0)), [26, MIN_TRIAL_REQUESTS]);
-    assert_eq!([1, 2, 3, 99].map(|count| size(LimitPhase::Recovering, 2, count)), [6, 12, 24, 6 << MAX_DOUBLINGS]);
+    assert_eq!(
+        [1, 2, 3, 99].map(|count| size(LimitPhase::Recovering, 2, count)),
+        [6, 12, 24, 6 << MAX_RECOVERY_DOUBLINGS]
+    );
 }
 
 /// Checks that half as many concurrent requests show a queue if they reach more than 70 % of the

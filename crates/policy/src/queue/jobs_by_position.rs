@@ -6,7 +6,7 @@ use super::JobPosition;
 
 /// The largest excess of empty entries over jobs in the `line` of a [`WaitingJobs`]. A removed job
 /// leaves an empty entry. Above this excess, all empty entries are removed.
-const MIN_GAPS: usize = 32;
+const MAX_EXCESS_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and
 /// removed from the front. These jobs are in `line`, a double-ended queue in which both operations
@@ -81,7 +81,7 @@ impl<T> WaitingJobs<T> {
         while self.line.back().is_some_and(|(_, job)| job.is_none()) {
             self.line.pop_back();
         }
-        if self.line.len() > MIN_GAPS + 2 * self.line_jobs {
+        if self.line.len() > MAX_EXCESS_GAPS + 2 * self.line_jobs {
             self.line.retain(|(_, job)| job.is_some());
         }
         Some(job)
@@ -153,7 +153,7 @@ mod tests {
                 }
             }
             assert_eq!((jobs.len(), jobs.is_empty()), (model.len(), model.is_empty()));
-            assert!(jobs.line.len() <= MIN_GAPS + 2 * jobs.line_jobs);
+            assert!(jobs.line.len() <= MAX_EXCESS_GAPS + 2 * jobs.line_jobs);
         }
         assert!(!jobs.others.is_empty());
         assert!(jobs.positions().eq(model.into_keys()));

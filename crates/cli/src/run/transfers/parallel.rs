@@ -95,7 +95,7 @@ pub(crate) fn run(
     };
     let shard = ShardFilter::new(plan.global.shard, group.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
-    let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_number_of_items(plan) };
+    let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_known_after_lists(plan) };
     let items =
         UrlItems::new(group, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {

@@ -23,7 +23,7 @@ pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
 
 /// Returns true if the run has only one URL group, and responses add no URLs to it. The number of
 /// the run's URLs is then known as soon as the lists of the group have been read to their ends.
-pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
+pub(crate) fn is_known_after_lists(plan: &RunPlan) -> bool {
     matches!(plan.groups.as_slice(), [group] if has_only_given_urls(group))
 }
 

@@ -91,14 +91,14 @@ impl Worker {
         self.reclaim_lent_slot(&mut transfer);
         self.close_idle_if_requested();
         transfer.take_precedence_if_awaited();
-        transfer.on_connection_assigned(self.now);
+        transfer.on_connection_search_began(self.now);
         if let Some(token) = warm
             && !transfer.reuse.needs_new_connection
             && let Some(slot) = self.slots.get(token)
             && slot.key.matches_request(transfer.target(), transfer.options())
             && matches!(slot.state, ConnectionState::Open(_))
             && slot.accepts(&transfer)
-            && !self.is_unsafe_to_pipeline(token, &transfer)
+            && !self.may_lose_request(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -108,7 +108,7 @@ impl Worker {
             self.never_coalesce(&key);
         }
         if let Some(token) = self.slot_for(&key, &transfer)
-            && !self.is_unsafe_to_pipeline(token, &transfer)
+            && !self.may_lose_request(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -122,7 +122,7 @@ impl Worker {
         }
         #[cfg(feature = "http3")]
         if let Some(token) = self.slot_before_http3(&key, &transfer)
-            && !self.is_unsafe_to_pipeline(token, &transfer)
+            && !self.may_lose_request(token, &transfer)
         {
             return self.start(token, transfer);
         }

@@ -47,7 +47,7 @@ impl ExtraWorkers {
     /// Returns true if another helper thread is wanted: a measurement has just ended in which the
     /// worker slept little, and a core was idle. Returns false during a measurement. `is_heavy`
     /// selects the measurement's duration. The next measurement begins when this one ends.
-    fn are_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
+    fn is_helper_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
         let window = now.saturating_duration_since(self.measured_since);
         if window < if is_heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {
             return false;
@@ -75,7 +75,7 @@ impl Worker {
         if self.index != 0 || self.helpers.threads.len() + 1 >= self.options.threads {
             return;
         }
-        if !self.helpers.are_wanted(self.now, self.scheduler.is_heavy()) || self.scheduler.backlog() == 0 {
+        if !self.helpers.is_helper_wanted(self.now, self.scheduler.is_heavy()) || self.scheduler.backlog() == 0 {
             return;
         }
         let index = self.helpers.threads.len() + 1;

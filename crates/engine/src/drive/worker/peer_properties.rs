@@ -110,7 +110,7 @@ impl Worker {
     /// Returns true if this request might be lost on the idle connection of this slot, and could
     /// then not be repeated. It might be lost if the peer closes each connection after its first
     /// response, or has already closed this connection.
-    pub(super) fn is_unsafe_to_pipeline(&mut self, token: usize, transfer: &Transfer) -> bool {
+    pub(super) fn may_lose_request(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)
         else {

@@ -183,7 +183,7 @@ impl OrderedWindow {
             held: state.held,
             budget: self.byte_budget(),
             room: state.room,
-            may_run_ahead: state.sink.accepts_out_of_order(),
+            may_run_ahead: state.sink.may_receive_while_full(),
         }
     }
 

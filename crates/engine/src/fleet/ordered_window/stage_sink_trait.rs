@@ -33,7 +33,7 @@ pub(in crate::fleet) trait StageSink: Send {
     /// Returns true if a slot whose bytes go directly to the sink may still receive bytes while the
     /// sink is full. The slot then keeps the bytes in memory, where they count towards the window's
     /// budget. Default: false.
-    fn accepts_out_of_order(&self) -> bool {
+    fn may_receive_while_full(&self) -> bool {
         false
     }
 

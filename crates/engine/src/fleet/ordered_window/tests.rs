@@ -57,7 +57,7 @@ impl StageSink for AcceptsOutOfOrderSink {
         self.0.flush()
     }
 
-    fn accepts_out_of_order(&self) -> bool {
+    fn may_receive_while_full(&self) -> bool {
         true
     }
 }

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
 //! | | and its keys for Encrypted Client Hello, if they are wanted | [`ech_key_sources`] |
-//! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_tcp_race`], `net/quic` |
+//! | QUIC | does handshakes with the addresses, beside the other phases | `quic_tcp_race`, `net/quic` |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::happy_eyeballs`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //! | QuicRacing | tries the addresses by QUIC handshakes, instead of Racing and Staging | `quic` |

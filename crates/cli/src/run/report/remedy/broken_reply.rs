@@ -31,12 +31,12 @@ pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow
         settings.map(|stage| format!("haul offered {}; ", offered_versions(&stage.transfer))).unwrap_or_default();
     let closed = ["closed the connection", "broke"].iter().any(|words| cause.contains(words));
     let plain = if closed { "if the port does not speak TLS, use http://; " } else { "" };
-    format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(cause, settings)).into()
+    format!("{offer}{plain}{}'haul doctor URL' shows more", tls_offer_remedy(cause, settings)).into()
 }
 
 /// Returns advice on the options that change haul's offer in the TLS handshake. If the server
 /// refuses the offered TLS versions, only options for the TLS version help.
-fn retry_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
+fn tls_offer_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
     let is_version = cause.ends_with("ProtocolVersion");
     let options = &transfer.tls.options;
