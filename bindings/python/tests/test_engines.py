@@ -166,6 +166,28 @@ def test_ray_rows_survive_the_loss_of_their_pieces(monkeypatch: pytest.MonkeyPat
         assert sorted(row["id"] for row in found) == list(range(600)) and all(row["status"] == 200 for row in found)
 
 
+def test_ray_task_ends_when_its_pieces_are_late(ray_data: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ray = ray_data[0]
+    from haul import _ray_source
+
+    made = tmp_path / "made"
+
+    def piece() -> int:
+        while not made.exists():
+            time.sleep(0.1)
+        return 1
+
+    pieces = [ray.put(0), ray.remote(piece).remote()]
+    monkeypatch.setattr(_ray_source, "_PIECE_SECONDS", 0.5)
+    # Ray starts a task again that ends with this error.
+    with pytest.raises(ray.exceptions.RaySystemError, match="1 of 2 pieces did not arrive in 0.5 s"):
+        _ray_source._wait_for(pieces)
+    made.touch()
+    monkeypatch.setattr(_ray_source, "_PIECE_SECONDS", 300)
+    _ray_source._wait_for(pieces)
+    assert ray.get(pieces) == [0, 1]
+
+
 def test_ray_splits_a_large_host(ray_data: Any) -> None:
     ray = ray_data[0]
     with_one = ManyHosts(1, 60)

@@ -23,6 +23,8 @@ from ._cluster import KEY_COLUMN, HostClass, host_classes, keyed, split_counts
 
 #: One task splits blocks of this many bytes together, so that many small blocks do not make many pieces.
 _SPLIT_BYTES = 32 << 20
+#: A task that waits this many seconds for its pieces, and receives none, is started again.
+_PIECE_SECONDS = 20.0
 #: With more pieces than this, Ray's shuffle divides the rows. Each piece costs some 0.2 ms of CPU time, and memory of
 #: the driver; the start of the shuffle's processes costs 6 s.
 _MOST_PIECES = 20_000
@@ -169,11 +171,30 @@ def _fetcher(pieces: list[Any], url: str, settings: dict[str, Any]) -> Callable[
 def _fetch(pieces: list[Any], url: str, settings: dict[str, Any]) -> Iterator[Any]:
     from .arrow import fetch
 
+    _wait_for(pieces)
     table = _joined(ray.get(pieces)).drop_columns([KEY_COLUMN])
     # The result of an empty batch has the columns that the other tasks have.
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     for batch in fetch(batches, url=url, **settings):
         yield pa.Table.from_batches([batch])
+
+
+def _wait_for(pieces: list[Any]) -> None:
+    """Waits until all pieces are on this machine.
+
+    A task that waits for a lost piece keeps its processor (Ray 2.60). If all processors were kept so, the task that
+    makes the piece again could never start. So a task without progress ends with an error for which Ray starts it
+    again later.
+    """
+    late = len(pieces) + 1
+    while pieces:
+        _, missing = ray.wait(pieces, num_returns=len(pieces), timeout=_PIECE_SECONDS)
+        if not missing:
+            return
+        if len(missing) >= late:
+            reason = f"{len(missing)} of {len(pieces)} pieces did not arrive in {_PIECE_SECONDS:g} s"
+            raise ray.exceptions.RaySystemError(TimeoutError(reason))
+        late = len(missing)
 
 
 def _joined(tables: Iterable[Any]) -> Any:
