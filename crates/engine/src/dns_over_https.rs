@@ -104,8 +104,8 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The connection of one thread to the DNS server. The thread sends each query as a request of this
-/// client and batch.
+/// The connection of one thread to the DNS server. The thread sends each query as a request of the
+/// HTTP client `client`, as part of `batch`.
 struct HttpsChannel {
     url: Target,
     text: String,

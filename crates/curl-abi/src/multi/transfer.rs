@@ -53,7 +53,7 @@ impl MultiTransfer {
     /// Begins the transfer of an easy handle.
     ///
     /// # Errors
-    /// The result of a transfer that cannot begin.
+    /// The transfer cannot begin. The error is the result code of the transfer.
     pub(super) fn begin(
         easy: &Arc<Easy>,
         engine: &MultiEngine,

@@ -57,7 +57,7 @@ static ROW_POSITIONS: [u16; MAX_NUMBER] = {
 /// The difference between the base numbers of consecutive option types (`CURLOPTTYPE_OBJECTPOINT`
 /// and so on).
 const TYPE_STEP: u32 = 10_000;
-/// The number below which all option numbers lie, after the base number of their type is
+/// The upper bound, exclusive, of the option numbers after the base number of the option's type is
 /// subtracted.
 const MAX_NUMBER: usize = 512;
 

@@ -61,8 +61,8 @@ impl ReusableRequest {
     }
 }
 
-/// Keeps the options and the target of a request for the next one, unless they depend on anything
-/// besides the options of the handle.
+/// Keeps the options and the target of a request for the next request of the easy handle, unless
+/// they depend on more than the options of the handle.
 pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target: &Target, url: &str) {
     let given = &state.options;
     let has_stores = options.jar.is_some() || options.hsts.is_some() || options.alt_svc.is_some();

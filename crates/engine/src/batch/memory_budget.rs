@@ -23,7 +23,8 @@ const MIN_BUDGET: u64 = 16 << 10;
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
-    /// The id of the request in progress that may exceed the budget.
+    /// The id of the request in progress that may exceed the budget; [`NO_REQUEST`] if there is
+    /// none.
     first: AtomicU64,
     /// The id of the request whose result the program gets next, if results come in input order;
     /// [`NO_REQUEST`] otherwise.

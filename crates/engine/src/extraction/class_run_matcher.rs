@@ -42,8 +42,8 @@ use super::prefilter::HitAcrossMarkupTest;
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
     runs: Vec<CharClassRun>,
-    /// The first index in `runs` of the runs that match the value, and the index after the last of
-    /// them.
+    /// The range of the runs that match the value (the text to extract): the index of the first one
+    /// in `runs`, and the index after the last one.
     value: (usize, usize),
 }
 
@@ -138,9 +138,9 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if the text shows where a match of `run` ends on one side: no run that can occur
-/// directly next to it on that side shares a byte with it. `others` are the runs on that side,
-/// beginning with the nearest.
+/// Returns true if the text alone shows where a match of `run` ends on one side, because no run
+/// that can be adjacent on that side has a byte in common with `run`. `others` are the runs on that
+/// side, beginning with the nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {

@@ -62,8 +62,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes of a body that may be examined around hits (possible positions of a
-    /// match) in vain, in addition to the number of bytes that are completely searched.
+    /// The number of bytes that may be examined in vain around hits (possible positions of a match)
+    /// even if the search has not passed any bytes of the body yet.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -129,9 +129,9 @@ impl MatchFinder {
     }
 
     /// Returns the first hit at `from` or later, i.e. the first position that can be part of a
-    /// match; `None` if there is none. The result also holds for a search in any range of `text`
-    /// that begins at `from`, because a hit depends only on the bytes of its match. If the search
-    /// method uses no hits, returns `from`.
+    /// match; `None` if there is none. Returns `from` if the search method is
+    /// [`SearchMethod::Plain`], which knows no hits. The result also holds for a search in a part
+    /// of `text` that begins at `from`, because a hit depends only on the bytes of its match.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

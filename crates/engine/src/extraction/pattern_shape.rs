@@ -8,7 +8,7 @@
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
 /// The maximum number of pieces in the [`PatternShape`] of an expression. An expression with more
-/// pieces is represented by one opaque piece.
+/// pieces is represented by a single piece, [`PatternShapePiece::Opaque`].
 const MAX_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.

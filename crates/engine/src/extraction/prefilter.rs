@@ -29,8 +29,8 @@ use regex_syntax::hir::Hir;
 use super::inline_memchr::FirstOfThreeBytesFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The highest estimated frequency of hits, per byte of text, at which a triple is used. With more
-/// frequent hits, the regular expression alone is faster.
+/// The highest estimated frequency of hits, per byte of text, at which a [`ByteSetTriple`] is used.
+/// With more frequent hits, the regular expression alone is faster.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position is a *hit* if its byte is in
@@ -204,10 +204,11 @@ impl ByteSetTriple {
     }
 }
 
-/// The bit for a byte value that may precede a hit.
+/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly before a
+/// hit.
 #[cfg(feature = "select")]
 const IS_BEFORE: u8 = 1;
-/// The bit for a byte value that may follow a hit.
+/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly after a hit.
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
 
@@ -273,8 +274,8 @@ impl HitAcrossMarkupTest {
 
 const BLOCK_SIZE: usize = 64;
 
-/// The minimum number of bytes for which a block is examined at once. Fewer bytes at the end of a
-/// haystack are examined one by one.
+/// The minimum number of bytes for which a block is examined at once. Fewer bytes at the end of the
+/// searched text are examined one by one.
 const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
@@ -303,7 +304,7 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: Neig
 }
 
 /// A range of byte values that includes a [`ByteSet`]: the first value, and the number of values
-/// minus one. Testing the range is faster than testing the set, which then excludes false hits.
+/// minus one. A byte is tested with the range first, which is faster, and then with the set.
 #[derive(Debug, Clone, Copy)]
 struct ByteValueRange(u8, u8);
 
@@ -325,8 +326,8 @@ impl ByteValueRange {
     }
 }
 
-/// Returns the approximate frequency of a byte value in pages (0 to 1). It only influences which
-/// triple of byte sets is used.
+/// Returns the approximate frequency of a byte value in pages (0 to 1). The frequencies only
+/// influence which [`ByteSetTriple`] is used.
 fn byte_frequency(byte: u8) -> f64 {
     match byte {
         b' ' => 0.09,
@@ -341,15 +342,15 @@ fn byte_frequency(byte: u8) -> f64 {
     }
 }
 
-/// A search that first finds hits of a [`ByteSetTriple`]. The regular expression then searches for
-/// a match only around them.
+/// A search that first finds hits of a [`ByteSetTriple`], three adjacent bytes that every match
+/// contains. The regular expression then searches for a match only around the hits.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
     pub(super) triple: ByteSetTriple,
-    /// The maximum number of bytes of a match before its hit.
+    /// The maximum number of bytes between the start of a match and the hit in it.
     pub(super) before: usize,
     /// The maximum length of a match in bytes. `None` if it is larger than
-    /// [`Prefilter::MAX_DISTANCE`]; the search around a hit then has no limit.
+    /// [`Prefilter::MAX_DISTANCE`]; the regular expression then searches up to the end of the text.
     pub(super) longest: Option<usize>,
 }
 

@@ -35,8 +35,8 @@ const MAX_SHORT_MATCH: usize = 4 << 10;
 /// by later input. The rule gives the start position up to which all matches are settled.
 #[derive(Debug)]
 pub(super) enum SettledMatchRule {
-    /// Every match is at most this many bytes long. Later input cannot change a match that starts
-    /// further from the end of the window.
+    /// Every match is at most this many bytes long. Later input can only change matches that start
+    /// within this distance, plus [`ASSERTION_CONTEXT`] bytes, of the end of the window.
     Within(usize),
     /// Matches may be longer than [`MAX_SHORT_MATCH`], or have no limit. This regular expression
     /// finds the first start position at which later input can still change a match.
@@ -65,8 +65,8 @@ impl SettledMatchRule {
     }
 
     /// Returns the number of bytes of the body's next piece that are searched first, together with
-    /// the unsettled end of the previous piece. So many bytes usually suffice to settle the matches
-    /// in that end.
+    /// the unsettled end of the previous piece. This many bytes usually settle the matches in that
+    /// end.
     pub(super) fn context_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),

@@ -70,8 +70,9 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last [`RUNS_PER_MERGE`] runs, if all of them have the same level and
-    /// so must be merged now. Returns `None` otherwise.
+    /// Removes and returns the last [`RUNS_PER_MERGE`] runs, if all of them have gone through the
+    /// same number of merges (the same level), so that they must be merged now. Returns `None`
+    /// otherwise.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

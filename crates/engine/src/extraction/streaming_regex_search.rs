@@ -212,8 +212,8 @@ impl Extractor {
     }
 
     /// Returns the first position, at `from` or later, that can belong to a match; `None` if no
-    /// match begins at `from` or later. No such match ends at or before the position. The result
-    /// also holds for a search in a range of `text` that begins at `from` or later.
+    /// match begins at `from` or later. Every match that begins at `from` or later ends after this
+    /// position. Both also hold for a search in a part of `text` that begins at `from` or later.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -376,8 +376,8 @@ impl RegexSearch {
         Ok(())
     }
 
-    /// Passes those matches in `window` that later input cannot change to `on_match`, and moves
-    /// `next` past them. `last` is true if the body ends with the window.
+    /// Searches `window`. Passes to `on_match` the matches that later input cannot change, and
+    /// moves `next` past them. `last` is true if the body ends with the window.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled = if last {

@@ -65,7 +65,8 @@ pub(super) struct Dispatcher {
     value_store: Option<Arc<dyn StageValueStore>>,
 }
 
-/// The state of a dispatcher, which its lock protects.
+/// The state of a fleet's dispatcher, protected by a lock. The fleet has one or more stages: each
+/// later stage requests URLs that are made from the values which the previous stage extracted.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<Box<UnreportedJob>>,
@@ -397,7 +398,7 @@ impl Dispatcher {
         is_added
     }
 
-    /// Removes a job that waits to be tried again from the queue. `key` is its key among the jobs
+    /// Removes from the queue a job that waits to be tried again. `key` is its key among the jobs
     /// in progress.
     pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
@@ -478,8 +479,8 @@ impl Dispatcher {
 }
 
 impl DispatchState {
-    /// Records the URL of a transfer of a repeated stage, so that no repetition fetches the URL
-    /// again.
+    /// Records the URL of a transfer of a repeated stage ([`FleetStage::depth`]), so that no
+    /// repetition of the stage fetches the URL again.
     fn remember_url(&self, stage: &FleetStage, target: &Target) {
         if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
             // A URL for which there is no memory is reported when a page names it.
@@ -513,9 +514,9 @@ impl DispatchState {
         }
     }
 
-    /// Handles the situation that no waiting transfer may start. Returns the time from which the
-    /// dispatcher may read further items of the input, since a later item may be able to start.
-    /// Returns `None` if it must not read further items.
+    /// Handles the situation that no waiting transfer may start. A later item of the input may be
+    /// able to start: returns the time from which the dispatcher may read further items. Returns
+    /// `None` if the dispatcher must not read further items.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.blocked_since = None;

@@ -6,7 +6,9 @@ use crate::extraction::{Distinct, DistinctResult};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// A set of the URLs that are already queued, shared by all repetitions of a stage.
+/// A set of the URLs that a repeated stage has already queued. A repeated stage requests the links
+/// in its own pages again as a further stage ([`FleetStage::depth`](super::FleetStage::depth)). All
+/// repetitions share the set, so each URL is fetched only once.
 #[derive(Clone)]
 pub(super) struct KnownUrls {
     urls: Arc<Mutex<Distinct>>,

@@ -21,8 +21,9 @@ use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// A sink for one repetition of a stage ([`FleetStage::depth`](super::FleetStage::depth)). The sink
-/// outputs each new URL, and keeps the URL for the next repetition.
+/// A sink for one repetition of a stage that is repeated on the links in its own pages
+/// ([`FleetStage::depth`](super::FleetStage::depth)). The sink outputs each new URL, and keeps the
+/// URL for the next repetition.
 pub(super) struct LevelSink {
     known: KnownUrls,
     /// The new URLs, each preceded by its sequence number. `None` once the stage has ended.

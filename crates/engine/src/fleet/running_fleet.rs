@@ -171,8 +171,8 @@ impl FleetRun {
         }
     }
 
-    /// Returns true if another worker sleeps and has fewer transfers than this one. That worker
-    /// should get the next transfer.
+    /// Returns true if another worker sleeps and has fewer transfers than the worker `worker`. The
+    /// other worker should get the next transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
         let peers = self.lock_peers();
         let mine = peers.get(worker).map_or(0, |peer| peer.running);

@@ -25,8 +25,8 @@ use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, Sorted
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// Makes the output windows (ordered queues) of all stages. The last window is made first, because
-/// the sink of each stage needs the next stage's window.
+/// Makes the output windows (ordered queues) of all stages of a fleet. The last window is made
+/// first, because the sink of each stage passes values to the next stage's window.
 pub(super) fn new_windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -155,8 +155,8 @@ impl StageSink for FleetOutputSink {
     }
 }
 
-/// A sink for a stage with the option `unique` or `sort`. It drops repeated values, or keeps all
-/// values until the end to sort them.
+/// A sink for the values that a stage of a fleet extracts, if the stage has the option `unique` or
+/// `sort`. The sink drops repeated values, or keeps all values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
     /// The URLs that the stage or one of its repetitions has already passed on. A repeated stage
@@ -282,7 +282,8 @@ impl StageSink for UniqueOrSortSink {
     }
 }
 
-/// The values that a stage passes to the next stage, or to the output, only when it ends.
+/// The values that a stage of a fleet passes on only when the stage ends: to the output, or to the
+/// next stage, which makes requests from them.
 pub(super) enum StageEndValues {
     /// All values of a stage, in bytewise order.
     Sorted(SortedValues),
@@ -300,7 +301,7 @@ impl StageEndValues {
     }
 }
 
-/// A sink that makes a transfer of the next stage from each extracted value.
+/// A sink that makes a request of the fleet's next stage from each value that a stage extracted.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
     /// The next stage, which makes requests from the values.
@@ -311,9 +312,9 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes, such as heads and reports of pages, to the output of the next stage. They are
-    /// output after the pages made from earlier values, and before the pages made from later
-    /// values.
+    /// Passes bytes, such as heads and reports of pages, to the output window of the next stage.
+    /// The bytes are output after the pages made from earlier values, and before the pages made
+    /// from later values.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();

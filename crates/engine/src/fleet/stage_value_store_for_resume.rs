@@ -13,17 +13,19 @@ use std::fmt;
 
 use crate::Result;
 
-/// A store for the values of a fleet's stages
-/// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs
-/// of the program. Worker threads call the methods whose names begin with `on_` while they hold
-/// locks of the fleet. Therefore, these methods must not wait for the fleet.
+/// A store for the values that the stages of a fleet extract
+/// ([`FleetOptions::stage_memory`](super::FleetOptions)). Each later stage makes its requests from
+/// the values of the previous stage. In a later run of the program, the store returns the values of
+/// earlier runs. Worker threads call the methods whose names begin with `on_` while they hold locks
+/// of the fleet. Therefore, these methods must not wait for the fleet.
 pub trait StageValueStore: Send + Sync {
     /// Records that a transfer of a later stage was queued for a new value. `stage` is the index of
     /// that stage (at least 1), and `number` the transfer's number in it.
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
 
     /// Records that an unfinished transfer of an earlier run need not be fetched. `stage` is the
-    /// index of its stage (at least 1), and `number` the transfer's number in it.
+    /// index of the transfer's stage (at least 1), and `number` the transfer's number in that
+    /// stage.
     fn on_skipped(&self, stage: usize, number: u64);
 
     /// Records a value that a stage holds back until the stage ends. `stage` is the index of the
@@ -56,7 +58,8 @@ pub trait StageValueStore: Send + Sync {
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// The kind of stored values that [`StageValueStore::recall_values`] passes to its callback.
+/// The use of a stored value, which selects the values that [`StageValueStore::recall_values`]
+/// passes to its callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageValueStatus {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
@@ -67,8 +70,8 @@ pub enum StageValueStatus {
     Printed,
 }
 
-/// An iterator over the transfers of a stage that earlier runs of the program queued and did not
-/// finish, in the order of their numbers.
+/// An iterator over the transfers of one stage of a fleet that earlier runs of the program queued
+/// and did not finish, in the order of their numbers.
 pub trait UnfinishedTransferIterator: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///
@@ -77,15 +80,15 @@ pub trait UnfinishedTransferIterator: Send {
     fn next_transfer(&mut self) -> Result<Option<EarlierQueuedTransfer>>;
 }
 
-/// A transfer that an earlier run of the program queued.
+/// A transfer that an earlier run of the program queued in a later stage of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EarlierQueuedTransfer {
     /// The number of the transfer within its stage.
     pub number: u64,
     /// The extracted value from which the transfer's request is made.
     pub value: Vec<u8>,
-    /// Header fields to send in addition to the fields of the stage's requests, such as
-    /// `If-None-Match`.
+    /// The header fields to send in addition to the fields that all requests of the stage have,
+    /// such as `If-None-Match`.
     pub fields: Vec<(String, Vec<u8>)>,
     /// True if the transfer may replace an existing file, because an earlier attempt of the same
     /// transfer wrote it.

@@ -73,7 +73,7 @@ impl IdleConnectionLimit {
         self.idle.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections of event loops that are not idle.
+    /// Returns the number of busy (not idle) connections of event loops.
     fn busy_connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed).saturating_sub(self.idle_connections())
     }

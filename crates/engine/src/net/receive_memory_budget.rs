@@ -33,8 +33,8 @@ const MAX_SHARED_MEMORY: u32 = 12 << 20;
 /// reserved most of the shared memory.
 #[cfg(feature = "http3")]
 const MAX_PART_MEMORY: u32 = 8 << 20;
-/// The receive budget of a connection for parts, in bytes. With the minimum budget, a part would be
-/// limited to 2.5 MB/s at a round trip of 100 ms.
+/// The receive budget, in bytes, of a connection for parts of split downloads. With the minimum
+/// budget, a part would be limited to 2.5 MB/s at a round trip of 100 ms.
 #[cfg(feature = "http3")]
 const PART_BUDGET: u32 = 1 << 20;
 /// The minimum receive budget of a connection, in bytes, even if the shared memory is used up.

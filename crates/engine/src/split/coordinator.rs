@@ -34,8 +34,8 @@ use crate::{Error, ErrorKind, ProtocolVersion, Result};
 /// body, parts of the minimum size are used, so that the connections finish within about this time
 /// of each other.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
-/// The lower and upper bound of the minimum part size, in bytes. Smaller parts would cost too many
-/// requests.
+/// The limits, in bytes, between which [`min_part_size`] chooses the minimum size of a part.
+/// Smaller parts would cost too many requests.
 const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(1 << 20);
 /// The minimum and maximum size, in bytes, of a part that is written to a file. Between these
 /// limits, a part is as large as the number of bytes that a connection receives in about a second.

@@ -111,8 +111,9 @@ impl OneShotSource {
         Some(StreamFeeder::new(self.clone(), new))
     }
 
-    /// Removes the queue of a task that stopped polling the stream before it had read any bytes of
-    /// the stream. Another request can then send the stream.
+    /// Removes the queue through which a task of the program passes the bytes of the stream,
+    /// because the task stopped polling the stream before it had read any of its bytes. Another
+    /// request can then send the stream.
     pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }

@@ -17,10 +17,11 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 /// as a retry. The server may be restarting, or may accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
-/// Returns true if a request whose stream was reset must be sent again. This requires that the
-/// server has not processed the request (`retryable`), and that it was repeated at most
-/// [`FREE_REPLAYS`] times. If `costs_nothing` is true, this repetition is not counted. If `is_last`
-/// is true, the connection has no other request, and the repetition uses a new connection.
+/// Returns true if a request is sent again after its stream was reset. This requires that the
+/// server has not processed the request (`retryable`), and that at most [`FREE_REPLAYS`]
+/// repetitions of the request were counted. If `costs_nothing` is true, this repetition is not
+/// counted. A new connection is used for the last allowed repetition, and for a counted one if the
+/// connection has no other request (`is_last`).
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,
@@ -49,9 +50,9 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the transfer: to send the request again if that is safe, and
-    /// otherwise to fail with the error that the function `error` returns, or to retry by the
-    /// transfer's retry rules.
+    /// Returns the next step of the transfer. If that is safe, the request is sent again.
+    /// Otherwise, the transfer fails with the error that the function `error` returns, or is
+    /// retried by its retry rules.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

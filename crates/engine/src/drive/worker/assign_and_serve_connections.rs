@@ -171,9 +171,9 @@ impl Worker {
         (idle || tokens.len() >= most || shares).then_some(best)
     }
 
-    /// Returns the token of a connection slot with this key that accepts the transfer, whose
-    /// connection is not open yet, and whose connection will probably be shared; `None` if there is
-    /// none. After a connection broke, its transfers wait together for one such new connection.
+    /// Returns the token of a connection slot with this key that accepts the transfer; `None` if
+    /// there is none. The slot's connection is still being opened, and is expected to be shared.
+    /// After a connection broke, its transfers wait together for one such new connection.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
@@ -393,8 +393,8 @@ impl Worker {
         }
     }
 
-    /// Fails the waiting transfers of a connection slot whose deadline has passed. Closes the slot
-    /// if its connection is not open and no other transfer waits for it.
+    /// Fails those transfers that wait on this connection slot and have reached their deadline.
+    /// Closes the slot if its connection is not open and no other transfer waits for it.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -462,9 +462,9 @@ impl Worker {
         self.mark_idle_if_unused(token);
     }
 
-    /// Moves waiting transfers to other connections if this one cannot serve them; see
-    /// [`ConnectionSlot::take_evicted`]. Otherwise they would have to wait for the end of the
-    /// responses in progress.
+    /// Moves waiting transfers from this connection slot to other connections, if the slot's
+    /// connection cannot serve them; see [`ConnectionSlot::take_evicted`]. Otherwise they would
+    /// have to wait for the end of the responses in progress.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)

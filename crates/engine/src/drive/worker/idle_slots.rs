@@ -40,9 +40,9 @@ impl IdleConnectionSlots {
 }
 
 impl Worker {
-    /// Adds a connection slot to `free`, the slots that became free in this round of the event
-    /// loop, if it has no transfer. If it gets no other transfer in this round, it counts as idle
-    /// at the end of the round. If the client keeps no idle connections, removes the slot at once.
+    /// If a connection slot has no transfer, adds the slot to `free`, the slots that became free in
+    /// this round of the event loop. At the end of the round, the slot counts as idle, unless it
+    /// has got another transfer. If the client keeps no idle connections, removes the slot at once.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {

@@ -4,10 +4,9 @@ use super::Worker;
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
-    /// Reports to the scheduler that the host has refused the transfer because of overload, and
-    /// returns the step by which the transfer is tried again as soon as fewer transfers to the host
-    /// run. Returns `step` if the host has not refused the transfer, or if this retry is not
-    /// allowed.
+    /// Reports to the scheduler if the host has refused the transfer because of overload. Returns
+    /// the next step of the transfer: another try as soon as fewer transfers to the host run, or
+    /// `step` if the host has not refused the transfer or this retry is not allowed.
     pub(super) fn retry_refused(&mut self, transfer: &mut Transfer, step: TransferStep) -> TransferStep {
         let is_repeated = matches!(&step, TransferStep::Again(wait) if wait.is_zero());
         if is_repeated || transfer.is_part() {

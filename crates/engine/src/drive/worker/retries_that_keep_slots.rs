@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use crate::transfer::Transfer;
 
-/// A worker's delayed transfers, ordered by the time when they are due.
+/// The transfers of a worker that wait before they are tried again, because they have failed or
+/// found no free file descriptor. They are ordered by the time when they are due.
 #[derive(Default)]
 pub(super) struct DelayedTransfers {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,

@@ -63,8 +63,9 @@ enum StepCondition {
     NoneOf(u64),
 }
 
-/// The state of the selectors in a page: the steps that may match inside the document and inside
-/// each open element. Empty if each selector depends only on the element that it matches.
+/// The state of the CSS selectors in a page: for the document and for each open element, the steps
+/// (compound selectors) that elements inside it may match. Empty if each selector depends only on
+/// the element that it matches.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
     stack: Vec<OpenElementMatchState>,
@@ -86,8 +87,8 @@ impl SelectorState {
     }
 }
 
-/// The sets of steps that may match at the children and descendants of an open element, and the
-/// number of its children so far.
+/// The sets of steps (compound selectors) that may match at the children and descendants of an open
+/// element, and the number of its children so far.
 #[derive(Default)]
 struct OpenElementMatchState {
     descendants: u64,
@@ -111,7 +112,8 @@ pub(in crate::extraction) struct ElementStart<'e> {
     /// The name as written in the tag. `None` if the name is so short that `name` represents it
     /// completely.
     pub(in crate::extraction) full_name: Option<&'e [u8]>,
-    /// The set of steps that may match the name, from [`SelectorProgram::steps_for`].
+    /// The set of steps (compound selectors) that may match the name, from
+    /// [`SelectorProgram::steps_for`].
     pub(in crate::extraction) steps: u64,
     /// True if the element is the root, which is inside no other element.
     pub(in crate::extraction) is_root: bool,
@@ -209,15 +211,17 @@ impl SelectorProgram {
         !self.has_state
     }
 
-    /// Returns true if an element must be examined: a step in `steps` may match it, or it changes
-    /// the state of the selectors. `steps` is the set of steps that the element's name allows.
+    /// Returns true if an element must be examined: a step in `steps` may match the element, or the
+    /// element changes the state of the selectors. `steps` is the set of steps that the element's
+    /// name allows.
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the index of the query that every element with a certain name matches, whatever its
-    /// attributes and position. `steps` is the set of steps that may match this name. Returns
-    /// `None` if the name alone does not decide, or if several selectors may match.
+    /// Returns the index of the only query that can match elements with a certain name, if it
+    /// matches all of them, whatever their attributes and position. `steps` is the set of steps
+    /// that may match this name. Returns `None` if the name alone does not decide, or if several
+    /// selectors may match.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;

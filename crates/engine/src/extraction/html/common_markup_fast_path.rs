@@ -44,15 +44,15 @@ impl TreeBuilder<'_, '_> {
         self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if no element whose text is wanted is open, and if no query needs more than
-    /// start tags to select its elements.
+    /// Returns true if tags have no effect except on the stack of open elements: no text is being
+    /// collected, and each query can tell from a start tag alone whether the element is selected.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips common markup from the index `at` on, as far as it only opens and closes elements.
-    /// Returns the index after the skipped markup: the start of a tag that the fast path cannot
-    /// read, or of a selected element's text that must be collected.
+    /// Skips common markup from the index `at` on, as long as the markup only opens and closes
+    /// elements. Returns the index after the skipped markup: the start of a tag that this fast path
+    /// cannot read, or the start of a selected element's text that must be collected.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();

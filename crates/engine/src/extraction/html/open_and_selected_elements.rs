@@ -72,7 +72,7 @@ pub(super) struct PageParserState {
     /// that selects its text.
     open_texts: usize,
     /// The additional number of bytes that the waiting values will need because several values
-    /// contain the same text of `text`: a byte that n values contain counts n − 1 times. Only the
+    /// contain the same part of `text`: a byte that n values contain counts n − 1 times. Only the
     /// text before the position `counted` is included.
     repeated: usize,
     counted: usize,

@@ -37,8 +37,7 @@ pub(super) const ALLOWS_HTML: u16 = 1 << 6;
 pub(super) const IS_SELECTED: u16 = 1 << 7;
 /// Flag: white space inside the element is kept.
 pub(super) const KEEPS_BLANKS: u16 = 1 << 8;
-/// A flag that no element has. It is the condition of a start tag that always needs the tree
-/// builder.
+/// A flag that no element has. A [`StartTagQuickTest`] that requires this flag always fails.
 const IS_NEVER_SET: u16 = 1 << 15;
 
 /// An open element. The type is small and owns no memory, because most elements are only opened and
@@ -50,9 +49,8 @@ pub(super) struct OpenElement {
     /// tag.
     pub(super) end_tag: WordPrefix,
     pub(super) properties: u32,
-    /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it. Some flags
-    /// depend on more than the element's name. The others are tested often, by the rules for start
-    /// tags inside the element.
+    /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it: facts that
+    /// do not follow from the name alone, and facts that the rules for start tags often test.
     flags: u16,
     pub(super) namespace: Namespace,
     /// The [`TagName::bucket`] of the name, an index into [`OpenElements::counts`].
@@ -162,7 +160,8 @@ impl OpenElement {
         self.properties & property != 0
     }
 
-    /// Returns true if the rules of HTML make no difference between the two elements.
+    /// Returns true if the rules of HTML treat both elements alike: their names, namespaces,
+    /// properties and flags are equal.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
             && (self.flags, self.namespace, self.properties) == (other.flags, other.namespace, other.properties)

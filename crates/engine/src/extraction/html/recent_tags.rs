@@ -93,8 +93,8 @@ fn recent_index(start: u64) -> usize {
 }
 
 impl RecentTags {
-    /// Returns the entry for the start tag that begins with `head`. Returns `None` if the name is
-    /// not of one to seven letters and digits.
+    /// Returns the entry for the start tag that begins with `head`. Returns `None` if the tag's
+    /// name does not consist of one to seven letters and digits.
     #[inline(always)]
     pub(super) fn tag(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
         let word = word_at(head, 1);
@@ -209,9 +209,10 @@ impl KnownTag {
         })
     }
 
-    /// Returns the effect of this tag on the open elements, if the tag has failed the quick test.
-    /// The result is true if the tag only opens its element (or is void), and false if it closes an
-    /// innermost `<a>` and opens an equal one. Returns `None` if it may do more.
+    /// Returns the effect of this start tag on the open elements, if the tag has failed its
+    /// [`StartTagQuickTest`]. The result is true if the tag only opens its element (or is void),
+    /// and false if the tag closes an innermost `<a>` and opens an equal one. Returns `None` if the
+    /// tag may have other effects.
     #[inline(never)]
     pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
@@ -240,8 +241,8 @@ pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAt
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes in `word` before the first byte that cannot be part of a common
-/// name: a byte up to `/`, or one from `<` to `?`. Returns 8 if there is none.
+/// Returns the number of bytes in `word` before the first byte that ends a common name: a byte of
+/// at most 0x2f (`/`), or one from 0x3c (`<`) to 0x3f (`?`). Returns 8 if there is no such byte.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -250,8 +251,9 @@ fn length_of_name(word: u64) -> usize {
     (up_to_slash | brackets).trailing_zeros() as usize / 8
 }
 
-/// Returns the name of a tag that begins at the index `start`, and its length. Returns `None` if
-/// the name is not of one to seven letters and digits.
+/// Returns the name of a tag, which begins at the index `start`, and the length of the name. The
+/// name ends before the first byte that is not a letter or a digit. Returns `None` if the name is
+/// empty, begins with a digit, or has more than seven bytes.
 pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
@@ -270,8 +272,8 @@ pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagNam
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
 }
 
-/// Returns true if the end tag of an element has no special rules, provided that the element is the
-/// innermost one and in the body. `bits` are the properties of the element's name.
+/// Returns true if no special rules apply to the end tag of an element that is in the body and is
+/// the innermost open element. `bits` are the properties of the element's name.
 pub(super) fn has_usual_end_tag(bits: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
     bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES

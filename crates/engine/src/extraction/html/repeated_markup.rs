@@ -15,37 +15,43 @@ use super::tag_name_and_rules::TagName;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
-/// The maximum length of a run, and the number of bytes that are compared at once.
+/// The maximum length in bytes of a run of constant markup ([`MarkupRun`]). This is also the number
+/// of bytes that are compared at once.
 pub(super) const RUN_SIZE: usize = 64;
 
-/// The maximum number of places. If more are needed, the automaton forgets all places and runs.
+/// The maximum number of places (states) of a [`RepeatedMarkup`] automaton. If more are needed, the
+/// automaton forgets all places and runs.
 const MAX_PLACES: usize = 128;
 
-/// The maximum number of runs. If more are needed, the automaton forgets all places and runs.
+/// The maximum number of runs (transitions) of a [`RepeatedMarkup`] automaton. If more are needed,
+/// the automaton forgets all places and runs.
 const MAX_RUNS: usize = 192;
 
-/// The maximum number of runs of markup that begin at one place.
+/// The maximum number of runs of constant markup that begin at one place (state of the automaton).
 const RUNS_OF_PLACE: usize = 16;
 
-/// The number of predictions of the next run that each run stores. The previous run selects one of
-/// them.
+/// The number of predictions that each run stores: each predicts the run that follows. The index of
+/// the previous run selects the prediction to use.
 const CONTEXTS: usize = 8;
 
-/// The index that stands for "no place" or "no run".
+/// The index that stands for "no place" or "no run": the absence of a state or transition.
 const NONE: u16 = u16::MAX;
 
-/// The initial credit of an automaton. Each known run adds one to the credit, and each unknown run
-/// costs [`COST_OF_UNKNOWN`]. If the credit is too low, the automaton pauses.
+/// The initial credit of a [`RepeatedMarkup`] automaton, a counter that shows how often markup
+/// repeats. Each known run adds one to the credit, and each unknown run costs [`COST_OF_UNKNOWN`].
+/// If the credit is too low, the automaton is not used for some time.
 const FIRST_CREDIT: u32 = 400;
 const MAX_CREDIT: u32 = 1000;
 const COST_OF_UNKNOWN: u32 = 8;
 
-/// The number of tags in the first pause of an automaton. Each further pause is twice as long.
+/// The number of tags in the first pause of a [`RepeatedMarkup`] automaton. During a pause, tags
+/// are read without the automaton. Each further pause is twice as long.
 const FIRST_PAUSE: u32 = 256;
 const LONGEST_PAUSE: u32 = 1 << 16;
 
 /// An automaton that recognises markup that repeats in the pages of a search. Its states are
-/// places, and runs of constant markup lead from one place to another. A search always has the same
+/// places: the open elements at a position outside of tags or in a tag. Its transitions are runs:
+/// pieces of constant markup that lead from one place to another. A search always has the same
 /// queries and the same filter.
 pub(super) struct RepeatedMarkup {
     places: Vec<PagePlace>,
@@ -60,8 +66,8 @@ pub(super) struct RepeatedMarkup {
     next_pause: u32,
 }
 
-/// A place: a state of the automaton. It stands for the open elements, and for the tag if the place
-/// is in a tag.
+/// A place: a state of the [`RepeatedMarkup`] automaton. A place represents the open elements at a
+/// position of the page, and the tag if the position is in a tag.
 #[derive(Clone, Copy)]
 struct PagePlace {
     /// The place of the parent element. If this place is in a tag, the place outside of the tag.
@@ -81,7 +87,8 @@ struct PagePlace {
     next_replaced: u8,
 }
 
-/// The kind of a place: outside of tags or in a tag.
+/// The kind of a place, which is a state of the [`RepeatedMarkup`] automaton: a position outside of
+/// tags or in a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceKind {
     /// Outside of tags.
@@ -92,7 +99,7 @@ pub(super) enum PlaceKind {
     Tag,
 }
 
-/// The part of a page between a run of constant markup and the next run.
+/// The variable part of a page between two runs of constant markup.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum GapAfterRun {
     /// The next run follows directly.
@@ -106,24 +113,25 @@ pub(super) enum GapAfterRun {
     AttributeValue,
 }
 
-/// A run of constant markup that leads from one place to another.
+/// A run: constant markup, such as `</td></tr><tr><td>`, that leads from one place (state of the
+/// automaton) to another.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MarkupRun {
     words: [u64; RUN_SIZE / 8],
     /// A mask for `words`: 0xff for each byte that belongs to the run, and 0 for the others.
     masks: [u64; RUN_SIZE / 8],
     length: u8,
-    /// The place after the run.
+    /// The place (state of the automaton) after the run.
     pub(super) place: u16,
     pub(super) gap: GapAfterRun,
-    /// The index in the run at which its last tag begins, if the run ends within that tag;
-    /// otherwise `None`. Also `None` if that tag began in an earlier run.
+    /// The index in the run at which the last tag begins, if the run ends within this tag. `None`
+    /// if the run ends outside of tags, or if the tag began in an earlier run.
     pub(super) tag_start: Option<u8>,
-    /// The index in the run at which the skipped text of a selected element begins; `None` if the
-    /// run opens no such element.
+    /// The index in the run at which the text of a selected element begins, if the run opens such
+    /// an element and the text is skipped; otherwise `None`.
     pub(super) skipped_start: Option<u8>,
-    /// The predicted next runs, one for each value of the previous run's index modulo [`CONTEXTS`]:
-    /// the run that followed the last time.
+    /// The predictions of the next run: the indexes of the runs that followed the last time. The
+    /// index of the previous run, modulo [`CONTEXTS`], selects the prediction to use.
     next: [u16; CONTEXTS],
 }
 
@@ -131,10 +139,10 @@ pub(super) struct MarkupRun {
 pub(super) struct KnownMarkupEnd {
     /// The index of the next text or tag.
     pub(super) at: usize,
-    /// The place at that index, outside of tags.
+    /// The place (state of the automaton) at the index `at`, outside of tags.
     pub(super) place: u16,
-    /// The index at which the skipped text of a selected element begins; `None` if the known markup
-    /// opens no such element.
+    /// The index at which the text of a selected element begins, if the known markup opens such an
+    /// element and the text is skipped; otherwise `None`.
     pub(super) skipped_start: Option<usize>,
 }
 
@@ -211,8 +219,9 @@ impl RepeatedMarkup {
         usize::from(self.places[usize::from(place)].skipped_depth)
     }
 
-    /// Returns the place of a child element of the place `parent`, or of a tag inside it. Adds the
-    /// place if it is new. Returns `None` if there are too many places.
+    /// Returns the place of an element inside the place `parent` or, with [`PlaceKind::Tag`], the
+    /// place in the start tag of this element. Adds the place if it is new. Returns `None` if there
+    /// are too many places.
     pub(super) fn child(&mut self, parent: u16, element: &OpenElement, kind: PlaceKind) -> Option<u16> {
         let mut child = self.places[usize::from(parent)].first_child;
         while let Some(place) = self.places.get(usize::from(child)) {
@@ -235,7 +244,8 @@ impl RepeatedMarkup {
         Some(added)
     }
 
-    /// Forgets all places and runs, because there are too many, and pauses.
+    /// Forgets all places and runs, because there are too many. The automaton is then not used
+    /// until a pause has ended.
     fn forget(&mut self) {
         self.clear();
         self.begin_pause();
@@ -253,8 +263,9 @@ impl RepeatedMarkup {
         if entry.kind == PlaceKind::Tag { entry.parent } else { place }
     }
 
-    /// Reads known markup. `at` is the index of the tag where it begins, and `place` the place
-    /// before this tag. `hits` is the test for the text of selected elements.
+    /// Reads markup that has occurred before, from the tag at the index `at` on. `place` is the
+    /// place before this tag. `hits` is the test that finds text of selected elements in which the
+    /// filter may match.
     pub(super) fn follow(
         &mut self,
         bytes: &[u8],
@@ -321,8 +332,8 @@ impl RepeatedMarkup {
         end
     }
 
-    /// Returns the index of the run from this place with which `window` begins; `None` if there is
-    /// none.
+    /// Returns the index of the run that begins at this place and with which `window` begins;
+    /// `None` if there is no such run.
     fn find(&self, place: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
         let runs = &self.places[usize::from(place)].runs;
         runs.iter().copied().take_while(|run| *run != NONE).find(|run| self.runs[usize::from(*run)].begins(window))

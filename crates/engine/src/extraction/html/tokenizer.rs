@@ -74,7 +74,8 @@ enum TokenizerState {
     /// The tokenizer is in text of this kind.
     Text(TextKind),
     /// The tokenizer is in a `<script>`, after a `<!--`. `is_nested` is true after a further
-    /// `<script` in this comment. `dashes` is the number of hyphens directly before (at most 2).
+    /// `<script` in this comment. `dashes` is the number of hyphens directly before the next byte
+    /// (at most 2).
     ScriptComment {
         dashes: u8,
         is_nested: bool,

@@ -13,15 +13,16 @@ use super::tag_parser::is_space;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
-/// The number of tags that are read before the automaton of repeated markup ([`RepeatedMarkup`]) is
-/// used. For fewer tags, its use would cost more than it saves.
+/// The number of tags that are read one by one before the automaton of repeated markup
+/// ([`RepeatedMarkup`]) is used. For fewer tags, the automaton would cost more than it saves.
 const TAGS_BEFORE_AUTOMATON: usize = 3;
 
-/// The maximum length in bytes of white space between two tags that a run of repeated markup may
-/// contain.
+/// The maximum length in bytes of white space between two tags of constant markup ([`MarkupRun`]).
+/// Longer white space ends the constant markup.
 const LONGEST_SPACE: usize = 16;
 
-/// The maximum length in bytes of an attribute's value that a run of repeated markup may contain.
+/// The maximum length in bytes of an attribute's value inside constant markup ([`MarkupRun`]). A
+/// longer value ends the constant markup.
 const LONGEST_CONSTANT_VALUE: usize = 24;
 
 /// The attributes whose values are often the same in many tags.
@@ -30,7 +31,8 @@ const CONSTANT_ATTRIBUTES: [&[u8]; 12] = [
     b"width",
 ];
 
-/// A selected element whose text is skipped, because it probably has no match of the filter.
+/// A selected element whose text is skipped, because the regular expression that filters the values
+/// probably has no match in it.
 #[derive(Clone, Copy)]
 pub(super) struct SkippedTextElement {
     /// The index of the first byte after the element's start tag.
@@ -42,8 +44,8 @@ pub(super) struct SkippedTextElement {
 /// The reader of markup whose text is not collected.
 pub(super) struct UncollectedMarkup<'a> {
     pub(super) open: &'a mut OpenElements,
-    /// The test that finds text in which the filter may match: only such text of selected elements
-    /// must be collected. `None` if all text of selected elements must be collected.
+    /// The test that finds text in which the filter of the query (a regular expression) may match.
+    /// Only such text is collected. `None` if all text of selected elements is collected.
     pub(super) hits: Option<&'a HitAcrossMarkupTest>,
     pub(super) recent: &'a mut RecentTagsAndAttributes,
     pub(super) queries: &'a HtmlQueries,
@@ -189,7 +191,7 @@ impl UncollectedMarkup<'_> {
         }
     }
 
-    /// Adds the runs of constant markup that end before or in `tag` to the known repeated markup.
+    /// Adds to the known repeated markup those runs of constant markup that end before or in `tag`.
     /// The tag begins at the index `start`. `place` is the place (the state of the automaton)
     /// before the tag. Returns the place after the tag; `None` if a place or a run cannot be added.
     fn learn_tag(&mut self, recording: &mut Recording<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
@@ -226,7 +228,8 @@ impl UncollectedMarkup<'_> {
     }
 }
 
-/// A run of repeated markup that is being recorded.
+/// A run of constant markup that is being read for the first time, in order to add it to the
+/// [`RepeatedMarkup`] automaton.
 struct Recording<'b> {
     bytes: &'b [u8],
     /// The place (the state of the automaton) before the run.
@@ -250,10 +253,10 @@ impl Recording<'_> {
     }
 }
 
-/// Returns the range of the first attribute value in a start tag that is not constant, i.e. often
-/// differs from tag to tag. The start tag ends at the end of `tag`, and `at` is the index after its
-/// name or after one of its attributes. Returns `None` if all further values are constant, or if an
-/// attribute has another form than `name="value"`.
+/// Returns the range of the next attribute value in a start tag that often differs from tag to tag.
+/// The start tag ends at the end of `tag`. `at` is the index after the name of the tag or after one
+/// of its attributes. Returns `None` if all further values are constant, or if an attribute has
+/// another form than `name="value"`.
 fn changing_value(tag: &[u8], mut at: usize) -> Option<Range<usize>> {
     loop {
         let spaces = tag[at..].iter().take_while(|byte| is_space(**byte)).count();

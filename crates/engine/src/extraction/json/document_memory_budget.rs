@@ -125,8 +125,8 @@ impl ValueBudget {
 pub(super) struct ObjectCapacity(usize);
 
 impl ObjectCapacity {
-    /// Returns the maximum number of members of the object. Of up to 8 slots, one stays empty. Of
-    /// more slots, an eighth stays empty.
+    /// Returns the maximum number of members of the object. A hash table of up to 8 slots keeps one
+    /// slot empty; a larger table keeps an eighth of its slots empty.
     pub(super) fn members(self) -> usize {
         if self.0 <= 8 { self.0.saturating_sub(1) } else { self.0 / 8 * 7 }
     }

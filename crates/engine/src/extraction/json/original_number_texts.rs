@@ -17,8 +17,8 @@ use super::document_memory_budget::{OutOfBudget, ValueBudget};
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],
     root: &'d Value,
-    /// The positions in the text of the numbers whose text differs from the serialized [`Number`].
-    /// Each is stored with the address of the number, and the list is sorted by address. `None`
+    /// The numbers whose original text differs from the serialized [`Number`]: each with its
+    /// address in memory and the range of its original text in `text`, sorted by address. `None`
     /// before the first decimal number is output.
     places: Option<Vec<(usize, Range<usize>)>>,
 }

@@ -15,7 +15,8 @@ use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
-/// The stage of a transfer that is made from a value, and the transfer's position in the output.
+/// The stage of a transfer that is made from a value of the previous stage, and the transfer's
+/// position in the output.
 pub(super) struct StageOutputPosition<'a> {
     /// The index of the stage in the fleet, counted from 0.
     pub(super) number: usize,
@@ -76,8 +77,9 @@ impl Dispatcher {
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `recalled` contains the saved settings of
-    /// the transfer if an earlier run of the program queued it; otherwise `None`.
+    /// Adds the transfer that a stage of the fleet makes from a value of the previous stage.
+    /// `recalled` contains the saved settings of the transfer if an earlier run of the program
+    /// queued it; otherwise `None`.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
@@ -116,8 +118,9 @@ impl Dispatcher {
     }
 }
 
-/// Returns the URL that a stage makes from a value, the parsed URL, and the destination of the
-/// response's body. Returns `None` if the stage's value mapper wants no request for the value.
+/// Returns the URL that a stage of the fleet makes from a value of the previous stage, the parsed
+/// URL, and the destination of the response's body. Returns `None` if the stage's
+/// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper) wants no request for the value.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template

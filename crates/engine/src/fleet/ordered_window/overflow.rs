@@ -13,26 +13,28 @@ use std::sync::Arc;
 use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes by which values in memory may exceed the window's budget. Further values are
-/// written to a file.
+/// The number of bytes by which the extracted values in memory may exceed the memory budget of an
+/// output window. Further values are written to a file.
 pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
-/// The temporary file for the extracted values of one slot of a window. The file has no name, so
-/// the system deletes it when the slot is dropped.
+/// The temporary file for the extracted values of one body in an output window (an ordered queue of
+/// bodies). The file has no name, so the system deletes it when the body's slot is dropped.
 #[derive(Debug)]
 pub(super) struct OverflowFile {
     file: Arc<File>,
     end: u64,
 }
 
-/// The position of a block of extracted values in the temporary file of their slot.
+/// The position of a block of extracted values in the temporary file of their body
+/// ([`OverflowFile`]).
 #[derive(Debug)]
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
-    /// The number of bytes that the stored values take from the window's memory budget: their size
-    /// in memory. Values in a file thus leave no room for further received bytes.
+    /// The number of bytes by which the stored values reduce the memory budget of the output
+    /// window: their size in memory. Values in a file thus leave no room for further received
+    /// bytes.
     cost: usize,
 }
 

@@ -8,7 +8,7 @@ use super::overflow::{OverflowFile, StoredValues};
 use crate::buffer_pool::KeptBodyBytes;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// A piece of a body's content that a slot keeps.
+/// A piece of the content of a body that an output window keeps in a slot until the body's turn.
 #[derive(Debug)]
 pub(super) enum OrderedSlotContent {
     Bytes(KeptBodyBytes),

@@ -6,9 +6,9 @@ use crate::fleet::sinks_of_stages::StageEndValues;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// The sink to which an [`OrderedWindow`](super::OrderedWindow) passes content. A call always
-/// accepts its content. If the call returns [`OutputReadiness::Full`], the window must pass no more
-/// content for now.
+/// The sink to which an [`OrderedWindow`](super::OrderedWindow) passes bodies in order. The window
+/// keeps each body in a slot until its turn. A call always accepts its content. If the call returns
+/// [`OutputReadiness::Full`], the window must pass no more content for now.
 pub(in crate::fleet) trait StageSink: Send {
     /// Receives bytes of a body, and outputs or collects them. Returns whether the sink has room
     /// for more.
@@ -30,16 +30,16 @@ pub(in crate::fleet) trait StageSink: Send {
     /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
-    /// Returns true if a slot whose bytes go directly to the sink may still receive bytes while the
-    /// sink is full. The slot then keeps the bytes in memory, where they count towards the window's
-    /// budget. Default: false.
+    /// Returns true if a body that could be passed on directly may still be received while the sink
+    /// is full. The window then keeps the received bytes in memory, where they count towards the
+    /// window's budget. Default: false.
     fn may_receive_while_full(&self) -> bool {
         false
     }
 
-    /// Ends the content of this sink. `tail` contains the values that the previous stage passes on
-    /// only when it ends; `None` if there are none. Returns the values of `tail` that this sink did
-    /// not output.
+    /// Ends the content: the stage of the fleet has ended, and its window passes nothing more.
+    /// `tail` contains the values that the stage passes on only at its end; `None` if there are
+    /// none. Returns the values of `tail` that this sink did not output.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].

@@ -105,8 +105,8 @@ impl FleetRun {
         self.finish_job(&dispatched.job, &outcome, text, end);
     }
 
-    /// Reports a finished job to the program. Returns the text to output: the job's record if the
-    /// stage outputs records, otherwise the text that follows the body.
+    /// Reports a finished job to the program. Returns the text to output after the body: the text
+    /// that the program returned or, if the stage outputs records instead of bodies, the record.
     pub(super) fn report_finished(
         &self,
         job: &FleetJob,

@@ -21,7 +21,8 @@ use crate::transfer::Transfer;
 
 impl FleetRun {
     /// Makes the transfer of a job that is about to start, with the options and the body sink that
-    /// its stage requires. Targets that are not trusted receive no credentials.
+    /// its stage requires. The request contains no credentials if its target is not trusted
+    /// ([`is_trusted`](Self::is_trusted)).
     pub(super) fn new_transfer(&self, started: TransferInputs, host: HostId, now: Instant) -> Box<Transfer> {
         let TransferInputs { key, stage: number, slot, order, destination, target, value, request, listing } = started;
         let stage = &self.stages[number];

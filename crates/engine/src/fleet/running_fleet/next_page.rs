@@ -9,7 +9,7 @@ use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::pagination::{PageContentObserver, PageFindings, PageStep};
 use crate::transfer::TransferOutcome;
 
-/// The page of a listing that follows a finished transfer, if there is one.
+/// The page of a paginated listing that is fetched after a finished transfer, if there is one.
 pub(super) enum ListingContinuation {
     /// No page follows: the transfer belongs to no listing, or was its last page.
     Last,
@@ -33,8 +33,9 @@ impl FleetRun {
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
-    /// Decides which page of its listing follows a finished transfer, if any. An error status can
-    /// mean that the listing ended before this page; the outcome is then changed to a success.
+    /// Decides which page of the paginated listing follows after the page that this finished
+    /// transfer has fetched, if any. If an error status means that the listing ended before this
+    /// page, changes the outcome to a success.
     pub(super) fn end_of_page(
         &self,
         job: &FleetJob,

@@ -129,9 +129,10 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     }
 }
 
-/// Returns the name of this host in the form that rustls needs. rustls rejects a host with a label
-/// that begins or ends with a hyphen. For such a host, returns a stand-in (another name, which
-/// rustls accepts), and as the second value both names.
+/// Returns the name of this host to pass to rustls. rustls rejects a host with a label that begins
+/// or ends with a hyphen. For such a host, the first value is a stand-in (another name, which
+/// rustls accepts), and the second value contains the real name and the stand-in. For other hosts,
+/// the second value is `None`.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {

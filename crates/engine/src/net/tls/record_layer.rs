@@ -68,7 +68,7 @@ pub(super) struct RecordLayer {
     we_closed: bool,
 }
 
-/// The effect of a record without data on the incoming stream.
+/// The effect that a received record without application data has on the incoming stream.
 enum ControlRecordEffect {
     Nothing,
     PeerClosed,

@@ -54,7 +54,7 @@ pub(super) fn stdout_file() -> io::Result<OwnedFile> {
     io::stdout().as_fd().try_clone_to_owned()
 }
 
-/// Returns false if the file is certainly no terminal.
+/// Returns true if the file may be a terminal, because it is a character device.
 pub(super) fn may_be_terminal(file: &File) -> bool {
     fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
 }

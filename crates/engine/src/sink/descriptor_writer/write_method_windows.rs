@@ -15,12 +15,13 @@ use crate::system::files::OwnedFile;
 /// The method for writing to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteMethod {
-    /// A direct write.
+    /// A direct write, which blocks until all bytes are written. There is no other method on
+    /// Windows.
     Direct,
 }
 
 impl WriteMethod {
-    /// Returns the method for every kind of file.
+    /// Returns the only method, which is used for every kind of file.
     pub(super) fn for_file(_file: &File) -> Self {
         Self::Direct
     }

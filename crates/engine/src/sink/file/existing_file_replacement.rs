@@ -151,9 +151,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content if no file can be renamed to the target, because of the error
-    /// `why`. The file is unnamed, and in the directory for temporary files. If that directory has
-    /// no space for `length` bytes, opens the target itself.
+    /// Opens a file for the content when no file can be renamed to the target. `why` is the error
+    /// that prevents the rename. Opens an unnamed file in the directory for temporary files. If
+    /// that directory has no space for `length` bytes, opens the target itself instead.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.

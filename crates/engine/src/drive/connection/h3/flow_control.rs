@@ -50,8 +50,9 @@ impl FullSinkStreams {
         self.ids.retain(|&other| other != id);
     }
 
-    /// Sets the connection's flow-control window to the sum of its budget and the windows of the
-    /// stalled streams. Other streams can then receive although the stalled bytes are unread.
+    /// Sets the connection's flow-control window to the sum of the connection's usual window and
+    /// the windows of the stalled streams. Other streams can then receive although the stalled
+    /// bytes are unread.
     pub(super) fn update_window(&mut self, active: &StreamMap<H3ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();
         // A stream's window is larger once an eighth of it was read.

@@ -13,7 +13,7 @@ pub(in crate::net::connecting) struct ConnectStageIo {
     pub stream: ConnectionStream,
     /// The status of the last response to a CONNECT; 0 before the first response.
     pub connect_status: u16,
-    /// Heads of CONNECT requests and responses that were not reported yet.
+    /// The heads of CONNECT requests and responses that were not reported to the trace yet.
     pub connect_heads: Vec<ConnectRequestOrReplyHead>,
     /// True if the proxy sent a challenge and closed the connection. A request with credentials may
     /// succeed on another connection.
