@@ -23,8 +23,8 @@ extern "C" fn on_fork_in_child() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Installs the handler that counts forks of this process. Call it before the first connection is
-/// made.
+/// Installs the handler that counts forks of this process. Must be called before the first
+/// connection is made.
 #[cfg(unix)]
 pub(crate) fn register_fork_handler() {
     use std::sync::Once;

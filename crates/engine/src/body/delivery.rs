@@ -30,7 +30,8 @@ use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, S
 /// towards the limit of the [`DecoderMemory`].
 const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
-/// The delivery of one body: its decoder, the search for values in it, and its sink.
+/// The delivery of one body: its decoder, the search for values in it, and its sink. For a page of
+/// a paginated listing, also the observer that looks for the next page.
 pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,

@@ -153,9 +153,10 @@ impl ByteSetTriple {
     }
 }
 
-/// A test that finds text in HTML or XML markup in which a [`ByteSetTriple`] may have a hit. The
-/// text is the markup without tags, with normalized white space and decoded character references.
-/// The test may report a hit that does not exist, but it misses none.
+/// A test that finds text in HTML or XML markup that may contain a hit of a [`ByteSetTriple`]:
+/// three adjacent bytes that every match of an expression contains. The text is the markup without
+/// tags, with normalized white space and decoded character references. The test may report a hit
+/// that does not exist, but it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {

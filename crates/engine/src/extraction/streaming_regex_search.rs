@@ -271,7 +271,8 @@ impl fmt::Debug for Extractor {
 /// A callback that receives the position in the body where a match begins, and the match's value.
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
-/// The search for one expression in a body.
+/// The search for one expression in a body. The body is searched in windows: the next bytes,
+/// usually after the unsettled end of the bytes before them.
 struct RegexSearch {
     pattern: ExtractRegexes,
     index: usize,

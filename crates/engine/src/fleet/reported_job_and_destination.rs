@@ -43,8 +43,8 @@ pub struct FleetJob {
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`ClobberMode::Number`](crate::sink::temporary_and_final_names::ClobberMode::Number)).
     pub destination: BodyDestination,
-    /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions)
-    /// sets one; otherwise `None`.
+    /// The HTTP method of the request, if its
+    /// [`PerItemRequestOptions`](super::PerItemRequestOptions) set one; otherwise `None`.
     pub method: Option<Cow<'static, str>>,
     /// The [identifier](super::FleetItem::id) of the input item from which the transfer comes;
     /// `None` if it has none.

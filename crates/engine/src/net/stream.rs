@@ -102,8 +102,8 @@ impl ConnectionStream {
         self.tls.is_none() && self.transport.ended_properly()
     }
 
-    /// Returns true if the next receive returns bytes that were already read from the socket. A
-    /// driver must not wait for the socket then, since the wait may never end.
+    /// Returns true if the next receive returns bytes that were already read from the socket. The
+    /// caller must not wait for the socket then, since the wait may never end.
     #[must_use]
     pub fn has_buffered_input(&self) -> bool {
         self.transport.has_buffered_input()

@@ -67,7 +67,8 @@ pub(crate) enum NextChunk {
     Later,
 }
 
-/// The driver's side of the body's buffer: the sink that puts the body's bytes into the buffer.
+/// The side of the body's buffer that belongs to the driver (the code that receives the response):
+/// the sink that puts the body's bytes into the buffer.
 pub(crate) struct BodyBufferSink(Arc<Mutex<BodyBufferState>>);
 
 /// The program's side of the body's buffer, from which the program reads the body.
@@ -156,8 +157,8 @@ impl Sink for BodyBufferSink {
 }
 
 impl BodyBufferReader {
-    /// Returns a function that stores the outcome of the transfer and wakes the reader. A driver on
-    /// another thread must call it at the end of the transfer.
+    /// Returns a function that stores the outcome of the transfer and wakes the reader. If another
+    /// thread runs the transfer, that thread must call the function at the end of the transfer.
     pub(crate) fn end_callback(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);

@@ -257,7 +257,7 @@ impl rustix::fd::AsFd for DescriptorWriter {
 }
 
 /// A sink that writes one body to a descriptor, and blocks until all of it is written. Use it only
-/// with a driver that runs a single transfer.
+/// on a thread that runs no other transfers.
 #[derive(Debug)]
 pub struct BlockingOutputSink {
     output: DescriptorWriter,

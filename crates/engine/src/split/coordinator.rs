@@ -52,7 +52,8 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// slower than the first one.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
-/// Coordinates the transfers of a split download, which fetch the parts of one body.
+/// Coordinates a split download: the first transfer, which began as an ordinary download of the
+/// body, and the transfers that fetch parts of the same body at the same time.
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
     /// The offset in the body at which the first transfer stops, because parts contain the bytes

@@ -18,7 +18,8 @@ use crate::sink::Sink;
 use crate::time_conversions;
 use crate::transfer::Transfer;
 
-/// The requests and the thread of an executor.
+/// The state of an executor, which runs requests on the event loop of a separate thread: its
+/// requests and its thread.
 pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: FxHashMap<u64, WaitingRequest>,

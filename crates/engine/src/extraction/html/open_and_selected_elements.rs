@@ -33,8 +33,8 @@ pub(super) enum InsertionMode {
     Body,
 }
 
-/// A value that is not passed on yet, because a selected element that began earlier is still open.
-/// Values are passed on in the order in which their elements begin.
+/// A value that is not passed on yet, because an element that began earlier, and whose text a query
+/// selects, is still open. Values are passed on in the order in which their elements begin.
 enum DeferredValue {
     /// The text of an element: a range of `PageParserState::text`. `end` is `None` while the
     /// element is open.
@@ -49,7 +49,8 @@ enum DeferredValue {
     },
 }
 
-/// The state of the parser for one page.
+/// The state of the parser for one page: the open elements, and the texts and attribute values that
+/// the queries select.
 pub(super) struct PageParserState {
     pub(super) open: OpenElements,
     selectors: SelectorState,
@@ -159,8 +160,8 @@ impl PageParserState {
     }
 }
 
-/// The tree builder of a page. It receives the tokens of the tokenizer and applies the rules of
-/// HTML.
+/// The tree builder of a page. It receives the tokens of the tokenizer, applies the rules of HTML,
+/// and collects the texts and attribute values that the queries select.
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageParserState,
     pub(super) queries: &'a HtmlQueries,

@@ -242,7 +242,7 @@ impl OpenElements {
         &self.stack[1..]
     }
 
-    /// Marks the innermost element as one whose text is selected.
+    /// Marks the innermost element as one whose text a query selects.
     pub(super) fn select_innermost(&mut self) {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }

@@ -12,8 +12,8 @@ use super::tag_parser::is_space;
 /// reference, since no known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;
 
-/// The collected text of the outermost selected element that is open. The texts of selected
-/// elements inside it are ranges of this text.
+/// The collected text of the outermost open element whose text a query selects. The texts of
+/// selected elements inside it are ranges of this text.
 #[derive(Debug, Default)]
 pub(super) struct ElementText {
     bytes: Vec<u8>,

@@ -31,8 +31,8 @@ const CONSTANT_ATTRIBUTES: [&[u8]; 12] = [
     b"width",
 ];
 
-/// A selected element whose text is skipped, because the regular expression that filters the values
-/// probably has no match in it.
+/// An element whose text a query selects, but whose text is skipped, because the regular expression
+/// that filters the values probably has no match in it.
 #[derive(Clone, Copy)]
 pub(super) struct SkippedTextElement {
     /// The index of the first byte after the element's start tag.

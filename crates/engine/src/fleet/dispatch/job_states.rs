@@ -24,8 +24,8 @@ pub(in crate::fleet) struct UnreportedJob {
     pub(in crate::fleet) job: FleetJob,
     /// The target of the request; `None` once the job has started.
     pub(super) target: Option<Target>,
-    /// The value of the previous stage from which the URL was made, if the stage has a value
-    /// mapper; otherwise `None`.
+    /// The value of the previous stage from which the URL was made, if the stage has an
+    /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper); otherwise `None`.
     pub(super) value: Option<Box<[u8]>>,
     /// The settings of the request that differ from the settings of its stage; `None` if there is
     /// no difference.
@@ -44,8 +44,8 @@ pub(in crate::fleet) enum NewJobOrRetry {
     Retry(usize),
 }
 
-/// The data from which the transfer of a job is made. The dispatcher keeps the job itself under the
-/// number `key` until the job ends.
+/// The data from which the transfer of a new job is made. The dispatcher keeps the job (the data
+/// for its report) under the number `key` until the job ends.
 pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) key: usize,
     pub(in crate::fleet) stage: usize,
@@ -58,8 +58,8 @@ pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) listing: Option<Arc<FleetListing>>,
 }
 
-/// A job that cannot be started, for example because its URL is invalid. It is reported as failed
-/// with its error.
+/// A job (a transfer with the data for its report) that cannot be started, for example because its
+/// URL is invalid. It is reported as failed with its error.
 pub(in crate::fleet) struct InvalidJob {
     pub(in crate::fleet) job: FleetJob,
     pub(in crate::fleet) target: Target,

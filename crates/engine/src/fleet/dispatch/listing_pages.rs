@@ -26,8 +26,9 @@ pub(in crate::fleet) struct FleetListing {
     /// The settings of the requests for all pages of the listing that differ from the settings of
     /// the stage; `None` if there is no difference.
     request: Option<Box<PerItemRequestOptions>>,
-    /// The destinations of the bodies of the second and later pages. `None` if the stage's value
-    /// mapper chooses them, or if all pages are written to the fleet's output.
+    /// The destinations of the bodies of the second and later pages. `None` if the stage's
+    /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper) chooses them, or if all pages
+    /// are written to the fleet's output.
     destinations: Option<Arc<dyn ListingPageDestination>>,
 }
 

@@ -18,12 +18,12 @@ use crate::sink::checksum::{HashAlgorithm, IncrementalFileHash};
 /// transfers.
 const HASH_PIECE: u64 = 1 << 20;
 
-/// The maximum number of queued jobs. If more jobs are queued, a worker hashes a whole file before
-/// it continues with transfers.
+/// The maximum number of finished jobs (transfers) whose files wait to be hashed. If there are
+/// more, a worker hashes a whole file before it continues with transfers.
 const MAX_WAITING: usize = 64;
 
-/// The queue of finished jobs that are not reported yet, because the checksums of their files are
-/// still being computed.
+/// The queue of a fleet's finished jobs (transfers with the data for their reports) that are not
+/// reported yet, because the checksums of their files are still being computed.
 #[derive(Default)]
 pub(super) struct ChecksumQueue {
     waiting: Mutex<VecDeque<Box<UnhashedJob>>>,
@@ -40,7 +40,8 @@ impl ChecksumQueue {
     }
 }
 
-/// A finished job that is reported after the checksum of its file is computed.
+/// A finished job (a transfer with the data for its report) that is reported after the checksum of
+/// its file is computed.
 struct UnhashedJob {
     finished: FinishedJob,
     file: File,
@@ -64,8 +65,8 @@ impl UnhashedJob {
 }
 
 impl FleetRun {
-    /// Reports a finished job. If its record needs the checksum of its file, queues the job
-    /// instead, until the file is hashed.
+    /// Reports a finished job. If its record needs the checksum of its file, the job is queued and
+    /// reported only after the file is hashed.
     pub(super) fn report_with_checksum(&self, finished: FinishedJob) {
         let records = self.stages[finished.dispatched.job.stage].records;
         let Some(algorithm) = records.and_then(|records| records.file_checksum) else {
@@ -86,8 +87,8 @@ impl FleetRun {
         }
     }
 
-    /// Hashes the next piece of the file of the job that has waited longest. Returns false if no
-    /// job waits.
+    /// Hashes the next piece of the file of the finished job that has waited longest for its
+    /// checksum. Returns false if no job waits.
     pub(super) fn hash_piece(&self) -> bool {
         self.checksums.count.load(Ordering::Relaxed) > 0
             && !self.over.load(Ordering::SeqCst)

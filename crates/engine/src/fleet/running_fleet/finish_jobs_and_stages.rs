@@ -26,7 +26,8 @@ pub(super) struct FleetTally {
     ended: usize,
 }
 
-/// A job whose transfer has ended, and that has not been reported yet.
+/// A job of a fleet (a transfer with the data for its report) whose transfer has ended, and that
+/// has not been reported yet.
 pub(super) struct FinishedJob {
     pub(super) dispatched: Box<UnreportedJob>,
     pub(super) outcome: TransferOutcome,
@@ -58,9 +59,9 @@ impl FleetRun {
         })
     }
 
-    /// Counts a finished job, and outputs `text`, the report of the job, after the job's body. Then
-    /// finishes the job's slot in the output window, unless the next page of the listing uses that
-    /// slot.
+    /// Counts a finished job (a transfer), and outputs `text`, the report of the job, after the
+    /// job's body. Then marks the body as complete in the output window (an ordered queue of
+    /// bodies), unless the next page of the listing continues this body.
     pub(super) fn finish_job(
         &self,
         job: &FleetJob,

@@ -66,9 +66,9 @@ impl FleetRun {
         }
     }
 
-    /// Adds a job for the next page of a listing after a finished page. If output is in input
-    /// order, the slot of the finished page in the output window stays open, and the next page uses
-    /// that slot.
+    /// Adds a job for the next page of a listing after a finished page. If the output is in input
+    /// order, the body of the next page continues the body of the finished page in the output
+    /// window (an ordered queue of bodies).
     pub(super) fn begin_next_page(&self, job: &FleetJob, next: Result<Target>) {
         let window = &self.windows[job.stage];
         let slot = if window.pages_share_slot() {

@@ -40,8 +40,9 @@ use crate::transfer::Transfer;
 /// sent nothing by then, the connection counts as closed.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of kept responses of one pipeline, as a multiple of the maximum number of
-/// outstanding requests. A full pipeline takes no further request.
+/// The maximum number of responses that are kept until the end of a pipeline
+/// ([`UnconfirmedResponses`]), as a multiple of the maximum number of outstanding requests. When it
+/// is reached, the pipeline takes no further request.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
 /// The complete responses of pipelined requests that are kept until the end of the pipeline. At
@@ -130,8 +131,9 @@ impl UnconfirmedResponses {
 }
 
 impl H1Connection {
-    /// Ends the pipeline once its timeout has passed. The first call closes haul's side of the
-    /// connection, the second call the whole connection. Returns `None` before the timeout.
+    /// Ends the pipeline (the sequence of pipelined requests) of the connection after its timeout.
+    /// The first call closes haul's side of the connection, the second call the whole connection.
+    /// Returns `None` before the timeout.
     pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         if self.pipelined.next_timeout().is_none_or(|at| at > now) {
             return None;

@@ -15,7 +15,7 @@ use crate::buffer_pool::{Buffer, BufferLease};
 use crate::time_conversions;
 use crate::transfer::ExchangeFailurePoint;
 
-/// The maximum number of pieces of one body that are delivered in one call.
+/// The maximum number of pieces of one body that are delivered to its sink in one call.
 const MAX_PIECES_PER_DELIVERY: usize = 64;
 
 impl H2Connection {

@@ -21,7 +21,7 @@ use crate::net::quic::connection_lost;
 use crate::transfer::ExchangeFailurePoint;
 use crate::{Result, time_conversions};
 
-/// The maximum number of pieces of one body that are delivered in one call.
+/// The maximum number of pieces of one body that are delivered to its sink in one call.
 const MAX_PIECES_PER_DELIVERY: usize = 64;
 
 /// Input of a stream that cannot be parsed before further entries of the QPACK dynamic table

@@ -10,7 +10,7 @@ pub(super) struct ScriptOrStyleRange {
     pub(super) end: usize,
 }
 
-/// A script, style or template element that is open inside a selected element.
+/// A script, style or template element that is open inside an element whose text a query selects.
 pub(super) struct OpenScriptOrStyle {
     pub(super) depth: usize,
     pub(super) first_inside: usize,
