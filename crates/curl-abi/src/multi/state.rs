@@ -100,7 +100,7 @@ pub(crate) struct MultiState {
     pub(super) settings: MultiSettings,
     engine: Option<Arc<MultiEngine>>,
     handles: Vec<AddedHandle>,
-    /// The ids of the easy handles whose messages were not read yet.
+    /// The ids of the easy handles whose messages the C program has not read yet.
     messages: VecDeque<usize>,
     /// The descriptors that the socket callback has told the C program to watch.
     pub(super) watched: Vec<RawFd>,

@@ -231,9 +231,8 @@ impl ConnectionSlot {
     }
 
     /// Queues a transfer. On a shared connection (HTTP/2 or HTTP/3), waiting transfers are ordered
-    /// by their rank (position in the output order), so that a transfer that is sent again does not
-    /// wait behind transfers whose output comes later. Returns true if the transfer is first in the
-    /// queue.
+    /// by their rank (position in the output order): a transfer that is sent again goes before
+    /// transfers whose output comes later. Returns true if the transfer is first in the queue.
     pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {

@@ -25,7 +25,8 @@ pub(crate) struct WaitingRetries {
     /// The waiting transfers by their IDs. Each is stored with its deadline (also in `deadlines`),
     /// or `None` if it has no deadline.
     transfers: FxHashMap<u64, (Box<Transfer>, Option<Instant>)>,
-    /// The deadlines of the waiting transfers. A transfer that still waits at its deadline fails.
+    /// The deadlines of the waiting transfers, each with the ID of its transfer. A transfer that
+    /// still waits at its deadline fails.
     deadlines: BTreeSet<(Instant, u64)>,
 }
 

@@ -40,10 +40,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers to which the queue is filled if no waiting transfer could start
-/// for [`READ_FURTHER_AFTER`], although the limit on concurrent transfers allowed another one. The
-/// hosts of the waiting transfers are then busy, paused or dead, but the input may contain a
-/// transfer to another host. This many transfers take about 1 MiB.
+/// The number of waiting transfers to which the queue is filled if, for [`READ_FURTHER_AFTER`],
+/// only the limits for single hosts have prevented the start of a transfer. The hosts of the
+/// waiting transfers are then busy, paused or dead, but the input may contain a transfer to another
+/// host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
@@ -103,9 +103,9 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which no waiting transfer may start because of the limit for its host,
-    /// although the total limit on concurrent transfers allows another transfer. `None` if this is
-    /// not the case now.
+    /// The time since which only the limits for single hosts prevent the start of waiting
+    /// transfers, while the total limit on concurrent transfers allows another one. `None` if this
+    /// is not the case now.
     blocked_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the queued new jobs take.
     queued_bytes: usize,

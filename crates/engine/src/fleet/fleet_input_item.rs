@@ -30,8 +30,8 @@ pub struct FleetItem {
     pub url: String,
     /// The destination of the body: the fleet's output, or a file.
     pub destination: BodyDestination,
-    /// The settings of this request that differ from the settings of the first stage. Default: no
-    /// difference.
+    /// The settings of this request that differ from the settings of the first stage. Default:
+    /// `None`, for no difference.
     pub request: Option<Box<PerItemRequestOptions>>,
     /// The identifier of the item, as JSON text. Reports about the transfer contain it unchanged.
     /// Default: none.
@@ -45,7 +45,8 @@ pub struct FleetItem {
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
     /// greater than the numbers of earlier items. A list from which items are left out can thus
-    /// keep the numbers of the other items. Default: one more than the number of the previous item.
+    /// keep the numbers of the other items. Default: `None`, for one more than the number of the
+    /// previous item.
     pub number: Option<u64>,
     /// The error that prevents the request of this item. The item is then reported as a failed
     /// transfer. Default: none.

@@ -60,15 +60,16 @@ pub struct ConnectOptions {
     /// The keep-alive probes on a silent connection. `None` turns them off. Default: on, as in
     /// curl. They cost three system calls for each connection.
     pub keepalive: Option<TcpKeepalive>,
-    /// The local interface or address of connections (`--interface`). Default: the system's choice.
+    /// The local interface or address of connections (`--interface`). Default: `None`, for the
+    /// system's choice.
     pub interface: Option<LocalInterface>,
-    /// The local ports of connections (`--local-port`). Default: any.
+    /// The local ports of connections (`--local-port`). Default: `None`, for any port.
     pub local_ports: Option<PortRange>,
     /// The type of service of outgoing packets (`--ip-tos`): the DS field (RFC 2474 section 3) and
-    /// ECN, eight bits together. Default: the system's.
+    /// ECN, eight bits together. Default: `None`, for the system's default.
     pub type_of_service: Option<u8>,
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
-    /// Default: the system's.
+    /// Default: `None`, for the system's default.
     pub priority: Option<u8>,
     /// True to use Multipath TCP (RFC 8684) where the system and the peer support it (`--mptcp`).
     /// Default: false.
@@ -83,8 +84,8 @@ pub struct ConnectOptions {
     /// True to begin each connection with a line of the PROXY protocol, version 1, which contains
     /// the addresses of both ends (`--haproxy-protocol`). Default: false.
     pub haproxy_protocol: bool,
-    /// The client address in the line of the PROXY protocol (`--haproxy-clientip`). Default: the
-    /// local address of the connection.
+    /// The client address in the line of the PROXY protocol (`--haproxy-clientip`). Default:
+    /// `None`, for the local address of the connection.
     pub haproxy_client: Option<IpAddr>,
 }
 

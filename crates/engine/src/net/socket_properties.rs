@@ -21,8 +21,9 @@ pub struct TcpKeepalive {
     pub idle: Duration,
     /// The time between two keep-alive probes. Default 60 s, as in curl.
     pub interval: Duration,
-    /// The number of unanswered probes after which the connection is closed. Default: the system's
-    /// (9 on Linux, as in curl). Setting it costs a system call for each connection.
+    /// The number of unanswered probes after which the connection is closed. Default: `None`, for
+    /// the system's number (9 on Linux, as in curl). Setting it costs a system call for each
+    /// connection.
     pub count: Option<u32>,
 }
 

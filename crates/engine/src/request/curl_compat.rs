@@ -64,7 +64,7 @@ pub struct CurlCompat {
     /// before the transfer fails. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head) or a trace.
     pub partial_heads: bool,
-    /// True to fail if a line of a head is longer than curl accepts (100 KiB), and if the head of a
+    /// True to fail if a line of a head is longer than curl accepts (100 KiB), or if the head of a
     /// request is longer than 1 MiB.
     pub head_limits: bool,
     /// True to spell two values as curl does. The host is sent with the upper-case and lower-case

@@ -20,8 +20,8 @@ pub enum ClobberMode {
     #[default]
     Own,
     /// Like [`Own`](Self::Own), but if the response suggested the name, also replaces a file that
-    /// was created or changed after this time. An earlier run of the same program, which this run
-    /// continues, has then written that file.
+    /// was created or changed after this time. Such a file was written by an earlier run of the
+    /// program that this run continues.
     OwnSince(SystemTime),
     /// Replaces an existing file, even if the response suggested its name.
     Replace,

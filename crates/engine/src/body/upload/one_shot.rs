@@ -254,8 +254,8 @@ fn wait_readable(file: &File) -> bool {
     waited.is_ok()
 }
 
-/// Replaces the error `WouldBlock` of a reader that has no descriptor to poll by another error,
-/// since the sender would wait for ever. Other errors are unchanged.
+/// If `error` is `WouldBlock`, returns another error instead: the reader has no descriptor to poll,
+/// so the sender would wait for ever. Returns any other error unchanged.
 fn would_block_as_failure(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }

@@ -57,8 +57,8 @@ pub(super) struct OpenElement {
     bucket: u8,
 }
 
-/// The condition under which a start tag in the body has no effect on other elements (it closes
-/// none, and no parent element is missing), so that the fast path can read it.
+/// The condition under which a start tag in the body affects no other element: it closes no
+/// element, and no parent element is missing. The fast path can then read the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StartTagCondition {
     /// There is no condition.

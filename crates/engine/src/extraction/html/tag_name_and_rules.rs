@@ -170,7 +170,7 @@ const ROW_PROPERTIES: u32 =
 const FORMATTING_PROPERTIES: u32 = IS_FORMATTING | ENDS_FOREIGN_CONTENT;
 const RAW_TEXT_PROPERTIES: u32 = IS_SPECIAL | HAS_SEPARATE_TEXT | IS_PREFORMATTED | HAS_RAW_TEXT;
 
-/// The HTML elements that have properties.
+/// The HTML elements that have properties, each with its properties as a bit set.
 const ELEMENTS: &[(&str, u32)] = &[
     ("a", IS_FORMATTING | HAS_START_TAG_RULES),
     ("address", BLOCK_PROPERTIES),

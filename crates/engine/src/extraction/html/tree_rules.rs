@@ -69,9 +69,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens the missing ones of `<html>`, `<head>` and `<body>` that must be open before this
-    /// start tag, and returns true. Returns false if the tag needs no further handling, because it
-    /// is one of these three, or a `<frameset>` in place of the `<body>`.
+    /// Opens those of `<html>`, `<head>` and `<body>` that must be open before this start tag and
+    /// are missing, and returns true. Returns false if the tag needs no further handling, because
+    /// it is one of these three, or a `<frameset>` in place of the `<body>`.
     fn enter_part(&mut self, name: TagName, rules: TagSearchRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {

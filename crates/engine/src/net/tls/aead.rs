@@ -92,7 +92,7 @@ fn cpu_has_vaes() -> bool {
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Returns true, so that aws-lc is used, which is as fast as ring on processors other than x86-64.
+/// Returns true: aws-lc is used, since it is as fast as ring on processors other than x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 fn cpu_has_vaes() -> bool {
     true

@@ -111,14 +111,18 @@ pub struct TlsOptions {
     /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
     /// Default: none.
     pub crl_file: Option<PathBuf>,
-    /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: all secure suites.
+    /// The cipher suites of TLS 1.2, by OpenSSL's names (`--ciphers`). Default: `None`, for all
+    /// secure suites.
     pub tls12_ciphers: Option<Vec<String>>,
-    /// The cipher suites of TLS 1.3, by their standard names (`--tls13-ciphers`). Default: all.
+    /// The cipher suites of TLS 1.3, by their standard names (`--tls13-ciphers`). Default: `None`,
+    /// for all.
     pub tls13_ciphers: Option<Vec<String>>,
-    /// The groups for the key exchange, in order of preference (`--curves`). Default: all.
+    /// The groups for the key exchange, in order of preference (`--curves`). Default: `None`, for
+    /// all.
     pub groups: Option<Vec<String>>,
     /// The algorithms that may sign the handshake, by OpenSSL's names, in order of preference
-    /// (`--sigalgs`). Default: all. They do not restrict the signatures of certificates.
+    /// (`--sigalgs`). Default: `None`, for all. They do not restrict the signatures of
+    /// certificates.
     pub signature_algorithms: Option<Vec<String>>,
     /// True to resume TLS sessions with the tickets of earlier connections. Default: true
     /// (`--no-sessionid` disables it).

@@ -52,7 +52,7 @@ pub(super) fn wait(_file: &File, _deadline: Option<Instant>) -> Result<bool> {
 }
 
 /// Writes some bytes of `parts`, of which at least one must not be empty. Returns the number of
-/// bytes written.
+/// bytes written, and never `None`, because the write blocks.
 pub(super) fn try_write(mut file: &File, _way: WriteMethod, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
     loop {
         match file.write_vectored(parts) {

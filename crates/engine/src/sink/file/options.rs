@@ -20,7 +20,7 @@ pub struct FileOptions {
     pub named_by_response: bool,
     /// A check that accepts or refuses the path of the file before the file is opened. It is called
     /// only if `named_by_response` is set; then also for a response that suggested no name.
-    /// Default: any path is accepted.
+    /// Default: `None`; any path is accepted.
     pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.
