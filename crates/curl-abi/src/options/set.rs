@@ -187,8 +187,8 @@ fn bytes_value(bytes: &[u8]) -> OptionValue {
     OptionValue::Bytes(bytes.into())
 }
 
-/// Checks a list of URL schemes. Unlike the options of the curl command, it allows only plain
-/// names.
+/// Checks a list of URL schemes, separated by commas. Unlike in the options of the curl command, a
+/// scheme may have no prefix such as `-` or `=`.
 fn check_protocols(list: &str) -> Result<(), CURLcode> {
     let mut names = list.split(',').filter(|name| !name.is_empty()).peekable();
     if names.peek().is_none() {

@@ -36,7 +36,7 @@ const HTTP_2_PRIOR_KNOWLEDGE: i64 = 5;
 const HTTP_3: i64 = 30;
 const HTTP_3_ONLY: i64 = 31;
 
-/// The numbers of the TLS options. There is one set for the server, and one for an https proxy.
+/// The `CURLOPT` numbers of the TLS options: one set for the server, and one for an https proxy.
 struct TlsOptionNumbers {
     verify: u32,
     ca_file: u32,

@@ -230,7 +230,7 @@ impl Callbacks {
     }
 
     /// Reports an event of this kind (libcurl's number) to the debug callback. Without a callback,
-    /// prints texts and heads.
+    /// writes texts and heads to the file of `CURLOPT_STDERR` (by default, standard error).
     pub(crate) fn debug(&self, easy: usize, kind: c_int, bytes: &[u8]) {
         if let Some(debug) = self.debug {
             let easy = std::ptr::without_provenance_mut(easy);

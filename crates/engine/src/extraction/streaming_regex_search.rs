@@ -250,9 +250,8 @@ impl Extractor {
     }
 }
 
-/// Passes the values in `found` whose matches begin before the position `settled` in the body to
-/// `on_value`. Removes them from `found`. The values are passed in the order of their matches in
-/// the body.
+/// Passes to `on_value` the values in `found` whose matches begin before the position `settled` in
+/// the body, in the order of their matches, and removes them from `found`.
 fn pass_settled_values(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);

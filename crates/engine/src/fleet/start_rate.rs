@@ -31,9 +31,9 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start per `interval`, on average. A start that comes less than 100 ms
-    /// too late does not delay later starts: the next interval begins at the time at which the late
-    /// start was allowed.
+    /// Makes a limit of one start per `interval`, on average. If a start is less than 100 ms late,
+    /// later starts are not delayed: the next interval begins at the time at which the late start
+    /// was allowed.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }

@@ -302,8 +302,8 @@ impl<C> ConnectionPool<C> {
     }
 
     /// Removes all connections from the pool and returns them. Returns an empty list if another
-    /// thread holds the lock. Can thus be called in a forked child, where a lock held during the
-    /// fork is never released.
+    /// thread holds the lock. A forked child can thus call this function, although a lock that was
+    /// held during the fork is never released in the child.
     pub fn try_drain(&self) -> Vec<C> {
         self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
     }

@@ -109,8 +109,8 @@ impl ConnectionStream {
         self.transport.has_buffered_input()
     }
 
-    /// Returns true if output waits until the proxy extends its flow-control window, and not until
-    /// the socket has room.
+    /// Returns true if output cannot be sent before the proxy extends its flow-control window, even
+    /// if the socket has room.
     #[must_use]
     pub fn waits_for_proxy(&self) -> bool {
         self.transport.waits_for_proxy()

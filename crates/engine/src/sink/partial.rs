@@ -307,8 +307,8 @@ fn open_existing(path: &Path) -> Option<File> {
     (is_ours && files::try_lock(&file).is_ok()).then_some(file)
 }
 
-/// Returns an error if `is_same` is false: the path of a partial file then leads to another file
-/// than the open one, so the content of that file would be wrong.
+/// Returns an error if `is_same` is false: the path of the open partial file then leads to another
+/// file, whose content would be wrong.
 fn check_same_file(is_same: bool) -> io::Result<()> {
     if is_same { Ok(()) } else { Err(io::Error::other("the partial file was replaced by another")) }
 }

@@ -149,9 +149,10 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Makes a reader of the content of `once`. If `waker` is given, a read does not wait: it
-    /// returns `WouldBlock`, and `waker` is woken when bytes may have arrived. Otherwise a read
-    /// waits, unless the source is a pipe, a terminal or a socket.
+    /// Makes a reader of the content of `once`. If `waker` is given, a read that finds no bytes
+    /// returns `WouldBlock`, and `waker` is woken when bytes may have arrived. Without `waker`, a
+    /// read of a pipe, a terminal or a socket on Unix returns `WouldBlock`, too, and the caller
+    /// polls its descriptor ([`source`](Self::source)); a read of any other source waits for bytes.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }

@@ -57,7 +57,8 @@ impl PipelineLimit {
         self.answered_when_idle = answered;
     }
 
-    /// Records that the peer refused a request and left it unanswered, but still accepts others.
+    /// Records that the peer refused a request and left it unanswered, but still accepts other
+    /// requests.
     pub fn on_refusal(&mut self) {
         self.has_unanswered = true;
     }

@@ -82,8 +82,9 @@ pub(super) struct PageParserState {
     limit: usize,
     /// True if empty texts and attribute values are passed on, too.
     keeps_empty: bool,
-    /// The test that finds text in which the filter may match: only such text must be collected.
-    /// `None` if all text must be collected, because there is no filter or no test for it.
+    /// The test that finds text in which the filter (the user's regular expression) may match: only
+    /// such text must be collected. `None` if all text must be collected, because there is no
+    /// filter or no test for it.
     hits: Option<HitAcrossMarkupTest>,
     pub(super) recent: Box<RecentTagsAndAttributes>,
 }
@@ -273,8 +274,8 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, the test that finds text in which the filter may match (`None`
-    /// without such a test), and the recently read names.
+    /// Returns the open elements, the test that finds text in which the filter may match (`None` if
+    /// there is no test), and the recently read names of tags and attributes.
     pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentTagsAndAttributes) {
         (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }

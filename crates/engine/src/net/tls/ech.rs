@@ -93,8 +93,8 @@ pub(super) enum EchOffer {
 }
 
 impl EchOffer {
-    /// Decides what connections with these settings send. Also returns the mode to set in rustls;
-    /// `None` if the extension is not sent.
+    /// Decides which form of Encrypted Client Hello the connections with these settings send. Also
+    /// returns the mode to set in rustls; `None` if the extension is not sent.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if the name must be encrypted and there is no key for it.
