@@ -45,8 +45,8 @@ const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
 /// The number of consecutive failed parts after which the split download ends.
 const MAX_FAILURES: u32 = 6;
-/// The time without any received byte after which the split download ends. The first transfer then
-/// continues alone, because the server may delay only additional requests.
+/// The time after which the split download ends if none of its connections receives a byte. The
+/// first transfer then continues alone, because the server may delay only additional requests.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The time that is added to the expected delay of a part's response, because responses may be
 /// slower than the first one.

@@ -135,7 +135,8 @@ pub(super) struct MarkupRun {
     next: [u16; CONTEXTS],
 }
 
-/// The position where known markup ends: the result of [`RepeatedMarkup::follow`].
+/// The position in a page where markup that the automaton already knows ends: the result of
+/// [`RepeatedMarkup::follow`].
 pub(super) struct KnownMarkupEnd {
     /// The index of the next text or tag.
     pub(super) at: usize,

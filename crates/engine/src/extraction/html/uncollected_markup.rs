@@ -240,8 +240,8 @@ struct Recording<'b> {
 }
 
 impl Recording<'_> {
-    /// Adds the run to the repeated markup, and begins the next run. `end` is the index after the
-    /// run, and `place` is the place (the state of the automaton) there. Returns `None` if the run
+    /// Adds the run to the automaton, and begins the next run. `end` is the index after the run,
+    /// and `place` is the place (the state of the automaton) there. Returns `None` if the run
     /// cannot be added.
     fn add(&mut self, repeated: &mut RepeatedMarkup, end: usize, place: u16) -> Option<()> {
         let mut run = std::mem::take(&mut self.run);

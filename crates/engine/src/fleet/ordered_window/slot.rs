@@ -20,7 +20,7 @@ pub(super) enum OrderedSlotContent {
 }
 
 impl OrderedSlotContent {
-    /// Returns the number of bytes that the content takes from the window's memory budget.
+    /// Returns the number of bytes that the content uses of the output window's memory budget.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Bytes(chunk) => chunk.memory_size(),
