@@ -46,7 +46,7 @@ const IN_FLIGHT: u32 = 16 << 20;
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
-/// The longest pause for which a rate-limited direction makes up afterwards, by a burst above the
+/// The longest pause in sending that a rate-limited direction makes up for by a burst above the
 /// rate limit. A longer pause allows no larger burst.
 const CATCH_UP: Duration = Duration::from_millis(5);
 

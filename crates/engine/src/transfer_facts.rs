@@ -65,8 +65,8 @@ pub struct TransferFacts {
     /// certificate. `None` without
     /// [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
     pub certificates: Option<Arc<[Vec<u8>]>>,
-    /// The TLS session of the connection that carried the last request; `None` without TLS, and if
-    /// neither [`keep_history`](crate::RequestOptions::keep_history) nor
+    /// The TLS session of the connection that carried the last request; `None` without TLS. Only
+    /// present if [`keep_history`](crate::RequestOptions::keep_history) or
     /// [`recorder`](crate::RequestOptions::recorder) is set.
     pub tls: Option<Box<TlsFacts>>,
     /// The last 32 failed attempts before the final one, in order, if

@@ -79,16 +79,16 @@ const LOW_TEST_LIMIT: usize = 4;
 /// of a busy machine. The minimum does not apply before the first estimate of the host's speed and
 /// after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The threshold for the request rate in a test with a reduced limit, on a scale from 0 to 1. At 0
-/// the rate falls in proportion to the limit: no requests queue at the host. At 1 the rate does not
-/// fall at all. A rate above the threshold shows that requests queue.
+/// The threshold above which the request rate in a test with a reduced limit shows that requests
+/// queue at the host. 0 stands for a rate that falls in proportion to the limit (no request
+/// queues), and 1 for a rate that does not fall at all.
 const QUEUE_SHARE: f64 = 0.4;
-/// The share of the host's best request rate so far that a test with a reduced limit must reach, so
-/// that it may show that requests queue. A lower rate means that the reduced limit made the host
-/// slower.
+/// The minimum request rate in a test with a reduced limit, as a share of the host's best rate so
+/// far, for the test to show that requests queue. If the rate is lower, the reduced limit made the
+/// host slower.
 const BEST_SHARE: f64 = 0.9;
-/// If requests to the host wait for permission to start, and no running request ends for this time,
-/// the limit grows.
+/// The time without an end of any request after which the limit grows, if requests to the host wait
+/// for permission to start.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
 /// The pause after the first trial, before the next one. A trial is a test with a lower limit or a
 /// probe with a higher one. Each trial that does not change the limit doubles the pause.
@@ -99,11 +99,11 @@ const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
 /// The first pause between a refusal by the host and the next trial of a higher limit. It doubles
 /// with each refusal.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause between two trials, and the longest pause after a refusal.
+/// The longest pause between two trials of another limit, and the longest pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// The maximum number of times that refusals double the requests that must be served before the
-/// limit grows again. After the first refusal, these are [`INITIAL_LIMIT`] requests; each further
-/// refusal doubles their number.
+/// The maximum number of doublings of the wait after a refusal. The wait is the number of requests
+/// that must be served before the limit grows again: [`INITIAL_LIMIT`], doubled by each further
+/// refusal.
 const MAX_RECOVERY_DOUBLINGS: u32 = 6;
 /// If a host refuses no request for this time, its earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
@@ -140,9 +140,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns the number of requests that were running when the host refused this request,
-    /// compared with [`INITIAL_LIMIT`]. This number may be the reason for the refusal: the request
-    /// may succeed without a pause when fewer requests run. Returns `None` if the request was not
+    /// Classifies the number of requests that were running when the host refused this request
+    /// ([`RefusedLoad`]). This number may be the reason for the refusal: the request may then
+    /// succeed without a pause when fewer requests run. Returns `None` if the request was not
     /// refused or no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
@@ -170,33 +170,33 @@ pub struct ConcurrencyLimit {
     max: usize,
     /// True if all requests to the host share one connection.
     is_shared: bool,
-    /// The value up to which the limit may grow in one step, without a probe: `max`, or less after
-    /// a refusal.
+    /// The value up to which the limit may grow in one step: `max`, or a lower value after a
+    /// refusal.
     bound: usize,
     phase: LimitPhase,
     window: SampleWindow,
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The value of `base` before a test that showed no queue; `None` if there is no such test. The
-    /// process may have been paused during the test, which distorts its result. Therefore, `base`
-    /// returns to this value after the next pause between trials.
+    /// The value of `base` before a test that showed no queue; `None` if there is no such test.
+    /// `base` returns to this value after the next pause between trials, because the process may
+    /// have been paused during the test, which distorts its result.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,
     /// The highest request rate of any measurement window since the limit was last raised to the
     /// maximum in one step, in requests per nanosecond.
     best_rate: f64,
-    /// The time at which the last request ended, or, if the limit has grown later because no
-    /// request ended, the time of that growth.
+    /// The later of two times: the end of the last request, and the last growth of the limit that
+    /// happened because no request ended.
     last_end: MonotonicTime,
     /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
-    /// True if the limit has been raised to the maximum in one step. From then on, the limit grows
-    /// only by probes, by one request at a time.
+    /// True if the limit has been raised to `bound` in one step. From then on, probes raise the
+    /// limit by only one request at a time.
     has_jumped: bool,
-    /// Sums over the first requests on reused connections after the limit was raised to the
-    /// maximum, from which `base` is corrected; `None` if no such correction is under way.
+    /// The sums from which `base` is corrected after the limit was raised to the maximum: over the
+    /// first requests on reused connections. `None` if no such correction is under way.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test of a lower limit and no probe of a higher limit starts.
@@ -225,7 +225,7 @@ enum LimitPhase {
     Recovering,
 }
 
-/// Sums over the requests that count in the present measurement window.
+/// The number of requests that count in the present measurement window, and sums of their times.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
@@ -256,11 +256,11 @@ struct Refusals {
     /// The time of the last refusal that lowered the limit. A refused request that began before
     /// this time does not lower the limit again.
     last: MonotonicTime,
-    /// True if the limit has grown by one since the last refusal, from a value below
-    /// [`INITIAL_LIMIT`].
+    /// True if the limit on concurrent requests, from a value below [`INITIAL_LIMIT`], has grown by
+    /// one since the last refusal.
     has_grown: bool,
-    /// True if the last refusal followed a growth of the limit by one, and came while at least the
-    /// limit's number of requests ran: the host accepts no more than before that growth.
+    /// True if the last refusal came after the limit had grown by one, and while at least as many
+    /// requests as the limit were running: the host accepts no more than before that growth.
     at_growth: bool,
 }
 
@@ -445,10 +445,10 @@ impl ConcurrencyLimit {
     }
 
     /// Adds the duration `total` of a request on a reused connection, in nanoseconds, to the sums
-    /// that are taken after the limit was raised to the maximum in one step. After six such
-    /// requests, lowers `base` if their mean is much lower: the requests before were slow only
-    /// because their connections were new. These six reach the host before the requests on
-    /// connections that are opened for the new limit.
+    /// that begin when the limit jumps to the maximum. After six such requests, lowers `base` (the
+    /// mean time of a request that does not queue) if their mean is much lower: earlier requests
+    /// were slow only because their connections were new. The six reach the host before the
+    /// requests on connections that the new limit opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

@@ -97,7 +97,7 @@ pub struct JobQueue<T, K = Origin> {
     waiting: WaitingJobs<u32>,
     /// Hosts that may start a job now, each with the position of its first job.
     ready: BTreeSet<(JobPosition, u32)>,
-    /// The entries of `ready` whose hosts have no running job.
+    /// The entries of `ready` (hosts that may start a job now) whose hosts have no running job.
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
@@ -176,8 +176,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_below(u64::MAX, now, head)
     }
 
-    /// Returns the next job, like [`next`](JobQueue::next), but no job whose number is `limit` or
-    /// higher, except the job with the number `head`. Returns `None` if no such job may start.
+    /// Returns the next job, like [`next`](JobQueue::next), but only a job whose number is below
+    /// `limit`, or the job with the number `head`. Returns `None` if no such job may start.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -208,9 +208,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
-    /// Returns another job of `host`, like [`next_for`](JobQueue::next_for), but no job whose
-    /// number is `limit` or higher, except the job with the number `head`. Returns `None` if no
-    /// such job may start.
+    /// Returns another job of `host`, like [`next_for`](JobQueue::next_for), but only a job whose
+    /// number is below `limit`, or the job with the number `head`. Returns `None` if no such job
+    /// may start.
     pub fn next_for_below(
         &mut self,
         host: HostId,

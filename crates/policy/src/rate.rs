@@ -88,8 +88,9 @@ impl TokenBucket {
     }
 
     /// Returns the time from which [`available`](TokenBucket::available) returns at least `want`
-    /// bytes, if no transfer takes bytes earlier; `now` if that many are available already. Counts
-    /// `want` as at least the minimum that `available` returns, and as at most the burst.
+    /// bytes, if no transfer takes bytes earlier; `now` if that many are available already. A
+    /// `want` below the minimum that `available` returns counts as that minimum, and a `want` above
+    /// the burst as the burst.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {

@@ -49,8 +49,8 @@ pub struct RetryRules {
     /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
     /// True to wait like curl; default off. A Retry-After then replaces the computed delay even if
-    /// it is shorter. `max_time` is compared with the start of the delay, or with its end if there
-    /// is a Retry-After.
+    /// it is shorter. `max_time` then limits the start of a computed delay, and the end of a delay
+    /// from Retry-After.
     pub waits_as_curl: bool,
     /// The longest delay that a Retry-After can cause; a longer one is reduced to it. Default 1
     /// hour.

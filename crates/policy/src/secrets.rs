@@ -210,8 +210,8 @@ pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
 }
 
 /// Returns `true` if curl would send a field that the user set in a request with this rule for
-/// secrets. Like [`may_send`], but only the standard fields count as secret. A proxy's credentials
-/// are never sent to another origin.
+/// secrets. Like [`may_send`], but only Authorization, Proxy-Authorization, Cookie and Host count
+/// as secret.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     // curl sends blanks around a name.

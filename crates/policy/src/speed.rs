@@ -68,7 +68,8 @@ pub struct SpeedWatch {
     /// The values of `clock` and `total` (the received bytes) at the latest checks. The average
     /// speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
-    /// The value of `clock` from which the time of a too low average speed is counted.
+    /// The value of `clock` from which a period of too low average speed is counted. The transfer
+    /// is too slow when `time` has passed since then.
     slow_since: u64,
     is_too_slow: bool,
 }

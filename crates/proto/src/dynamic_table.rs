@@ -27,8 +27,8 @@ impl DynamicTableEntry {
 #[derive(Debug)]
 pub(crate) struct DynamicTable {
     bytes: Vec<u8>,
-    /// The position of the first byte of `bytes`, counted from the first byte ever inserted into
-    /// the table.
+    /// The position of the first byte of the buffer `bytes`, counted from the first byte ever
+    /// inserted into the table.
     base: u64,
     entries: VecDeque<DynamicTableEntry>,
     size: usize,

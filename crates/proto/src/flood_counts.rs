@@ -68,9 +68,9 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
         self.check(of, count, self.useful)
     }
 
-    /// Checks `count`, a number of useless frames that the caller has counted. Fails if `count`
-    /// exceeds the limit of the kind `of`. Unlike the counts of [`FloodCounts::count`], `count`
-    /// covers more than ten seconds, and progress does not raise the limit.
+    /// Fails if `count`, a number of useless frames that the caller has counted itself, exceeds the
+    /// limit of the kind `of`. Here the limit is not for ten seconds, and frames that made progress
+    /// do not raise it; both differ from [`FloodCounts::count`].
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

@@ -36,7 +36,7 @@ pub struct ResponseLimits {
     /// The maximum length of a chunk-size line in bytes, with its extensions and line end.
     ///
     /// Default 4,096. haul does not store the line. The limit ends a connection that sends an
-    /// endless line. Hazard: none known; extensions are rare and short.
+    /// endless line. No server is known to exceed it, since extensions are rare and short.
     pub chunk_line: usize,
     /// The largest number of bytes of chunk extensions in a whole body.
     ///

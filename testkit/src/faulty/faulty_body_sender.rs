@@ -15,7 +15,7 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The longest pause for which a rate-limited body makes up afterwards, by a burst above the rate
+/// The longest pause in sending that a rate-limited body makes up for by a burst above the rate
 /// limit. A longer pause allows no larger burst.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
@@ -24,9 +24,9 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 pub(super) enum BodySendOutcome {
     /// All of the body was sent.
     Done,
-    /// The body broke, and the caller must close the connection properly.
+    /// A planned break stopped the body, and the caller must close the connection properly.
     Close,
-    /// The body broke, and the caller must reset the connection.
+    /// A planned break stopped the body, and the caller must reset the connection.
     Reset,
 }
 

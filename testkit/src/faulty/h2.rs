@@ -97,7 +97,7 @@ struct FaultyStream {
     /// The state of a stall. `None`: the body is not stalled. `Some(None)`: the stall never ends.
     /// `Some(Some(time))`: the stall ends at this time.
     stalled: Option<Option<Instant>>,
-    /// True if `ready` contains the last bytes of the body.
+    /// True if the bytes in `ready` are the last bytes of the body.
     last: bool,
 }
 

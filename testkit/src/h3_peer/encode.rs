@@ -88,7 +88,7 @@ pub fn section_prefix(insert_count: u64, delta_base: u64) -> Vec<u8> {
 }
 
 /// Encodes an integer with a prefix of `bits` bits (RFC 7541 section 5.1). `first` is the first
-/// byte with the bits before the prefix set, and zeros in the prefix.
+/// byte without the integer: it has the bits before the prefix, and zeros in the prefix.
 pub fn prefixed(first: u8, bits: u32, value: u64) -> Vec<u8> {
     let most = (1u64 << bits) - 1;
     if value < most {

@@ -80,8 +80,8 @@ const STATUSES: &[&str] = &[
     "000",
 ];
 
-/// HTTP/2 frames without an effect. The grammar sends one of them so often that it floods the
-/// client (RFC 9113 §10.5).
+/// HTTP/2 frames without an effect. A generated reply repeats one of them so often that it floods
+/// the client (RFC 9113 §10.5).
 const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -97,8 +97,8 @@ const OK: (&str, &str) = (":status", "200");
 /// The maximum payload length in bytes of an HTTP/2 frame: the default of SETTINGS_MAX_FRAME_SIZE,
 /// which every client accepts.
 const MOST: usize = 16_384;
-/// The largest number of body bytes, padding included, that the grammar sends. It does not read the
-/// client's flow-control windows, and no client announces a smaller window.
+/// The largest number of body bytes, padding included, that a generated reply sends. The generator
+/// does not read the client's flow-control windows, and no client announces a smaller window.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {

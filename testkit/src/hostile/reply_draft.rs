@@ -21,7 +21,7 @@ pub(super) struct ReplyDraft {
     pub(super) body_is_broken: bool,
     /// True if a client may either accept or refuse the reply.
     pub(super) is_unsure: bool,
-    /// True if the reply was damaged after the grammar had generated it.
+    /// True if the reply was damaged at random after it had been generated.
     pub(super) is_damaged: bool,
     pub(super) made_of: Vec<&'static str>,
 }

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use rustix::ioctl::{Setter, ioctl, opcode};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// The name of the device in each namespace.
+/// The name of the TUN device in each network namespace.
 const DEVICE: &str = "link0";
 /// The maximum number of packets in the send queue of a device. With the system's default of 500,
 /// packets would be lost in this queue, too.

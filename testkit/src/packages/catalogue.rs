@@ -23,7 +23,7 @@ pub struct SignedGzipPackage {
     /// The length of the gzip header in bytes, which is the offset of the first block.
     pub header: usize,
     /// The number of bytes after the gzip header that a reader needs: the bytes up to the end of
-    /// the packing list, or all bytes.
+    /// the packing list, or all bytes if the reader needs the whole package.
     pub wanted: usize,
 }
 

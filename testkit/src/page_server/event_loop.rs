@@ -40,7 +40,7 @@ pub(super) struct EventLoop {
     deadlines: Deadlines<ConnectionSlotAndId>,
     connections: Vec<Option<NumberedConnection>>,
     free: Vec<usize>,
-    /// The slots of connections whose input may contain another complete request.
+    /// The indexes of connections whose input may contain another complete request.
     ready: Vec<usize>,
     accepted: u64,
 }
@@ -146,7 +146,7 @@ impl EventLoop {
         }
     }
 
-    /// Handles a socket event of the connection in this slot: reads and writes as much as the
+    /// Handles a socket event of the connection with this index: reads and writes as much as the
     /// socket allows.
     fn on_event(&mut self, index: usize, event: &Event) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(index) else { return };
@@ -168,8 +168,8 @@ impl EventLoop {
         }
     }
 
-    /// Starts the next request of the connection in this slot, if no request is in progress and the
-    /// next request has arrived completely.
+    /// Starts the next request of the connection with this index, if no request is in progress and
+    /// the next request has arrived completely.
     fn start_request(&mut self, index: usize) {
         let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(index) else { return };
         if connection.phase != RequestPhase::Idle {
@@ -260,7 +260,7 @@ impl EventLoop {
         }
     }
 
-    /// Sends the response of the connection in this slot, then serves the oldest request in the
+    /// Sends the response of the connection with this index, then serves the oldest request in the
     /// port's queue.
     fn respond(&mut self, index: usize, now: Instant) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(index) else { return };
@@ -290,7 +290,7 @@ impl EventLoop {
         }
     }
 
-    /// Writes the response of the connection in this slot. When the response is complete, starts
+    /// Writes the response of the connection with this index. When the response is complete, starts
     /// the next request of the connection if one has arrived.
     fn write(&mut self, index: usize) {
         let first_connection = FIRST_PORT + self.ports.len();
@@ -315,7 +315,7 @@ impl EventLoop {
         }
     }
 
-    /// Closes the connection in this slot, and removes its request from the port's load.
+    /// Closes the connection with this index, and removes its request from the port's load.
     fn drop_connection(&mut self, index: usize) {
         let Some(NumberedConnection { connection, .. }) = self.connections[index].take() else { return };
         self.free.push(index);
@@ -333,7 +333,8 @@ impl EventLoop {
     }
 }
 
-/// Returns the connection with this slot and id; `None` if it has been closed.
+/// Returns the connection with this slot (index in the list of connections) and id; `None` if it
+/// has been closed.
 fn connection_of(
     connections: &mut [Option<NumberedConnection>],
     key: ConnectionSlotAndId,

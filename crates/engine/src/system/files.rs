@@ -21,7 +21,7 @@ pub(crate) fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Returns true if both are the same open file.
+/// Returns true if both handles refer to one file: they have the same device and inode.
 ///
 /// # Errors
 /// The errors of `fstat(2)`.
@@ -29,7 +29,8 @@ pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(device_and_inode(&one.metadata()?) == device_and_inode(&other.metadata()?))
 }
 
-/// Returns true if `path` is a name of the open file. A symbolic link at `path` is followed.
+/// Returns true if `path` leads to the file that `file` has open (the same device and inode). A
+/// symbolic link at `path` is followed.
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `stat(2)`.
@@ -37,7 +38,8 @@ pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(device_and_inode(&file.metadata()?) == device_and_inode(&std::fs::metadata(path)?))
 }
 
-/// Returns true if `path` is a name of the open file. A symbolic link at `path` is not followed.
+/// Returns true if `path` itself is the file that `file` has open (the same device and inode). A
+/// symbolic link at `path` is not followed.
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `lstat(2)`.

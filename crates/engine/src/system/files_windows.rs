@@ -47,7 +47,7 @@ impl OpenOptionsExt for OpenOptions {
     }
 }
 
-/// Kinds of files that haul does not recognise on Windows.
+/// Tests for the Unix file types that haul does not recognise on Windows.
 pub(crate) trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
@@ -208,7 +208,7 @@ pub(crate) fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Returns true if both are the same open file.
+/// Returns true if both handles refer to one file: they have the same volume and file index.
 ///
 /// # Errors
 /// The system does not provide the identity of a file.
@@ -216,7 +216,8 @@ pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(volume_and_index(one)? == volume_and_index(other)?)
 }
 
-/// Returns true if `path` is a name of the open file. A symbolic link at `path` is followed.
+/// Returns true if `path` leads to the file that `file` has open (the same volume and file index).
+/// A symbolic link at `path` is followed.
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.
@@ -224,7 +225,8 @@ pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &OpenOptions::new().access_mode(0).open(path)?)
 }
 
-/// Returns true if `path` is a name of the open file. A symbolic link at `path` is not followed.
+/// Returns true if `path` itself is the file that `file` has open (the same volume and file index).
+/// A symbolic link at `path` is not followed.
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.

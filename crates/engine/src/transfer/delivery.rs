@@ -162,8 +162,8 @@ impl Transfer {
         Ok(start..start + (end - at))
     }
 
-    /// Sets the offset in the content of the next byte to deliver, also for the coordinator of a
-    /// split download.
+    /// Sets the offset in the content of the next byte to deliver. The first transfer of a split
+    /// download also passes the offset to the coordinator.
     fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
         if let Some(end) = self.split.end_offset() {
@@ -191,8 +191,8 @@ impl Transfer {
         self.deliver_with(now, |body| body.push_pieces(pieces))
     }
 
-    /// Reports received content to the trace, if the trace observes content. Adds it to the record
-    /// of the exchange, if there is a recorder.
+    /// Reports received content to the trace, if the trace observes content. Also adds it to the
+    /// record of the exchange, if there is a recorder (such as the WARC archive).
     fn report_content(&mut self, content: &[u8]) -> Result<()> {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Received(content));
@@ -200,7 +200,8 @@ impl Transfer {
         self.record_body(content)
     }
 
-    /// Returns true if a trace or a record of the exchange must see the content.
+    /// Returns true if the received content must also be passed to a trace or to a recorder of the
+    /// exchange (such as the WARC archive).
     fn is_traced(&self) -> bool {
         self.record.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }

@@ -186,10 +186,10 @@ impl Transfer {
         Some(after)
     }
 
-    /// Makes the sink discard the written heads of a response without a body, and returns these
-    /// heads, which the next attempt writes again before its own heads. Returns no bytes, and
-    /// discards nothing, unless `curl_compat.retries_whole` is set and the sink can discard the
-    /// heads.
+    /// Makes the sink discard the response heads that were written to it, and returns these heads:
+    /// the next attempt writes them again before its own heads. Used for a response without a body.
+    /// Does nothing, and returns no bytes, unless `curl_compat.retries_whole` is set and the sink
+    /// can discard the heads.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
@@ -339,15 +339,16 @@ impl Transfer {
     }
 
     /// Sets the deadline of this attempt to the deadline of all attempts, unless each attempt has a
-    /// time limit. The server has responded, so the earlier deadline of `limit_mirror_time` no
-    /// longer applies.
+    /// time limit. Called when the server has responded: `limit_mirror_time` had set an earlier
+    /// deadline, by which the target of a redirect must respond.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();
         }
     }
 
-    /// Schedules another attempt of the transfer after a delay, and reports the pause.
+    /// Schedules another attempt of the transfer after the delay `wait`. Reports the delay to the
+    /// trace and to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
     fn schedule_retry(
         &mut self,
         trouble: Trouble,

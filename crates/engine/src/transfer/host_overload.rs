@@ -67,8 +67,8 @@ impl Transfer {
     }
 
     /// Returns the times of a finished transfer, by which the limit on parallel transfers to its
-    /// host is adjusted. Returns `None` if the transfer does not measure the host, for example
-    /// because the host has not served it.
+    /// host is adjusted. Returns `None` if the times say nothing about the host, for example
+    /// because it has refused or redirected the transfer.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);
@@ -87,8 +87,9 @@ impl Transfer {
     }
 
     /// Prepares another attempt of a transfer that its host refused because of overload. The
-    /// attempt does not count as a retry. Returns the minimum delay before the attempt, which also
-    /// needs a free slot in the host's limit. Returns `None` if there is no further attempt.
+    /// attempt does not count as a retry. Returns the minimum delay before the attempt, which must
+    /// also wait until the limit on transfers to the host allows it. Returns `None` if there is no
+    /// further attempt.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even

@@ -82,9 +82,9 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Handles the failure to make a token. Returns `error` if Negotiate is the only allowed scheme
-    /// (`is_only`). There is one exception: with `curl_compat.accepts_unreliable_responses`, and if
-    /// a Kerberos library is available, the request is sent without a token.
+    /// Decides what follows if no Negotiate token can be made. Returns `error` if Negotiate is the
+    /// only allowed scheme (`is_only`); with `curl_compat.accepts_unreliable_responses`, only if
+    /// there is also no Kerberos library. Otherwise, the request is sent without a token.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {

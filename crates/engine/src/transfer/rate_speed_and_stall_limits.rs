@@ -84,7 +84,8 @@ pub(super) struct RateSpeedAndStallLimits {
     /// The maximum time for which no byte may move in either direction, in milliseconds; 0 for no
     /// limit.
     stall_ms: u32,
-    /// True if the limit `stall_ms` also applies while the head of the response is awaited.
+    /// True if `stall_ms`, the limit on the time without any byte, also applies while the head of
+    /// the response is awaited.
     stall_awaits_head: bool,
     /// True if the request has a write timeout. The error at a timeout then says that the server
     /// accepted no data, if the request was being sent.

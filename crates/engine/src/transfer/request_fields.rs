@@ -141,9 +141,9 @@ pub(super) struct EngineFieldValues<'a> {
 
 impl Transfer {
     /// Returns the request-target and the header fields for the proxy that forwards the request;
-    /// empty if no proxy forwards it. The options select the proxy as for the connection's pool
-    /// key, so that data for the proxy cannot reach another server. If `spelled` is given, the
-    /// request-target is made from this other spelling of the target.
+    /// empty if no proxy forwards it. The request-target is made from `spelled`, another spelling
+    /// of the current target, if it is given. The proxy is the one in the connection's pool key, so
+    /// that data for the proxy cannot reach another server.
     pub(super) fn forwarded_request(
         &mut self,
         options: &RequestOptions,

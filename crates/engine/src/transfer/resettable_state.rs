@@ -55,8 +55,8 @@ pub(super) struct RangeRequestSettings {
     pub(super) start: u64,
     /// True if the transfer must extend the user's existing content, and cannot replace it.
     pub(super) must_continue: bool,
-    /// True if the sink need not be asked for content from an earlier run of the program: the
-    /// transfer has already asked, or the caller has chosen an offset or a range.
+    /// True if the transfer no longer has to ask the sink for content from an earlier run of the
+    /// program: it has already asked, or the caller has chosen an offset or a range.
     pub(super) sink_was_asked: bool,
 }
 
@@ -242,9 +242,9 @@ pub struct SchedulingKey {
     /// The host slot (the permit for one transfer to the host) that this transfer holds until it
     /// ends. `None` if the number of transfers to the host is not limited.
     pub host_slot: Option<HostId>,
-    /// The position of the transfer in the order of the output: 0 is the first. If all other output
-    /// waits for the transfer, its rank is 0. On a connection, a transfer must not wait for a
-    /// transfer of higher rank.
+    /// The transfer's position in the order of the output; transfers of lower rank come first. Rank
+    /// 0 is for a transfer for which all other output waits. On a connection, a transfer must not
+    /// wait for a transfer of higher rank.
     pub rank: u64,
     /// True if this transfer waits for the first answer of its host, and another transfer may
     /// therefore run in its place, above the limit on concurrent transfers.

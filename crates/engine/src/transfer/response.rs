@@ -185,8 +185,8 @@ impl Transfer {
         }
     }
 
-    /// Decides how the body is used if the request or the response is about a range. Returns `None`
-    /// if the status alone decides, as for a request without a range.
+    /// Decides how the body is used if the request or the response concerns a byte range. Returns
+    /// `None` if the status alone decides, as for a request without a range.
     fn on_range(
         &mut self,
         head: &ResponseHead,
@@ -230,9 +230,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the response is accepted as the rest of existing content although it does
-    /// not match the range request, as in curl. The Content-Range must begin at the requested
-    /// offset. With status 206, it must have no end.
+    /// Returns true if the response is accepted as the rest of existing content although it is not
+    /// a valid answer to the range request, as in curl. The Content-Range must begin at the
+    /// requested offset; with status 206, it must give no end position (`bytes 100-`).
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();

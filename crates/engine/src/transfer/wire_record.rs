@@ -20,9 +20,9 @@ pub(super) struct ExchangeWireRecord {
 }
 
 impl Transfer {
-    /// Returns an error if the [recorder](crate::RequestOptions::recorder) of the exchanges has
-    /// failed. Also ends the record of an earlier exchange whose connection was lost, if there is
-    /// one.
+    /// Returns an error if the [recorder](crate::RequestOptions::recorder) has failed, to which the
+    /// exchanges are recorded. Also ends the record of an earlier exchange whose connection was
+    /// lost.
     ///
     /// # Errors
     /// The recorder cannot record any more.
@@ -32,8 +32,9 @@ impl Transfer {
         recorder.failure().map_or(Ok(()), Err)
     }
 
-    /// Begins the record of an exchange. `text` is the head of an HTTP/1 request in its wire
-    /// format; `None` for HTTP/2 and HTTP/3.
+    /// Begins the record of an exchange for the recorder of the options, such as the WARC archive.
+    /// `text` is the head of an HTTP/1 request in its wire format; `None` for HTTP/2 and HTTP/3.
+    /// Returns `None` if the options have no recorder.
     pub(super) fn begin_record(
         &self,
         request: &RequestHead<'_>,
@@ -56,26 +57,29 @@ impl Transfer {
         Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
-    /// Returns true if the exchange in progress is recorded.
+    /// Returns true if a recorder, such as the WARC archive, records the exchange in progress.
     pub(crate) fn is_recorded(&self) -> bool {
         self.record.is_some()
     }
 
-    /// Adds content of the request, with its HTTP/1 framing, to the record.
+    /// Adds content of an HTTP/1 request, with its framing, to the record of the exchange (for a
+    /// recorder such as the WARC archive).
     pub(crate) fn record_request_content(&mut self, bytes: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| own.is_text && !bytes.is_empty()) {
             own.record.request_content(bytes);
         }
     }
 
-    /// Adds content of an HTTP/2 or HTTP/3 request to the record.
+    /// Adds content of an HTTP/2 or HTTP/3 request to the record of the exchange (for a recorder
+    /// such as the WARC archive).
     pub(super) fn record_sent(&mut self, content: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| !own.is_text && !content.is_empty()) {
             own.record.request_content(content);
         }
     }
 
-    /// Adds the head of an HTTP/1 response to the record. Empty lines before it are omitted.
+    /// Adds the head of an HTTP/1 response to the record of the exchange (for a recorder such as
+    /// the WARC archive). Empty lines before the head are omitted.
     pub(crate) fn record_head(&mut self, head: &[u8]) {
         if let Some(own) = &mut self.record {
             let start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
@@ -84,7 +88,8 @@ impl Transfer {
         }
     }
 
-    /// Adds the head of an HTTP/2 or HTTP/3 response to the record, in the syntax of HTTP/1.1.
+    /// Adds the head of an HTTP/2 or HTTP/3 response, in the syntax of HTTP/1.1, to the record of
+    /// the exchange (for a recorder such as the WARC archive).
     pub(super) fn record_head_of_stream(&mut self, head: &ResponseHead) {
         if let Some(own) = self.record.as_mut().filter(|own| !own.is_text) {
             let version = head.version().to_string();
@@ -94,8 +99,8 @@ impl Transfer {
         }
     }
 
-    /// Adds bytes of an HTTP/1 response that are not content to the record: the framing of chunks,
-    /// and trailer fields.
+    /// Adds bytes of an HTTP/1 response that are not content to the record of the exchange (for a
+    /// recorder such as the WARC archive): the framing of chunks, and trailer fields.
     ///
     /// # Errors
     /// The recorder cannot keep the bytes.
@@ -103,8 +108,8 @@ impl Transfer {
         if bytes.is_empty() { Ok(()) } else { self.record_body(bytes) }
     }
 
-    /// Adds content of the response to the record. Does nothing before the response's head is
-    /// recorded.
+    /// Adds content of the response to the record of the exchange (for a recorder such as the WARC
+    /// archive). Does nothing before the response's head is recorded.
     ///
     /// # Errors
     /// The recorder cannot keep the bytes.
@@ -115,15 +120,15 @@ impl Transfer {
         }
     }
 
-    /// Marks the response in the record as completely received.
+    /// Marks the response as completely received in the record of the exchange.
     pub(crate) fn mark_record_complete(&mut self) {
         if let Some(own) = &mut self.record {
             own.is_complete = true;
         }
     }
 
-    /// Ends the record of the exchange. `error` is the reason if the exchange failed. The record of
-    /// an exchange without a response is dropped.
+    /// Ends the record of the exchange (for a recorder such as the WARC archive). `error` is the
+    /// reason if the exchange failed. The record of an exchange without a response is dropped.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -138,7 +143,8 @@ impl Transfer {
     }
 }
 
-/// Returns the reason with which the record marks a response as truncated because of `error`.
+/// Returns the reason that the record of an exchange gives for a response that is truncated because
+/// of `error`.
 fn truncation_by(error: &Error) -> TruncationReason {
     match error.kind() {
         ErrorKind::Timeout => TruncationReason::Time,

@@ -163,9 +163,9 @@ impl<'f> ChallengeParser<'f> {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
-    /// Parses a list item and any parameters that follow it without a comma. Some servers forget
-    /// commas, and curl tolerates that too. `found` and `first` are as in
-    /// [`parse_item`](Self::parse_item).
+    /// Parses a list item and any parameters that follow it without a comma, and adds them to
+    /// `found`, in which the challenges of this field begin at the index `first`. Some servers
+    /// forget commas, and curl tolerates that too.
     fn parse_item_with_parameters(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.parse_item(found, first).is_some() && self.is_at_parameter() {}
     }

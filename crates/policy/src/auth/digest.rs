@@ -237,10 +237,11 @@ impl DigestSession {
         }
     }
 
-    /// Returns `true` if the client should answer `new`, the challenge in the response to a request
-    /// with an answer of this session: `new` must say that the session's nonce was stale, and
-    /// contain another nonce. (Otherwise, the password is wrong.) Always returns `true` if no
-    /// answer with the session's nonce was sent. The caller must limit the number of repetitions.
+    /// Returns `true` if the client should answer `new`, the challenge with which the server
+    /// rejected an answer of this session. The challenge must say that the session's nonce was
+    /// stale, and contain another nonce; otherwise, the password is wrong. Always returns `true` if
+    /// no answer with the session's nonce was sent. The caller must limit the number of
+    /// repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }

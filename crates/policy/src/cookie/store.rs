@@ -54,7 +54,7 @@ struct StoredCookie {
     /// The number of the cookie in the order of creation. Replacing the cookie's value keeps this
     /// number (RFC 6265bis §5.7, step 23).
     born: u64,
-    /// The value of the change counter when the cookie was last set.
+    /// The value of the jar's change counter when this cookie was last set.
     changed: u64,
     in_file: bool,
 }
@@ -359,9 +359,9 @@ fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e 
     })
 }
 
-/// Removes one cookie, as defined at the end of RFC 6265bis §5.7. Expired cookies go first, then
-/// cookies without Secure, then any others. Of several candidates, removes the one that was set
-/// longest ago.
+/// Removes one cookie, as defined at the end of RFC 6265bis §5.7. Cookies that have expired at
+/// `now` go first, then cookies without Secure, then any others. If `now` is `None`, no cookie
+/// counts as expired. Of several candidates, removes the one that was set longest ago.
 fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));

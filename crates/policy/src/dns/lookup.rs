@@ -99,8 +99,8 @@ pub struct NameLookup {
     config: Arc<ResolvConf>,
     first_server: usize,
     questions: Vec<RecordQuestion>,
-    /// The time at which the lookup ends without the addresses of the second family. `None` until
-    /// one family's addresses have arrived.
+    /// The time at which the lookup ends even without the addresses of the other family (IPv4 or
+    /// IPv6). `None` until the addresses of one family have arrived.
     cut_off: Option<MonotonicTime>,
     /// The last failure to get an answer for a candidate name (the requested name, alone or with a
     /// domain of the search list); `None` if there was none.

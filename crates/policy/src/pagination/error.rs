@@ -10,7 +10,7 @@ pub enum PaginationError {
     OtherOrigin {
         /// The URL of the next page.
         url: String,
-        /// The origin of the current page, which leads to the next page.
+        /// The origin of the current page.
         page: String,
     },
     /// The reference to the next page is not an http or https URL.

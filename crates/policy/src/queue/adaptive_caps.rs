@@ -46,8 +46,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Adapts the cap of `host` to the end of a job. Call this before
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// Returns the number of jobs that were running on the host if the host may have refused this
-    /// job because of that number. The job may then be tried again as soon as the cap allows.
+    /// If the host may have refused this job because of the number of jobs running on it, returns
+    /// the class of that number. The job may then be tried again as soon as the cap allows.
     /// Otherwise returns `None`.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
@@ -73,9 +73,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the time at which caps grow
-    /// because no job ends, or if caps do not adapt. If the result is false, call
-    /// [`next`](JobQueue::next) after each push for a host that is full: `next` sets that time.
+    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which caps
+    /// grow because no job ends; also if caps do not adapt. If false, call
+    /// [`next`](JobQueue::next), which sets that time, after each push for a host that is full.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
@@ -111,10 +111,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Records whether the jobs of `host` share one connection (HTTP/2), so that the peer limits
-    /// their number. With one shared connection, the host's cap becomes the total cap; an adaptive
-    /// cap then shrinks after refusals. When the jobs need separate connections again, the cap
-    /// starts as for a new host.
+    /// Records whether all jobs of `host` share one connection (HTTP/2), on which the peer limits
+    /// their number. If so, the host's cap becomes the total cap; if caps adapt, it then shrinks
+    /// after refusals. When the jobs need separate connections again, the cap starts as for a new
+    /// host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

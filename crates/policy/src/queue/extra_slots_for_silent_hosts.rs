@@ -8,16 +8,18 @@ use super::{HostId, JobQueue};
 /// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap. A lent
 /// slot allows one job more than the total cap.
 const MAX_LENT_PER_SLOT: usize = 4;
-/// The maximum number of [lent slots](JobQueue::lend_slot) for any total cap.
+/// The maximum number of [lent slots](JobQueue::lend_slot) (jobs beyond the total cap), however
+/// large the total cap is.
 const MAX_LENT: usize = 1024;
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Lends a slot: one job more than the total cap may run. Call this when a running job only
-    /// waits for its host to answer. Call [`return_lent_slot`](JobQueue::return_lent_slot) when the
-    /// host answers or the wait ends.
+    /// Lends a slot: one more job may run than the total cap (the maximum number of running jobs)
+    /// allows. Call this when a running job only waits for its host to answer. Call
+    /// [`return_lent_slot`](JobQueue::return_lent_slot) when the host answers or the wait ends.
     ///
-    /// Returns `false` if no slot can be lent: four times the total cap, or 1,024 slots, are lent
-    /// already. With a total cap of 1, jobs must run one after the other, and no slot is lent.
+    /// Returns `false` if no slot can be lent, because the number of lent slots is already four
+    /// times the total cap, or 1,024. With a total cap of 1, jobs must run one after the other, and
+    /// no slot is lent.
     pub fn lend_slot(&mut self) -> bool {
         let most =
             if self.caps.total == 1 { 0 } else { MAX_LENT.min(self.caps.total.saturating_mul(MAX_LENT_PER_SLOT)) };
@@ -26,9 +28,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
-    /// Lends a slot, like [`lend_slot`](JobQueue::lend_slot), for a job whose host accepted the
-    /// connection but has not answered yet. Returns `false` if no slot can be lent, or if `host`
-    /// has answered an earlier request: such a host is slow, not dead.
+    /// Lends a slot (one running job beyond the total cap), like
+    /// [`lend_slot`](JobQueue::lend_slot), for a job whose host accepted the connection but has not
+    /// answered yet. Returns `false` if no slot can be lent, or if `host` has answered an earlier
+    /// request: such a host is slow, not dead.
     pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
         !has_answered && self.lend_slot()
@@ -41,24 +44,28 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Takes back a slot that was [lent](JobQueue::lend_slot). If more jobs are running than the
-    /// total cap then allows, no job starts until enough have ended.
+    /// Takes back a [lent](JobQueue::lend_slot) slot, which allowed one running job beyond the
+    /// total cap. If more jobs are running than are allowed now, no job starts until enough have
+    /// ended.
     pub fn return_lent_slot(&mut self) {
         self.lent = self.lent.saturating_sub(1);
     }
 
     /// Lowers the total cap after the process has run out of file descriptors. The new cap is the
-    /// number of running jobs, minus the number of lent slots, minus one.
+    /// number of running jobs, minus the number of lent slots (jobs allowed beyond the cap), minus
+    /// one.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
     }
 
-    /// Returns true if another job may run: the total cap and the lent slots are not used up.
+    /// Returns true if another job may run: fewer jobs are running than the total cap and the lent
+    /// slots (jobs allowed beyond the cap) together.
     pub fn has_free_slot(&self) -> bool {
         self.running < self.total_cap_with_lent()
     }
 
-    /// Returns the number of jobs that may run now: the total cap plus the number of lent slots.
+    /// Returns the number of jobs that may run now: the total cap plus the number of lent slots
+    /// (jobs allowed beyond the cap).
     pub(super) fn total_cap_with_lent(&self) -> usize {
         self.caps.total.saturating_add(self.lent)
     }

@@ -65,8 +65,8 @@ const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
 /// The rate of one stream, in bytes a second, from which the processor may be the limit instead of
 /// the network.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
-/// The rate of several connections together, in bytes a second, from which the processor may be the
-/// limit instead of the network.
+/// The combined rate of several connections, in bytes a second, at or above which the processor may
+/// limit the download instead of the network.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
@@ -304,8 +304,9 @@ impl SplitPlanner {
     }
 
     /// Continues the comparison of one connection with several, and returns the number of
-    /// connections to use now. The comparison ends when one connection was measured, or when half
-    /// of the connections turn out to be so slow that all are needed.
+    /// connections to use now. Connections leave when their requests are complete. The comparison
+    /// ends when the last connection was measured, or earlier if at most half of them are left, and
+    /// these are so slow that all connections are worth using.
     fn compare(
         &mut self,
         comparison: RateComparison,
@@ -366,8 +367,9 @@ impl SplitPlanner {
         rate
     }
 
-    /// Ends the measurement, and returns `wanted`, the number of connections to use from now on. A
-    /// return to one connection is final.
+    /// Ends the measurement, and returns the number of connections to use from now on: `wanted`, or
+    /// less if the server has refused so many. If `wanted` is below 2, all later results are 1,
+    /// too.
     fn finish_measurement(&mut self, wanted: usize) -> usize {
         if wanted < 2 {
             self.most = 1;
@@ -377,14 +379,16 @@ impl SplitPlanner {
         wanted
     }
 
-    /// Returns `true` if no measurement is under way that may change the number of connections.
+    /// Returns `true` if the planner has decided on a number of connections, and is not measuring
+    /// whether to change it.
     pub fn has_finished_measuring(&self) -> bool {
         matches!(self.phase, SplitPhase::Settled(_))
     }
 
     /// Records that the server refused one of `connections` connections. From now on, the planner
-    /// asks for fewer than `connections`, but for at least 1. A comparison continues, with a limit
-    /// of one less than the number of connections before it if that number is larger.
+    /// asks for at most `connections` - 1 connections, but for at least 1. If one connection is
+    /// being compared with several, the comparison continues; the number of these several replaces
+    /// `connections` if it is larger.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

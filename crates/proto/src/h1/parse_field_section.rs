@@ -200,9 +200,9 @@ fn is_invalid_name(name: &[u8]) -> bool {
         && !resembles_framing_field(name)
 }
 
-/// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
-/// same length, so that positions in `text` are valid in `input`. `limit` is the largest number of
-/// fields.
+/// Parses a response head, and returns it with the bytes of `input`. `text` is what the parser
+/// reads: `input` itself, or a copy of the same length in which some bytes are replaced. `limit` is
+/// the largest number of fields.
 fn parse_head_text(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -293,8 +293,9 @@ fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a field section and records the positions of its fields. `headers` borrows from `text`,
-/// which has the same length as `input`; that length fits in 32 bits.
+/// Copies the field section `input`, and records the positions of its fields. `headers` are its
+/// fields as slices of `text`: `input` itself, or a copy of the same length in which some bytes are
+/// replaced. The length fits in 32 bits.
 fn to_fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {

@@ -82,8 +82,9 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
 }
 
-/// Checks fields whose names need not be tokens. No field may contain a line end, and no invalid
-/// name may resemble the name of a field that determines the framing.
+/// Checks fields whose names may be other than tokens. No field may contain a line end. A name that
+/// is not a token must not resemble the name of a field that determines the framing
+/// (Content-Length, Transfer-Encoding).
 fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let name = name.as_bytes();

@@ -32,8 +32,8 @@ use core::ops::Range;
 pub enum H2Event {
     /// All input was consumed, and there is no event to report: read more.
     NeedInput,
-    /// The peer's settings arrived, at the beginning or later:
-    /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
+    /// The peer's settings arrived, at the beginning or later. With them, the result of
+    /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may change.
     Settings {
         /// The number of requests that the peer accepts at the same time.
         max_concurrent: u32,

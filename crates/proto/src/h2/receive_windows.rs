@@ -33,7 +33,8 @@ use crate::time::Timestamp;
 use core::time::Duration;
 
 /// The smallest increment of the connection's receive window, in bytes, that is worth a
-/// WINDOW_UPDATE frame. This minimum does not apply if the peer's window is 0.
+/// WINDOW_UPDATE frame. A smaller increment is announced only if the window is 0, so that the peer
+/// cannot send.
 const MIN_WINDOW_UPDATE: u64 = 4 * 1024;
 
 /// The receive window of one HTTP/2 stream, which limits the response's body.
@@ -78,8 +79,8 @@ pub(crate) struct ConnectionReceiveWindow {
     pending: u64,
     /// The number of bytes of ended streams that the caller has not released yet.
     orphaned: u64,
-    /// The number of bytes by which the `target`s of all open streams together exceed their initial
-    /// windows.
+    /// The sum, over all open streams, of the bytes by which a stream's window size `target`
+    /// exceeds the initial window.
     grown: u64,
     rtt: Option<Duration>,
 }
@@ -157,9 +158,9 @@ impl ConnectionReceiveWindow {
     /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce; `None`
     /// if no frame is due.
     ///
-    /// Also call this with 0 after each received frame. The frame may have reduced the peer's
-    /// window so far that an announcement of released bytes is worthwhile now, and no other release
-    /// may follow.
+    /// Also call this with 0 after each received frame, which uses up a part of the window. Bytes
+    /// that were released earlier may then be worth an announcement, and no later release may come
+    /// to make it.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
@@ -237,14 +238,14 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which a stream's target may grow: at most the present target,
-    /// the unused part of the stream's share of the pool, the unused part of the pool, and the
-    /// unused part of the memory budget. The target stays within the limit of HTTP/2. `open` is the
-    /// number of open streams, and `expected` the number of streams that may be open at the same
-    /// time.
+    /// Returns the number of bytes by which the size `target` of a stream's window may grow: at
+    /// most its present value, and at most the unused part of the stream's share of the pool, of
+    /// the whole pool, and of the memory budget. `target` stays within the limit of HTTP/2. `open`
+    /// is the number of open streams, and `expected` the number of streams that may be open at the
+    /// same time.
     ///
-    /// The pool is the part of the memory budget that further streams do not need, but at least
-    /// half of the budget.
+    /// The pool is the memory budget without the initial windows of the expected streams, but at
+    /// least half of the budget. Each open stream has an equal share of it.
     fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;

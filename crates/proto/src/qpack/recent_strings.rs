@@ -24,8 +24,8 @@ pub(super) struct RecentStrings {
     kept: Option<Box<[KeptString; STRINGS]>>,
 }
 
-/// A kept string: its coded bytes and its text. An unused entry contains the empty string, whose
-/// text is empty.
+/// A Huffman-coded string and its decoded text, kept for reuse. An unused entry contains the empty
+/// string, whose text is empty.
 #[derive(Copy, Clone, Debug)]
 struct KeptString {
     coded: [u8; LONGEST_CODED],

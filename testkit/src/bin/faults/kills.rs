@@ -28,7 +28,8 @@ use crate::{FaultRunner, Result};
 /// The largest size in bytes of a part: a range that a split download fetches on one connection.
 const PART: u64 = 16 << 20;
 /// The largest number of bytes that may be in flight on a connection when haul is killed: sent by
-/// the origin, but not received. The bound on the bytes fetched twice allows for them.
+/// the origin, but not received. haul may fetch this many bytes twice without a failure of the
+/// test.
 const MAX_IN_FLIGHT: u64 = 1 << 20;
 /// The interval at which the runner checks how many bytes the origin has sent.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
@@ -102,8 +103,9 @@ struct KillTry {
     /// The number of bytes that the origin sent again: a byte that was sent three times counts as
     /// two.
     twice: u64,
-    /// The largest acceptable value of `twice`. It is one part for each connection of a killed
-    /// process, plus [`MAX_IN_FLIGHT`] for every connection of the try.
+    /// The largest number of bytes that the origin may send again (`twice`) without a failure: one
+    /// part for each connection of a killed process, plus [`MAX_IN_FLIGHT`] for every connection of
+    /// the try.
     bound: u64,
     /// A description of the try for the report of a failure.
     description: String,

@@ -46,7 +46,8 @@ impl ReplyVerdict {
     }
 }
 
-/// The names of all verdicts. The report prints 0 for a verdict that never occurred.
+/// The names of all verdicts on a run of haul against a hostile reply. The report prints 0 for a
+/// verdict that never occurred.
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
