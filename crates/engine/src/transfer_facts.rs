@@ -57,9 +57,9 @@ pub struct TransferFacts {
     /// The address and port of the other end of the connection, i.e. of the server or of the proxy.
     /// `None` without a connection.
     pub peer: Option<SocketAddr>,
-    /// The reason why the certificate of the last server is invalid, if it was accepted
-    /// nevertheless ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)). `None` if it
-    /// is valid.
+    /// The reason why the certificate of the last server is invalid, if the certificate was
+    /// accepted nevertheless ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
+    /// `None` if the certificate is valid.
     pub certificate_fault: Option<Box<str>>,
     /// The certificate chain of the last server in DER, beginning with the server's own
     /// certificate. `None` without

@@ -294,8 +294,8 @@ struct OutputNameBuilder {
 }
 
 impl OutputNameBuilder {
-    /// Appends `text`, the literal text between two placeholders after the caller's function has
-    /// converted it. `written` is the same text before the conversion, as in the template.
+    /// Appends `text`, the literal text between two placeholders in its final form. `written` is
+    /// this text as the template has it, before the caller's function converted it.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         for part in text.split_inclusive(|byte| *byte == b'/') {

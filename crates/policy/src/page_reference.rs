@@ -112,10 +112,10 @@ fn without_userinfo_and_fragment(target: &Target) -> Target {
 /// Returns a reference in the syntax of RFC 3986 that leads to the same URL as in browsers (WHATWG
 /// URL, "basic URL parser"). Removes surrounding blanks and all line breaks, changes backslashes
 /// before the query to slashes, and percent-encodes like browsers. `scheme` is the scheme of the
-/// base.
+/// base URL.
 ///
-/// `http:/x` and `http:x` on an http page are relative references. Elsewhere they name a host. Two
-/// or more slashes after the scheme always introduce a host.
+/// `http:/x` and `http:x` are relative references on an http page; on other pages, they name a
+/// host. Two or more slashes after the scheme always introduce a host.
 fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let text = reference.trim_matches(|c: char| c <= ' ');
     if needs_no_normalization(text) {

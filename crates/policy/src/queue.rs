@@ -84,7 +84,7 @@ pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
     /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The next time at which the queue raises the caps of hosts on which jobs wait although no job
+    /// The next time at which the queue raises the caps of hosts on which jobs wait and no job
     /// ends; `None` if no such time is set.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostTableEntry<T, K>>,
@@ -201,7 +201,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Returns `None` in these cases:
     ///
     /// * No job waits on the host, or the host is paused.
-    /// * More jobs run than a cap allows. The job with the number `head` is exempt.
+    /// * More jobs run than a cap allows. The job with the number `head`, whose output must come
+    ///   next, is exempt.
     /// * The total cap is reached, and a host without running jobs has a job with a lower number. A
     ///   few hosts with many jobs would otherwise keep all other hosts from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
@@ -304,10 +305,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.positions().map(|(seq, _)| seq))
     }
 
-    /// Returns the time at which to call [`next`](JobQueue::next) even if no job was pushed or has
-    /// ended: the earliest time at which the pause of a host with waiting jobs ends, the wait of a
-    /// delayed job ends, or the queue may raise the cap of a host on which no job ends. `None` if
-    /// there is no such time.
+    /// Returns the time at which to call [`next`](JobQueue::next) again, even if no job is pushed
+    /// or ends until then. It is the earliest of these times: the end of the pause of a host with
+    /// waiting jobs, the end of the wait of a delayed job, and the time at which the queue may
+    /// raise the cap of a host on which no job ends. `None` if there is no such time.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let resumes = self.paused.first().map(|(until, _)| (*until).max(now));
         let raised = self.silent_at.filter(|at| *at > now && self.ready.is_empty() && !self.waiting.is_empty());

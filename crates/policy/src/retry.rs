@@ -52,8 +52,8 @@ pub struct RetryRules {
     /// it is shorter. `max_time` then limits the start of a computed delay, and the end of a delay
     /// from Retry-After.
     pub waits_as_curl: bool,
-    /// The longest delay that a Retry-After can cause; a longer one is reduced to it. Default 1
-    /// hour.
+    /// The longest delay that a Retry-After can cause; a Retry-After with a longer delay counts as
+    /// this delay. Default 1 hour.
     pub cap: Duration,
 }
 

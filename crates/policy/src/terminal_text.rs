@@ -16,8 +16,8 @@ pub fn is_unsafe_on_terminal(c: char) -> bool {
 }
 
 /// Returns the text with `?` in place of each [unsafe character](is_unsafe_on_terminal). Tabs and
-/// line ends are kept. A byte that is not UTF-8 is kept, unless a terminal that reads Latin-1 would
-/// treat it as a C1 control character.
+/// line ends are kept. Bytes that are not UTF-8 are kept, except 0x80 to 0x9f: they become `?`,
+/// because they are C1 control characters in Latin-1.
 pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {

@@ -244,8 +244,8 @@ impl FaultyResource {
         met.times.is_none_or(|times| *count <= times)
     }
 
-    /// Records that one body has ended, complete or not, which lowers the number of requests being
-    /// answered by one.
+    /// Records that a body has ended, complete or not. The number of requests in progress falls by
+    /// one.
     pub(super) fn on_body_end(&self) {
         self.lock_history().under_way -= 1;
     }

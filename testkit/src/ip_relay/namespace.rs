@@ -26,8 +26,8 @@ const TUN: u16 = 0x0001;
 const NO_PACKET_INFORMATION: u16 = 0x1000;
 /// The length of a device name with its final zero (`IFNAMSIZ`).
 const NAME_LEN: usize = 16;
-/// The opcode of `TUNSETIFF`. The header declares it with the type int, although its argument is an
-/// `ifreq`.
+/// The opcode of `TUNSETIFF`. linux/if_tun.h declares it with the type int, although its argument
+/// is an `ifreq`.
 const SET_INTERFACE: rustix::ioctl::Opcode = opcode::write::<i32>(b'T', 202);
 
 /// The argument of `TUNSETIFF`: `struct ifreq` with the field for flags.

@@ -60,9 +60,9 @@ pub struct AuthOptions {
     /// and related options). Requests to origins that must not receive the caller's secrets are not
     /// signed. Default: none.
     pub message_signature: Option<Arc<MessageSigner>>,
-    /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] contains it. It needs
-    /// no user name: it authenticates with the Kerberos ticket of the process, to the origin of the
-    /// caller's URL.
+    /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] contains it. No user
+    /// name is needed: the Kerberos ticket of the process authenticates requests to the origin of
+    /// the caller's URL.
     pub negotiate: NegotiateOptions,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcFileUse,

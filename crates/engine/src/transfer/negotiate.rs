@@ -112,7 +112,7 @@ impl Transfer {
     }
 
     /// Checks the token with which the server proves its identity in a response other than a 401.
-    /// Returns `None` if the response may be used.
+    /// Returns the decision to fail if the token is wrong, and `None` if the response may be used.
     pub(super) fn on_server_proof(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if self.auth.sent != SentAuthScheme::Negotiate || head.status() == 401 {
             return None;

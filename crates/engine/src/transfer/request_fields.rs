@@ -83,8 +83,8 @@ impl<'a> CallerFields<'a> {
     }
 
     /// Returns true if the engine sets the field with this name, because the caller has neither set
-    /// nor removed it. The engine also sets Host for another origin if the caller removed that
-    /// field, since the caller cannot know the origin.
+    /// nor removed it. Also returns true for a removed Host if a redirect has led to another
+    /// origin: the caller cannot know that origin.
     pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)

@@ -26,8 +26,8 @@ pub struct DigestChallenge {
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
     algorithm: DigestAlgorithm,
-    /// True if the challenge has the parameter `algorithm`. Only then does the answer have it: old
-    /// servers reject parameters that are not in their challenge.
+    /// True if the challenge has the parameter `algorithm`. The answer has this parameter only if
+    /// the challenge has it: old servers reject parameters that are not in their challenge.
     names_algorithm: bool,
     session: bool,
     qop: Qop,

@@ -8,10 +8,10 @@ use super::JobPosition;
 /// removed job leaves an empty entry. When there are more, all empty entries are removed.
 const MAX_EXCESS_GAPS: usize = 32;
 
-/// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and
-/// removed from the front. These jobs are in `line`, a double-ended queue in which both operations
-/// cost a few instructions. A job whose position is lower than that of the last job in `line` is in
-/// `others`, an ordered map.
+/// Waiting jobs, sorted by position. Most jobs are added in the order of their positions. They are
+/// in `line`, a double-ended queue: to add a job there, or to remove the first one, costs a few
+/// instructions. A job whose position is lower than that of the last job in `line` is in `others`,
+/// an ordered map.
 #[derive(Debug)]
 pub(super) struct WaitingJobs<T> {
     /// Jobs in the order of their positions. `None` is an empty entry, left by a removed job. The

@@ -62,8 +62,8 @@ const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
 /// A stream of at least this rate, in bytes a second, is not split: more connections would cost
 /// more than they gain.
 const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
-/// The rate of one stream, in bytes a second, from which the processor may be the limit instead of
-/// the network.
+/// The rate of one stream, in bytes a second, at or above which the processor may limit the
+/// download instead of the network.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
 /// The combined rate of several connections, in bytes a second, at or above which the processor may
 /// limit the download instead of the network.
@@ -77,14 +77,15 @@ const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
-/// The rate of several connections together, in per cent of the rate of one connection, from which
-/// the maximum number of connections is used at once, even if the processor may limit the rate.
+/// The minimum rate of several connections together, in per cent of the rate of one connection, for
+/// which the maximum number of connections is used at once, even if the processor may limit the
+/// rate.
 const OBVIOUS_GAIN: u64 = 250;
-/// The rate of several connections together, in per cent of the rate of one connection, from which
-/// the maximum number of connections is used.
+/// The minimum rate of several connections together, in per cent of the rate of one connection, for
+/// which the maximum number of connections is used.
 const CLEAR_GAIN: u64 = 150;
-/// The rate of several connections together, in per cent of the rate of one connection, from which
-/// at least two connections are used.
+/// The minimum rate of several connections together, in per cent of the rate of one connection, for
+/// which at least two connections are used.
 const SMALL_GAIN: u64 = 115;
 /// The number of connections during the first measurement of several connections together.
 const FIRST_CONNECTIONS: usize = 4;

@@ -151,8 +151,8 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has begun, and a part of its payload has neither been passed to
-    /// [`H1Machine::send_body`] nor been written directly to the socket.
+    /// Returns true if a chunk has begun and its payload is not complete. [`H1Machine::send_body`]
+    /// and direct writes to the socket supply the payload.
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }

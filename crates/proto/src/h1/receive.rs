@@ -237,9 +237,9 @@ impl H1Machine {
         step(skipped + end, event)
     }
 
-    /// Decides what follows a response head. After an interim response, it is another head. After a
-    /// tunnel response, it is tunnel data. After any other final response, it is the body (RFC 9110
-    /// §15.2, §9.3.6; RFC 9112 §6.3).
+    /// Decides what follows a response head in the input: another head after an interim response,
+    /// the data of the tunnel after a tunnel response, and the body after any other final response
+    /// (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
     fn begin_response(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
@@ -303,9 +303,9 @@ impl H1Machine {
     }
 
     /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
-    /// This happens if a response was complete before its request was sent, and the request has
-    /// been sent since then. The rest of such a request must be sent, because the server takes the
-    /// next bytes on the connection for it (RFC 9112 §9.3).
+    /// This happens if the response was complete before its request was sent, and the rest of the
+    /// request has been sent since then. That rest must be sent, because the server takes the next
+    /// bytes on the connection for it (RFC 9112 §9.3).
     pub fn has_completion_to_report(&self) -> bool {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.has_sent_front_request()
     }

@@ -152,8 +152,8 @@ impl H3Machine {
         self.tally.count_many(now, H3FloodKind::UnknownFrame, count)
     }
 
-    /// Fails if a frame other than HEADERS, which is buffered as a whole, is longer than the
-    /// configured limit.
+    /// Fails if a frame is longer than the configured limit. Called for the frames that are
+    /// buffered as a whole, except HEADERS.
     pub(crate) fn check_frame_size(&self, header: H3FrameHeader) -> Result<(), H3Error> {
         let H3FrameHeader { kind, length } = header;
         let limit = u64::from(self.config.max_frame_size);
