@@ -153,8 +153,9 @@ impl HstsStore {
                 .any(|(dot, _)| live(&name[dot + 1..]).is_some_and(|entry| entry.include_subdomains))
     }
 
-    /// Adds the policies in the text of a file. Malformed lines and expired policies are skipped.
-    /// If a host is listed twice, its policy gets the later expiry and the wider scope.
+    /// Adds the policies in the text of a file. Malformed lines and policies that have expired at
+    /// `now` (in seconds since 1970) are skipped. If a host is listed twice, its policy gets the
+    /// later expiry and the wider scope.
     ///
     /// ```text
     /// # comment

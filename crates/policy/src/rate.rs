@@ -219,7 +219,8 @@ impl StartSchedule {
         self.next
     }
 
-    /// Records that a request starts now. Returns the time at which the next request may start.
+    /// Records that a request starts now. Returns the time at which the next request may start, if
+    /// requests may start once in each `interval`.
     pub fn record_start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
         let from = self.next.filter(|next| *next + MAX_CATCH_UP >= now).unwrap_or(now);
         let next = from + interval.min(LONGEST_INTERVAL);

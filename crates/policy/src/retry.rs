@@ -185,8 +185,8 @@ pub fn retry_delay(
     in_time.then_some(wait)
 }
 
-/// Returns the delay before a retry: a random time between half and all of 1 s · 2^attempt, at most
-/// ten minutes.
+/// Returns the delay before a retry: a time between half and all of 1 s · 2^attempt, at most ten
+/// minutes. The random number `entropy` selects the time.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
     const MAX_BACKOFF_MS: u64 = 600_000;
     let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < MAX_BACKOFF_MS).unwrap_or(MAX_BACKOFF_MS);

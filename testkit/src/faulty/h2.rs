@@ -351,8 +351,8 @@ impl FaultySession<'_> {
     }
 }
 
-/// Converts an HTTP/1 response head to a HEADERS frame. Transfer-Encoding is left out, since HTTP/2
-/// has its own framing.
+/// Converts an HTTP/1 response head to a HEADERS frame of stream `id`. If `ends` is true, the frame
+/// ends the stream. Transfer-Encoding is left out, since HTTP/2 has its own framing.
 fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();

@@ -27,8 +27,8 @@ pub(super) struct IpRelayLoop {
     /// A system timer for the next packet. It is precise, while the timeouts of epoll are whole
     /// milliseconds.
     timer: OwnedFd,
-    /// The TUN devices: first that of the near namespace, then that of the far one. The index of a
-    /// device is also its token in epoll.
+    /// The TUN devices: first that of the near namespace (for clients), then that of the far one
+    /// (for servers). The index of a device is also its token in epoll.
     devices: [File; 2],
     /// The simulated links, in the order of `devices`. A packet that is read from a device passes
     /// through the link with the same index.

@@ -110,8 +110,8 @@ fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-/// Opens or creates the file at this path, and waits until this process has locked it. Closing the
-/// file releases the lock.
+/// Opens or creates the file at this path, and waits until this process has locked it, at most
+/// until the deadline. Closing the file releases the lock.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     let failed = |error| file_error(ErrorKind::Write, "write", path, error);
     loop {

@@ -411,8 +411,9 @@ impl Transfer {
         }
     }
 
-    /// Reports the pause before a retry to
-    /// [`RequestOptions::pauses`](crate::RequestOptions::pauses).
+    /// Reports the pause `wait` before a retry, and the `error` that is its cause, to
+    /// [`RequestOptions::pauses`](crate::RequestOptions::pauses). Without an `error`, the cause is
+    /// the response's status.
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let cause = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);

@@ -86,7 +86,8 @@ impl Transfer {
         self.trace_milestone(Milestone::Redirected, None);
     }
 
-    /// Reports to the trace that the transfer will be tried again after the delay `wait`.
+    /// Reports to the trace that the transfer will be tried again after the delay `wait`. `error`
+    /// is the cause, if the last attempt failed with an error.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.counted_attempts);
@@ -106,7 +107,8 @@ impl Transfer {
         self.trace_milestone(Milestone::Retry(wait), error);
     }
 
-    /// Reports a milestone of the transfer, such as a redirect or a retry, to the trace.
+    /// Reports a milestone of the transfer, such as a redirect or a retry, to the trace. `error` is
+    /// the failure that led to the milestone, if any.
     pub(super) fn trace_milestone(&self, milestone: Milestone, error: Option<&Error>) {
         if let Some(trace) = self.options.trace.as_ref().filter(|_| !self.is_part()) {
             let at = self.attempt.first_started.elapsed();

@@ -20,9 +20,9 @@ pub(super) struct ExchangeWireRecord {
 }
 
 impl Transfer {
-    /// Returns an error if the [recorder](crate::RequestOptions::recorder) has failed, to which the
-    /// exchanges are recorded. Also ends the record of an earlier exchange whose connection was
-    /// lost.
+    /// Returns an error if the [recorder](crate::RequestOptions::recorder) of the exchanges (such
+    /// as the WARC archive) has failed. Also ends the record of an earlier exchange whose
+    /// connection was lost.
     ///
     /// # Errors
     /// The recorder cannot record any more.

@@ -79,9 +79,9 @@ pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
     found
 }
 
-/// Returns the text of a Netscape file with the cookies of `jar` that have not expired. They are in
-/// the order of the jar's [`CookieFileConventions`], by default oldest first, so that reading the
-/// file restores their order.
+/// Returns the text of a Netscape file with the cookies of `jar` that have not expired at `now`, in
+/// seconds since 1970. The cookies are in the order of the jar's [`CookieFileConventions`], by
+/// default oldest first, so that reading the file restores their order.
 pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = jar.iter().filter(|cookie| !cookie.is_expired(now)).collect();
     let about = match jar.style() {

@@ -158,7 +158,8 @@ impl CookieStore {
 
     /// Returns the value of the Cookie field for a request to `target`; `None` if no cookie
     /// matches. The cookies are in the order of the jar's [`CookieFileConventions`]. The field has
-    /// at most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
+    /// at most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes. `now` is in
+    /// seconds since 1970.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;
@@ -179,7 +180,8 @@ impl CookieStore {
         Some(field).filter(|field| !field.is_empty())
     }
 
-    /// Returns all cookies for a request to `target`, in the order in which they are sent.
+    /// Returns all cookies for a request to `target` at `now` (in seconds since 1970), in the order
+    /// in which they are sent.
     pub fn cookies_to_send(&self, target: &Target, now: u64) -> Vec<&Cookie> {
         let host = scope::host_of(target);
         let Some(entries) = self.sites.get(scope::registrable_domain(&host)) else { return Vec::new() };
@@ -375,7 +377,7 @@ fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
 
 /// Parses a `Set-Cookie:` line of a cookie file, which curl accepts. A cookie without Domain
 /// belongs to `host`, because a file does not tell which host sent the cookie. If `host` is `None`,
-/// such a cookie is refused.
+/// such a cookie is refused. `now` is in seconds since 1970.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
         set_cookie::parse(field, now, CookieFileConventions::Curl)?;

@@ -93,8 +93,8 @@ impl ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
-    /// Returns the hosts in the variable `no_proxy`, which are reached without a proxy. This
-    /// includes a proxy of `-x`, unless `--noproxy` is given.
+    /// Returns the hosts in the variable `no_proxy`. They are reached without a proxy, even if `-x`
+    /// gives one; `--noproxy` replaces this list.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }

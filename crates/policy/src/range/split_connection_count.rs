@@ -235,7 +235,8 @@ impl SplitPlanner {
     }
 
     /// Returns the number of connections that should be used now. `idle` returns the total idle
-    /// time of all processor cores; it is called only when a measurement begins or ends.
+    /// time of all processor cores, or `None` if it is unknown. `idle` is called only when a
+    /// measurement begins or ends.
     pub fn wanted_connections(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) -> usize {
         let first = self.most.min(FIRST_CONNECTIONS);
         match self.phase {
@@ -347,7 +348,7 @@ impl SplitPlanner {
 
     /// Begins the present measurement again. Call this after a time in which no connection could be
     /// added, so that this time does not count as slow. `idle` returns the total idle time of all
-    /// processor cores.
+    /// processor cores, or `None` if it is unknown.
     pub fn restart_measurement(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) {
         match self.phase {
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Opening(_) => return,

@@ -168,7 +168,8 @@ impl QpackEncoder {
     }
 
     /// Inserts a field into the table if it is sent for the second time and its insertion evicts no
-    /// entry that is in use.
+    /// entry that is in use. `static_name` is the index of a static entry with the same name;
+    /// `None` if there is none.
     fn insert_if_repeated(&mut self, name: &[u8], value: &[u8], static_name: Option<u64>) {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
         if size > self.table.max() {
