@@ -107,7 +107,8 @@ pub enum AttemptOutcome {
         /// exist.
         transient: bool,
     },
-    /// The failure would recur: an invalid certificate, a malformed response, a local refusal.
+    /// The failure would recur: an invalid certificate, a malformed response, or a request that
+    /// haul itself refuses.
     Permanent,
 }
 

@@ -143,8 +143,8 @@ impl Transfer {
     }
 
     /// Returns true if Basic credentials are sent to the target of a redirect without a challenge.
-    /// Three conditions must hold: an earlier server of the transfer has requested Basic, the
-    /// options allow this, and the target may receive the caller's secrets.
+    /// Three conditions must hold: `curl_compat.redirect_logins` is set, an earlier server of the
+    /// transfer has requested Basic, and the target may receive the caller's secrets.
     fn repeats_basic_after_redirect(&self) -> bool {
         self.options.curl_compat.redirect_logins
             && self.auth.has_chosen_basic

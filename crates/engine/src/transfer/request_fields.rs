@@ -348,9 +348,9 @@ impl Transfer {
     }
 
     /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
-    /// followed by the cookies of the options, as in curl. `is_made` is false if the caller has set
-    /// a Cookie field. The result is then `None`. There is one exception: with
-    /// `curl_compat.cookies_by_host`, the jar's cookies are sent in a second field.
+    /// followed by the cookies of the options, as in curl. Returns `None` if the caller has set a
+    /// Cookie field (`is_made` is false). With `curl_compat.cookies_by_host`, the jar's cookies are
+    /// sent even then, in a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));

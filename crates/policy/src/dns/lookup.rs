@@ -313,7 +313,7 @@ impl NameLookup {
 
     /// Records that the server `failed` did not answer, and asks the next server. Does nothing if
     /// `failed` is not the server that was asked last. After [`max_tries`](Self::max_tries)
-    /// failures, the question fails.
+    /// failures, the query for this record type is given up.
     fn on_failure(
         &mut self,
         now: MonotonicTime,
@@ -339,8 +339,8 @@ impl NameLookup {
         vec![question.transmit_at(now)]
     }
 
-    /// Returns the number of failures after which a question fails: the configured number of
-    /// attempts multiplied by the number of servers.
+    /// Returns the number of failures after which the query for one record type is given up: the
+    /// configured number of attempts multiplied by the number of servers.
     fn max_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))

@@ -274,7 +274,8 @@ impl SplitPlanner {
     }
 
     /// Evaluates a measurement of `first` connections together, and returns the number of
-    /// connections to use from now on. `idle` is the total idle time of all cores.
+    /// connections to use from now on. `idle` is the total idle time of all cores; `None` if it is
+    /// unknown.
     fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
         let elapsed = seen.now.since(self.since);
         let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
