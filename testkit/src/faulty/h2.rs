@@ -40,8 +40,8 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 /// The flag PRIORITY of HEADERS frames.
 const PRIORITY: u8 = 32;
 
-/// Serves an HTTP/2 connection until it ends. The caller has already read [`PREFACE`]; `ahead`
-/// contains the bytes read after it.
+/// Serves the HTTP/2 connection with this number until it ends. The caller has already read
+/// [`PREFACE`]; `ahead` contains the bytes read after it.
 pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyOriginState) -> io::Result<()> {
     let mut session = FaultySession {
         wire,

@@ -27,7 +27,7 @@ pub(super) struct FaultyResource {
 struct ResourceRequestHistory {
     seen: FaultyRequestLog,
     connections: Vec<u64>,
-    /// The number of requests with a Range field received so far for this name.
+    /// The number of requests with a Range field received so far for this resource.
     ranged: u64,
     /// The number of bodies that have reached each break of the fault plan, in the order of the
     /// plan.

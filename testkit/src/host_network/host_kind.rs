@@ -77,7 +77,7 @@ pub enum HostMix {
     First(usize, HostBehaviour),
 }
 
-/// The shares of the hosts that are not good, each in percent of all hosts of a network.
+/// The percentage of hosts with each kind of fault, among all hosts of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultShares {
     /// The percentage of hosts that refuse connections.

@@ -24,7 +24,7 @@ pub(super) struct PagePort {
 enum ListeningOrClosedSocket {
     Listening(TcpListener),
     /// A bound port without a service, kept so that no other program can bind it. The stream, if
-    /// any, fills the accept queue.
+    /// any, fills the accept queue, so that the kernel drops further SYN packets.
     #[expect(dead_code, reason = "held for their Drop")]
     Closed(Socket, Option<TcpStream>),
 }

@@ -29,12 +29,12 @@ pub enum H1Error {
         /// before it.
         first: bool,
     },
-    /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
-    /// `major` is 1.
+    /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` if
+    /// `major` is not 1.
     UnsupportedVersion {
         /// The major version: the digit before the dot.
         major: u8,
-        /// The minor version: the digit after the dot; `None` unless `major` is 1.
+        /// The minor version: the digit after the dot; `None` if `major` is not 1.
         minor: Option<u8>,
     },
     /// The status line breaks RFC 9112 §4.

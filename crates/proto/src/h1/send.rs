@@ -100,8 +100,8 @@ impl RequestSender {
         })
     }
 
-    /// Appends at most `room` bytes of the request's body. `fill` writes the bytes and returns
-    /// their number, which is also returned here.
+    /// Appends at most `room` bytes of the request's body. `fill` writes the bytes and returns how
+    /// many it wrote. This method returns the same number.
     pub(crate) fn fill_body(
         &mut self,
         room: usize,

@@ -89,8 +89,8 @@ impl H3Machine {
         });
     }
 
-    /// Fails if too many decoder instructions are unsent because the peer gives no flow-control
-    /// credit for them.
+    /// Fails if too many QPACK decoder instructions are unsent because the peer gives no
+    /// flow-control credit for them.
     pub(crate) fn check_unsent_instructions(&self) -> Result<(), H3Error> {
         let unsent = self.outputs.decoder.buffer.pending().len();
         self.tally.check_absolute(H3FloodKind::Unread, u32::try_from(unsent).unwrap_or(u32::MAX))
