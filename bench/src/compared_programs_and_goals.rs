@@ -131,7 +131,7 @@ impl OutputCheck {
     }
 }
 
-/// A goal of a part: an upper bound on the result `what` of the program `of`.
+/// A goal of one part of a job: an upper bound on the result `what` of the program `of`.
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,

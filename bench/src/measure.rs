@@ -46,13 +46,13 @@ pub(crate) struct MeasuredCommand {
 /// The reader of the standard output of a measured command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputReader {
-    /// No reader: the output goes to the helper's own standard output. The command runs `times`
-    /// times in a row.
+    /// No reader: the command writes to the standard output of the helper process that started it.
+    /// The command runs `times` times in a row.
     None { times: u32 },
     /// A second process, `cat >/dev/null`, reads the output.
     Cat,
-    /// The helper process reads the output, records the time of the first byte, and writes the
-    /// digest to this file.
+    /// The helper process that started the command reads the output, records the time of the first
+    /// byte, and writes the output's digest to this file.
     Watch(PathBuf),
 }
 

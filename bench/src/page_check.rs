@@ -29,12 +29,11 @@ pub(crate) struct PageCheck {
     pub(crate) rate: Option<ExpectedRate>,
 }
 
-/// The rate limit that is set for a client, and the servers that measure its rate: of requests or
-/// of bytes.
+/// The rate limit that is set for a client, in requests or in bytes, and the servers that measure
+/// the rate that the client reaches.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
-    /// The rate limit that is set for a client, in requests or bytes per second, and the servers
-    /// that measure the client's rate.
+    /// The rate limit that is set for the client, in requests or bytes per second (`unit`).
     pub(crate) per_second: f64,
     pub(crate) servers: Vec<Arc<PageServer>>,
 }

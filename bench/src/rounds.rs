@@ -19,10 +19,10 @@ use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
 
-/// The minimum number of rounds. Until it is reached, the time limit may be exceeded by half.
+/// The minimum number of rounds. Until so many rounds are done, the time limit is longer by half.
 const MIN_ROUNDS: usize = 3;
-/// The longest duration of a run, in seconds, for which a program is never skipped. After its first
-/// round, a program with longer runs is skipped if a competitor is more than twice as fast.
+/// The longest duration of a run, in seconds, that never makes the bench skip a program. A program
+/// with longer runs is skipped after its first round if a competitor is more than twice as fast.
 const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest duration of a run whose system calls are counted. strace makes a run many times
 /// slower.
@@ -30,7 +30,7 @@ const MAX_TRACED_RUN: Duration = Duration::from_millis(500);
 /// The longest time of a run under strace.
 const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// The limits on the rounds of a part, in number and time.
+/// The limits on the rounds of one part of a job, in number and time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundLimits {
     /// The maximum number of measured rounds.
@@ -42,8 +42,8 @@ pub(crate) struct RoundLimits {
 
 impl RoundLimits {
     /// Returns `true` if another round may begin after `done` rounds. `each` is the duration of one
-    /// round. The first round always runs. The first [`MIN_ROUNDS`] rounds may exceed the time
-    /// limit by half.
+    /// round. The first round always runs. Until [`MIN_ROUNDS`] rounds are done, the time limit is
+    /// longer by half.
     fn allows_another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
@@ -51,7 +51,7 @@ impl RoundLimits {
     }
 }
 
-/// Runs the rounds of a part, and returns the results of all programs.
+/// Runs the rounds of one part of a job, and returns the results of all programs.
 pub(crate) fn run(bench: &JobEnvironment, job_part: JobPart, time: RoundLimits) -> Result<PartResult> {
     let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = job_part;
     let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;
@@ -155,9 +155,10 @@ fn round(
     Ok(took)
 }
 
-/// Returns for each program whether it skips all rounds after its first. This is true if the
+/// Returns for each program whether it is left out after its first round. This is true if the
 /// program takes more than twice as long as the fastest competitor of haul, and longer than
-/// [`LONG_RUN_SECONDS`]. The first program and the limit program run in every round.
+/// [`LONG_RUN_SECONDS`]. The first program, and the program that shows the lower limit of the cost,
+/// run in every round.
 fn programs_to_skip(part_result: &PartResult) -> Vec<bool> {
     let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
     let peers = part_result.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);

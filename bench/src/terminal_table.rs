@@ -27,7 +27,7 @@ pub(crate) fn end_of_progress() {
     }
 }
 
-/// Prints the medians, ratios and goals of a part.
+/// Prints the medians, ratios and goals of one part of a job.
 pub(crate) fn print(part_result: &PartResult) {
     let table = ResultTable::from_part(part_result);
     let name_width = part_result.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
@@ -80,7 +80,7 @@ pub(crate) struct ResultTable {
 }
 
 impl ResultTable {
-    /// Creates the table of a part. Columns without any result are left out.
+    /// Creates the table of one part of a job. Columns without any result are left out.
     pub(crate) fn from_part(part_result: &PartResult) -> ResultTable {
         let columns = columns(part_result)
             .into_iter()

@@ -46,8 +46,9 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes [`ROOTS`] from the system's root certificates and the [`CA`] in `dir`. If the system has
-/// no file of root certificates, prints a message and returns `false`.
+/// Writes the file [`ROOTS`] in `dir`: the system's root certificates and the test CA's
+/// certificate. If the system has no file of root certificates, prints a message and returns
+/// `false`.
 pub(crate) fn write_roots(dir: &Path) -> Result<bool> {
     const STORE: &str = "/etc/ssl/certs/ca-certificates.crt";
     let Ok(mut roots) = fs::read(STORE) else {

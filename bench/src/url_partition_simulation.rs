@@ -70,7 +70,8 @@ impl SimulationSettings {
         (size / self.host_time).max(self.least_host_rate)
     }
 
-    /// Returns the shortest time that any rule can achieve, in seconds.
+    /// Returns a lower bound on the time to fetch all URLs, in seconds, for any partition of the
+    /// URLs.
     fn ideal(&self, sizes: &[f64]) -> f64 {
         let total: f64 = sizes.iter().sum();
         let hosts = sizes.iter().map(|size| (size - 1.0) / self.host_rate(*size)).fold(0.0, f64::max);

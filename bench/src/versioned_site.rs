@@ -105,13 +105,13 @@ pub(crate) struct ReplyCheck {
     pub(crate) site: Rc<VersionedSite>,
     /// The replies that the site must have sent. Their number of bytes is not checked.
     pub(crate) replies: ServedReplyCounts,
-    /// The directory of the files, in the working directory.
+    /// The directory, below the working directory, of the files that the client wrote.
     pub(crate) files: PathBuf,
 }
 
 impl ReplyCheck {
-    /// Adds the number of bytes that the site has sent to the measurements. Returns a message if
-    /// replies or files are wrong.
+    /// Returns the measurements `figures`, completed by the number of bytes that the site has sent.
+    /// Returns a message if replies or files are wrong.
     pub(crate) fn check_replies(&self, figures: RunMetrics, work: &Path) -> Result<RunMetrics, String> {
         let sent = self.site.replies();
         if (sent.whole, sent.unchanged) != (self.replies.whole, self.replies.unchanged) {
@@ -174,8 +174,8 @@ impl SiteState {
         to.write_all(&self.page(number))
     }
 
-    /// Returns the version of the page with this number: the present day if the page changes each
-    /// day, else 0.
+    /// Returns the version of the page with this number: the number of the current day if the page
+    /// changes each day, and 0 if it never changes.
     fn version(&self, number: u64) -> u64 {
         let changes = self.period.is_some_and(|period| number.is_multiple_of(period));
         if changes { self.day.load(Ordering::SeqCst) } else { 0 }

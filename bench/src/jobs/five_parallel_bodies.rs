@@ -9,8 +9,8 @@ pub(super) const JOB: BenchJob =
     BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
 
 const LEN: u64 = 1 << 30;
-/// The length in bytes of the bodies whose content is checked. Bodies of length [`LEN`] would have
-/// to be written to files and read again.
+/// The length in bytes of the bodies whose content is checked. It is much shorter than the [`LEN`]
+/// bytes of a measured body, because the check writes the bodies to files and reads them again.
 const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 

@@ -9,8 +9,8 @@ pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
 
 const LEN: u64 = 100_000_000;
-/// The length in bytes of the bodies whose content is checked. With bodies of length [`LEN`],
-/// writing and reading files would take longer than everything that is measured.
+/// The length in bytes of the bodies whose content is checked. It is much shorter than the [`LEN`]
+/// bytes of a measured body: writing and reading such files would take longer than the measurement.
 const PROOF_LEN: u64 = 4_000_000;
 const BODIES: usize = 50;
 

@@ -27,7 +27,7 @@ pub(super) struct SequentialRequestsJob<'a> {
     pub(super) script: &'a [&'a str],
     /// The clients that are installed and take part in the job.
     pub(super) clients: &'a [LanguageClient],
-    /// The client to which the goals apply.
+    /// The displayed name of haul's client, to which the goals apply.
     pub(super) haul: &'static str,
     /// The number of requests, and the maximum CPU time as a multiple of the lower limit, for each
     /// of the parts `small`, `page` and `post`.

@@ -25,8 +25,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const HAUL: &str = "over haul";
 const CURL: &str = "over libcurl";
-/// The two libraries: the displayed name, and the link in the working directory to the library's
-/// directory.
+/// The two compared libraries: the displayed name, and the link in the working directory to the
+/// library's directory.
 const LIBRARIES: [(&str, &str); 2] = [(HAUL, "haul-library"), (CURL, "curl-library")];
 /// The length in bytes of the large bodies that are fetched one at a time.
 const LARGE: u64 = 256 << 20;

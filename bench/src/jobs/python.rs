@@ -104,8 +104,8 @@ impl PythonScript {
     }
 }
 
-/// Links the directory of the Python interpreter and packages for the bench into the working
-/// directory of the job. Fails if this directory does not exist.
+/// Links the directory that contains the Python interpreter and the packages for the bench into the
+/// job's working directory. Fails if that interpreter is not installed.
 fn link_environment(bench: &JobEnvironment) -> Result<()> {
     let link = bench.work.join("environment");
     if link.exists() {

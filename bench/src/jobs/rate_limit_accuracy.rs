@@ -26,7 +26,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 const PARALLEL: &str = "haul";
 const STAGES: &str = "haul, stages";
 const FETCH_MANY: &str = "haul, fetch_many";
-/// The maximum difference from the rate, in percent.
+/// The maximum difference between the rate limit and the measured rate, in percent of the limit.
 const MAX_DIFFERENCE: f64 = 5.0;
 /// The approximate duration of a run in seconds.
 const SECONDS: usize = 10;

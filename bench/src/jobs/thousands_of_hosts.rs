@@ -76,7 +76,7 @@ struct ManyHostsWorkload {
     limit: Duration,
 }
 
-/// The order of the URLs in the list. The field is the number of URLs.
+/// The order of the URLs in the list. The number in each variant is the number of URLs.
 #[derive(Clone, Copy)]
 enum UrlOrder {
     Shuffled(usize),
@@ -269,7 +269,7 @@ struct HostNetworkWithLists {
     load: ManyHostsWorkload,
     network: Rc<HostNetwork>,
     list: String,
-    /// The file name of curl's configuration with the same URLs.
+    /// The name of curl's config file, which contains the URLs of the list.
     config: String,
     urls: Vec<PageOnHost>,
 }
@@ -306,7 +306,8 @@ impl HostNetworkWithLists {
     }
 
     /// Makes a workload with a part of the hosts: `has` returns true for the index of each host to
-    /// keep. The URLs must be in the order [`UrlOrder::InTurn`].
+    /// keep. The list must contain one URL of each host in turn, and then begin again with the
+    /// first host ([`UrlOrder::InTurn`]).
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));

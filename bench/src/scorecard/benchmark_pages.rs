@@ -223,7 +223,7 @@ fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// Creates the description and the table of a part.
+/// Creates the description and the table of one part of a job.
 fn figures(part_result: &PartResult) -> Vec<DocumentBlock> {
     let table = terminal_table::ResultTable::from_part(part_result);
     let rows = part_result.entries.iter().enumerate().map(|(row, entry)| {

@@ -43,8 +43,8 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrap_text(&text) + "\n")
 }
 
-/// The rows of the table of jobs: a description, the part of a job, and haul's program in that
-/// part.
+/// The rows of the README's table of results: a description, the part of a job, and haul's program
+/// in that part.
 const ROWS: [(&str, &str, &str); 13] = [
     ("Thousands of pages, the whole job", "site", "haul"),
     ("Fetching alone", "fetch", "haul --unordered"),
@@ -69,8 +69,8 @@ const README_PARTS: [&str; 3] = ["site", "small", "h2-bulk"];
 /// time to the time of haul's best competitor.
 pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`"];
 
-/// Returns the rows of the table of jobs: description, fraction of the wall time, fraction of the
-/// CPU time, job.
+/// Returns the rows of the README's table of results: description, ratio of the wall time to that
+/// of the best other program, ratio of the CPU time, part of the job.
 pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
     ROWS.iter().filter_map(|(about, part_result, of)| job_row(record, about, part_result, of)).collect()
 }

@@ -124,7 +124,8 @@ enum CollectedBytes {
 #[derive(Default)]
 pub(crate) struct SpareBuffers {
     unused: Mutex<Vec<Vec<u8>>>,
-    /// The number of read buffers that bodies keep ([`KeptReadBuffer`]).
+    /// The number of read buffers that existing bodies hold ([`KeptReadBuffer`]), at most
+    /// [`MAX_KEPT_READ_BUFFERS`].
     kept_read_buffers: AtomicUsize,
 }
 
@@ -154,9 +155,9 @@ struct KeptReadBuffer {
 }
 
 impl KeptReadBuffer {
-    /// Takes the read buffer from the lease of a whole body. Returns the lease unchanged if the
-    /// body fills less than a quarter of the buffer, or if the bodies of the batch already keep
-    /// [`MAX_KEPT_READ_BUFFERS`].
+    /// Takes over the read buffer that holds a whole body. Returns `lease` unchanged, so that the
+    /// caller copies the body, if the body fills less than a quarter of the buffer, or if the
+    /// bodies of the batch already hold [`MAX_KEPT_READ_BUFFERS`].
     fn take_from<'a>(lease: BufferLease<'a>, batch: Option<&Arc<SpareBuffers>>) -> Result<Self, BufferLease<'a>> {
         if !lease.gives_buffer() {
             return Err(lease);
@@ -226,7 +227,8 @@ impl BytesSink {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
-    /// Returns the body, which must have been received without the interpreter lock.
+    /// Returns the bytes of a body that was received without the interpreter lock. For a body that
+    /// was received into a Python `bytes` object, returns no bytes.
     #[cfg(feature = "arrow")]
     pub(crate) fn into_vec(self) -> Vec<u8> {
         match self.store {

@@ -127,7 +127,7 @@ pub(crate) struct PreparedCall {
     pub(crate) url: String,
     pub(crate) exception: BodySourceException,
     /// The value of the Cookie field in the request, from the jar and from the program. `None` if
-    /// neither has a cookie for it.
+    /// neither has a cookie for the URL.
     pub(crate) cookie: Option<Vec<u8>>,
 }
 

@@ -182,8 +182,8 @@ impl SharedOptions {
         Self { engine_options: Arc::new(options) }
     }
 
-    /// Returns true if these options have one fixed proxy. Returns false if the engine chooses
-    /// among the `proxies` of `with_redirects_jar_and_proxies`.
+    /// Returns true if these options name one proxy for all requests. Returns false if there is no
+    /// proxy, or if the engine chooses one by the scheme of each URL.
     #[getter]
     fn proxied(&self) -> bool {
         self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())

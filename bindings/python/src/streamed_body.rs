@@ -213,8 +213,8 @@ impl StreamedBody {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `read` without the interpreter lock, and waits until `read` returns bytes. Returns an
-    /// empty `bytes` object if the body is closed.
+    /// Calls the closure `read` without the interpreter lock, and waits until `read` returns bytes.
+    /// Returns an empty `bytes` object if the body is closed.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
@@ -250,10 +250,10 @@ impl StreamedBody {
         }
     }
 
-    /// Calls `read` without the interpreter lock and without waiting.
+    /// Calls the closure `read` without the interpreter lock and without waiting for bytes.
     ///
-    /// * If no bytes have arrived, returns `None`. The body's waker is woken later.
-    /// * If the body is closed, returns an empty `bytes` object. If it was closed after a poll that
+    /// * If no bytes have arrived, returns `None`. The body's waker is woken when bytes arrive.
+    /// * If the body is closed, returns an empty `bytes` object. If it was closed after a call that
     ///   returned `None`, returns an error.
     fn poll_detached<'py>(
         &self,

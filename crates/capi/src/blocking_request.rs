@@ -178,8 +178,7 @@ pub unsafe extern "C" fn haul_client_call(
 /// Converts a haul_call to the engine's request.
 ///
 /// # Safety
-/// Pointers in `call` are NULL or point to the data that the header describes, for as long as the
-/// request lives.
+/// Each pointer in `call` is NULL or valid, as haul.h demands, for as long as the request lives.
 unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Request, CallFailure> {
     if call.size != size_of::<haul_call>() || call.flags & !FLAGS != 0 {
         return Err(CallFailure::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
@@ -228,8 +227,7 @@ unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Reques
 /// to be sent.
 ///
 /// # Safety
-/// Pointers in `call` are NULL or point to the data that the header describes, for as long as the
-/// request lives.
+/// Each pointer in `call` is NULL or valid, as haul.h demands, for as long as the request lives.
 unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, CallFailure> {
     if call.header_count == 0 {
         return Ok(Vec::new());

@@ -75,7 +75,7 @@ impl BorrowedBytes {
     /// Converts the memory to a request body. A body of at most 64 KiB is copied.
     ///
     /// # Safety
-    /// The memory stays valid as long as the body and all its parts.
+    /// The memory stays valid and unchanged until the body and all clones of it are dropped.
     pub(crate) unsafe fn body(self) -> RequestBody {
         if self.len <= MAX_JOINED_BODY {
             // SAFETY: the caller guarantees it.

@@ -66,7 +66,7 @@ pub struct haul_step_info {
     pub error: *const haul_error,
 }
 
-/// The caller's function, wrapped as an observer of transfers.
+/// Calls the caller's haul_step_fn for each step of a transfer.
 #[derive(Debug)]
 struct StepObserver {
     take: unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info),

@@ -35,7 +35,8 @@ pub struct GivenOption {
 }
 
 impl GivenOption {
-    /// Creates an option. Its name and value decide whether the value is a secret.
+    /// Creates an option. `is_on` is false for the `--no-` form of a switch. The name and the value
+    /// decide whether the value is a secret.
     pub fn new(name: &str, is_on: bool, value: Option<&[u8]>) -> Self {
         let secret = value.filter(|value| secret_arguments::is_secret(name, value));
         Self {

@@ -33,7 +33,7 @@ pub fn run(_words: &[OsString]) -> u8 {
     ErrorKind::Setup.exit_code()
 }
 
-/// Returns false, so that the usual parser parses the command line.
+/// Returns false: a build without jobs has no separate parser for command lines with `--job`.
 #[must_use]
 pub fn has_job_option(_words: &[OsString]) -> bool {
     false

@@ -78,7 +78,7 @@ impl UrlSources {
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
     }
 
-    /// Returns true if the source at this index was added by [`UrlSources::push_listed`].
+    /// Returns true if the source at this index is a URL that was read from a file (`--url @FILE`).
     pub fn is_listed(&self, index: usize) -> bool {
         self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
     }

@@ -166,7 +166,8 @@ impl FormAddOptions {
     /// Makes the form part that the options describe.
     ///
     /// # Safety
-    /// The rules of [`FormAddOptions::apply_option`].
+    /// The pointers that the options contain are valid as libcurl's documentation of the options
+    /// demands.
     unsafe fn into_part(self) -> Result<PostPart, CURLFORMcode> {
         let name = self.name.ok_or(FORMADD_INCOMPLETE)?;
         // SAFETY: the caller guarantees it.

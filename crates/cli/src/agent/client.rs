@@ -465,8 +465,8 @@ impl PipeMover {
     }
 }
 
-/// Waits until `out` is writable. The descriptor may be non-blocking, because another process that
-/// shares it can make it so.
+/// Waits until `out` is writable. The descriptor may be non-blocking even if this process has not
+/// made it so: the mode belongs to the open file description, which other processes may share.
 fn wait_for_room(out: BorrowedFd<'_>) -> io::Result<()> {
     match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -7,8 +7,8 @@ use crate::did_you_mean::OTHER_NAMES;
 use crate::flags::{FLAGS, FlagSpec};
 use crate::guide_section_index::{self, GuideSection};
 
-/// The maximum number of search results for options found by their documentation, and for sections
-/// of guides. Options whose names contain the word are always shown.
+/// The maximum number of guide sections in the search results. The options in the results have the
+/// same limit, except that options whose names contain the words are always listed.
 const MAX_RESULTS: usize = 12;
 
 /// The rank of an option among the search results. It is the part of the option's documentation in

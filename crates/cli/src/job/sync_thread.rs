@@ -125,8 +125,8 @@ fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fdatasync(file)
 }
 
-/// Syncs the content of a file to the disk. Apple's other calls may leave the content in the disk's
-/// cache.
+/// Syncs the content of a file to the disk by F_FULLFSYNC, because fsync(2) on Apple's systems may
+/// leave the content in the disk's cache.
 #[cfg(target_vendor = "apple")]
 fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fcntl_fullfsync(file)
@@ -171,8 +171,8 @@ impl Syncer {
         }
     }
 
-    /// Syncs the output, the files, and the job's file. Returns false after an error, which ends
-    /// the run.
+    /// Syncs to the disk the output, the other files that transfers wrote, and the job's file.
+    /// Returns false after an error, which ends the run.
     fn sync(&self) -> bool {
         if self.shared.failure.is_set() {
             return false;
@@ -210,7 +210,7 @@ pub(super) fn checkpoint(connection: &Connection, mode: &str) -> DatabaseResult<
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(1))
 }
 
-/// Syncs the output, the files and the archive of a run.
+/// Syncs to the disk the output of a run, the other files that the run wrote, and its archive.
 pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
     shared.targets.sync()?;
     shared.archive.get().map_or(Ok(()), |archive| archive.sync())

@@ -28,8 +28,8 @@ pub(super) enum UrlState {
     Done,
     /// The URL failed, and is fetched again only after `haul job retry`.
     Failed,
-    /// The URL failed because of this computer, such as a full disk, or was reset. The next run
-    /// fetches it again.
+    /// The URL failed because of this computer, such as a full disk, or `haul job retry` has reset
+    /// it. The next run fetches the URL again.
     Again,
     /// `--skip-existing` skipped the URL.
     Skipped,
@@ -113,8 +113,8 @@ pub(super) struct UrlRow {
     change: Option<RefreshResult>,
     ended: u64,
     times: Option<TransferMilestoneTimes>,
-    /// True if the end of the run interrupted the transfer, so that it does not count as requested
-    /// by a refresh.
+    /// True if the end of the run interrupted the transfer. `--refresh` then still has to request
+    /// the URL.
     is_interrupted: bool,
     /// The ids of the transfer's records in the WARC archive, which holds them back until the row
     /// is committed.

@@ -40,7 +40,7 @@ pub(super) enum JobEvent {
     /// An extracted value became the URL with this number in a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
     /// A stage has extracted values. They are committed together with the next page of this stage
-    /// for which [`JobEvent::PassedOn`] arrives.
+    /// whose output is handed to the output stream ([`JobEvent::PassedOn`]).
     Values(StageValues),
     /// All output of a transfer has been handed to the output stream, which may not have written it
     /// yet. `end` is the length in bytes of the run's output up to the end of this transfer's
@@ -76,7 +76,7 @@ impl JobEvent {
     }
 }
 
-/// The first error of a run, which ends the run.
+/// The first error that one of a run's threads has reported. The error ends the run.
 #[derive(Default)]
 pub(super) struct FirstJobError {
     error: Mutex<Option<Error>>,
@@ -106,7 +106,8 @@ pub(super) struct ListCopyProgress {
     changed: Condvar,
 }
 
-/// The committed chunks of a list that comes from a pipe.
+/// The number of chunks of a piped list that are committed to the job's file, and whether they are
+/// the complete list.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CommittedListChunks {
     pub(super) chunks: u64,
@@ -385,9 +386,9 @@ impl JobWriter {
         }
     }
 
-    /// Appends the requests and responses of the batch's rows to the archive, except those of URLs
-    /// that will be fetched again, whose records it discards. Returns the payloads that are new in
-    /// the archive.
+    /// Appends the requests and responses of the batch's rows to the archive. Discards the requests
+    /// and responses of URLs that will be fetched again. Returns the payloads that are new in the
+    /// archive.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();

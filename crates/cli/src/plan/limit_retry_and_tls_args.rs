@@ -92,7 +92,8 @@ const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
 /// haul persona.
 const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
-/// The size of a run, which decides its default time limits.
+/// The number of URLs that a run may have, in two classes. The class decides the default time
+/// limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSize {
     /// The run sends one request at a time: it has a single URL, or uploads that run one after the

@@ -43,7 +43,7 @@ impl RecordingResources {
     }
 
     /// Reserves memory for the records of a transfer that the job has not committed yet. Returns
-    /// `None` if the budget has too few bytes left.
+    /// `None` if the archive's memory limit leaves fewer bytes.
     pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
         let mut reserved = ReservedMemory::new(&self.budget);
         reserved.grow(bytes).then_some(reserved)

@@ -34,7 +34,7 @@ pub(super) struct ReportFigures {
     pub(super) attempts: u64,
     pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeCount>,
     pub(super) hosts: HashMap<Box<str>, HostFigures>,
-    /// The figures of all hosts beyond the first [`MAX_HOSTS`].
+    /// The common figures of all hosts for which `hosts` has no room ([`MAX_HOSTS`]).
     pub(super) other_hosts: HostFigures,
     pub(super) first_byte: TimeHistogram,
     pub(super) total: TimeHistogram,

@@ -40,8 +40,8 @@ impl LaterStage {
     /// stage extracts values.
     ///
     /// # Errors
-    /// The name of the stage's output contains a placeholder for a glob or group that does not
-    /// exist.
+    /// The name of the stage's output contains a placeholder for a glob, or for a named group of
+    /// the previous stage's regular expressions, that does not exist.
     pub(crate) fn new(
         group: &UrlGroup,
         number: usize,

@@ -99,8 +99,8 @@ const OUTPUT_BUFFER: u64 = 4096;
 /// The maximum number of bytes that curl passes to its output in one call.
 const MAX_PASSED: u64 = 16 << 10;
 
-/// Returns true if curl's output buffer could hold the whole body. curl then notices the error of
-/// standard output only at the end of the transfer.
+/// Returns true if standard output could not be written, and the body is short enough for curl's
+/// output buffer. curl notices such an error only at the end of the transfer.
 fn is_lost_at_end(error: &Error, outcome: Option<&TransferOutcome>) -> bool {
     is_lost_output(error) && outcome.is_none_or(|outcome| outcome.facts.body_bytes < OUTPUT_BUFFER)
 }

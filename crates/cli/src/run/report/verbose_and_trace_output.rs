@@ -35,7 +35,8 @@ pub(crate) struct Tracer {
     out: HeaderOrTraceFile,
     /// The file of `-D`, which receives response heads; `None` if the option is not given.
     heads: Option<HeaderOrTraceFile>,
-    /// True if the file of `-D` receives each line of a head twice.
+    /// True if the file of `-D` receives each line of a head twice, as curl prints it with `-i` and
+    /// `-D -`.
     doubles_heads: bool,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
@@ -217,8 +218,8 @@ impl Tracer {
         format!("{}* {}\n", self.time_prefix(), crate::usage_error::remove_control_characters(text)).into_bytes()
     }
 
-    /// Formats the lines of a response head for `--trace` or `--trace-ascii`, each line with its
-    /// own title.
+    /// Formats the lines of a response head for `--trace` or `--trace-ascii`. As in curl, each line
+    /// becomes a block under the title `<= Recv header`.
     fn blocks(&self, raw: &[u8]) -> Vec<u8> {
         let block = |line: &str| self.block("<= Recv header", line.as_bytes());
         shown_head(raw).split_inclusive('\n').flat_map(block).collect()

@@ -46,8 +46,8 @@ impl ListingPageFiles {
     /// Returns true if the first stage of a URL group fetches paginated listings, and one of these
     /// conditions holds:
     ///
-    /// * Their further pages need separate destinations.
-    /// * Their further pages may be fetched only with some of the protocols.
+    /// * The pages after the first page need separate destinations.
+    /// * The pages after the first page may be fetched only with some of the protocols.
     pub(crate) fn are_needed(group: &UrlGroup) -> bool {
         let first = &group.stages[0];
         let to_stdout = |source| group.output_of_source(source).is_stdout();

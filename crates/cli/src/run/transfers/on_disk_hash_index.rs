@@ -84,8 +84,8 @@ impl OnDiskHashIndex {
         self.merge()
     }
 
-    /// Merges the last `RUNS_PER_MERGE` sorted runs into one, as long as all of them have the same
-    /// level.
+    /// Merges the last `RUNS_PER_MERGE` sorted runs into one run of the next level. Repeats this
+    /// while the last `RUNS_PER_MERGE` runs have the same level.
     fn merge(&mut self) -> io::Result<()> {
         while let Some(first) = self.runs.len().checked_sub(RUNS_PER_MERGE)
             && self.runs[first].level == self.runs[self.runs.len() - 1].level

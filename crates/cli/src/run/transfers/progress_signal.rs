@@ -44,7 +44,7 @@ pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressRe
     }
 }
 
-/// Waits for the signals that request the progress, which are blocked, with `sigwait`.
+/// Waits, with `sigwait`, for the blocked signals on which haul prints its progress.
 #[cfg(target_os = "linux")]
 struct SignalWaiter(SigSet);
 

@@ -40,9 +40,9 @@ impl ShardFilter {
         }
     }
 
-    /// Filters a request by its shard. If `made` is a request, returns it if this shard contains
-    /// its URL, and otherwise `None`. If `made` is the error of an unusable URL, returns the error
-    /// if this shard contains unusable URLs, and otherwise `None`.
+    /// Returns the request `made` if this shard contains its URL, and otherwise `None`. If `made`
+    /// is an error because the URL is unusable, returns the error if this shard reports such errors
+    /// (shard 0 does, and a run without shards), and otherwise `None`.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),

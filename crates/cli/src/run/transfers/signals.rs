@@ -48,15 +48,15 @@ impl BlockedSignals {
         Some(Self { set, caught })
     }
 
-    /// Returns a callback by which the engine learns that a signal has arrived, so that it stops
-    /// waiting.
+    /// Returns a callback for the engine's waits. The callback returns true, which ends the wait,
+    /// if a signal has arrived.
     pub(crate) fn interrupt_callback(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Returns a callback by which the engine learns that a signal has arrived, or that `must_stop`
-    /// returns true, so that it stops waiting.
+    /// Returns a callback for the engine's waits. The callback returns true, which ends the wait,
+    /// if a signal has arrived or `must_stop` returns true.
     pub(crate) fn interrupt_callback_or(
         &self,
         must_stop: impl Fn() -> bool + Send + Sync + 'static,

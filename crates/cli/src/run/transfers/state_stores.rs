@@ -64,8 +64,8 @@ fn is_output(jar: &Path) -> bool {
 }
 
 impl StateStores {
-    /// Records the start time and the host of the first URL of a URL group (the URLs between two
-    /// `--next`).
+    /// Records that a URL group (the URLs between two `--next`) begins now, and the host of its
+    /// first URL.
     pub(crate) fn begin_group(&mut self, group: &UrlGroup) {
         self.began = Some(Instant::now());
         let reads = group.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());

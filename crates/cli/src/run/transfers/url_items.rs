@@ -182,8 +182,8 @@ impl UrlItems {
         }
     }
 
-    /// Makes the iterator count the URLs that it skips, and set the number of the run's URLs at its
-    /// end.
+    /// Makes the iterator count the URLs that it skips. At its last URL, the iterator sets the
+    /// number of the run's URLs.
     pub(crate) fn with_counts(self, counts: ProgressCountsForList) -> Self {
         Self { counts, ..self }
     }
@@ -318,17 +318,17 @@ impl UrlItems {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }
 
-    /// Returns true if `-O` derives the output file names from URLs in a list. Returns false if the
-    /// URLs are on the command line, and always with the curl persona, which does not treat names
-    /// from lists differently.
+    /// Returns true if `-O` derives the output file names from URLs in a list. With the curl
+    /// persona, always returns false, because curl treats names from lists like names from the
+    /// command line.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
         let is_list =
             self.group.urls.is_listed(source) || matches!(self.group.urls.get(source), Some(UrlSource::InputFile(_)));
         is_list && *output == OutputArg::RemoteName && !self.group.in_place
     }
 
-    /// Returns the destinations for the pages of a paginated listing after the first page. Returns
-    /// `None` if all pages are written to the shared output and may have any protocol.
+    /// Returns the destinations for the pages of a paginated listing after its first page. Returns
+    /// `None` if these pages need neither separate output files nor a check of their protocols.
     pub(super) fn later_pages(
         &self,
         source: usize,

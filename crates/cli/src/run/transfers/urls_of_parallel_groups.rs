@@ -27,7 +27,7 @@ pub(crate) struct UrlsOfGroups {
     first: Arc<UrlGroupReporter>,
     /// The stores of the first group, such as cookies, which all groups share.
     stores: StateStores,
-    /// The numbers of the URLs of all groups.
+    /// The values of `%{urlnum}` for the URLs of all groups.
     numbers: UrlNumbers,
     /// The remaining items of the current group, or of the last group that could be opened. `None`
     /// before the first group.

@@ -40,7 +40,7 @@ pub(crate) enum RowBuffering {
 /// The CSV rows of a page, formatted piece by piece from its values.
 pub(super) struct PageValuesCsv {
     values: ExtractedValues,
-    /// For each column, the indexes of its values.
+    /// For each column, the indexes in `values` of the column's values.
     columns: Vec<Vec<u32>>,
     /// The page's URL, which is the first column of each row; `None` if the rows have no such
     /// column.
