@@ -111,9 +111,9 @@ fn requested_jobs(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&st
     Ok(asked)
 }
 
-/// Runs the parts of a job, or only the given part. `time` contains the deadline of all jobs
-/// together, and the fraction of the time left until then that this job may use; `None` means no
-/// limit. The time of the set-up is not limited, because it may have to write a whole site.
+/// Runs the parts of a job, or only the given part. `time` is the deadline of all jobs together,
+/// and the fraction of the remaining time that this job may use; `None` means no limit. The time of
+/// the set-up is not limited, because it may have to write a whole site.
 fn measure_job(
     bench: &mut JobEnvironment,
     part: Option<&str>,

@@ -55,7 +55,8 @@ pub(crate) struct PyBatch {
     spare_buffers: Arc<SpareBuffers>,
 }
 
-/// The id of a request, and its response or its exception; the other one of the two is `None`.
+/// The id of a request, and either its response (second value) or its exception (third value); the
+/// value that does not apply is `None`.
 type NumberedResult = (u64, Option<Py<ReceivedResponse>>, Option<Py<PyAny>>);
 
 impl PyBatch {

@@ -33,7 +33,8 @@ impl PyJar {
         self.jar.with(haul_policy::cookie::CookieStore::len)
     }
 
-    /// Returns the value of the Cookie field for a request to this URL.
+    /// Returns the value of the Cookie field for a request to this URL; `None` if no cookie is
+    /// sent.
     fn header<'py>(&self, py: Python<'py>, url: &str) -> PyResult<Option<Bound<'py, PyString>>> {
         let target = prepare(url, None)?.target;
         Ok(self.jar.cookie_for(&target).map(|value| from_latin1(py, &value)))

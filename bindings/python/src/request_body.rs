@@ -30,7 +30,7 @@ use crate::python_str_and_http_bytes::TextOrBytes;
 /// The beginning of the error message for a body that is longer than its `Content-Length`.
 pub(crate) const LONGER_BODY: &str = "request body is longer than its announced length of";
 
-/// The exception that the program's code raised while it produced a body.
+/// The exception that the program's code raised while it produced a body; `None` if it raised none.
 #[derive(Clone, Default)]
 pub(crate) struct BodySourceException(Arc<Mutex<Option<PyErr>>>);
 

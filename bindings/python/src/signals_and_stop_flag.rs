@@ -32,9 +32,8 @@ impl StopFlag {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Returns the function that the engine calls during a wait, to learn whether to end it. The
-    /// function checks signals and this flag. It checks the flag again after a signal handler,
-    /// which may have set the flag.
+    /// Returns a callback for the engine's waits. The callback runs signal handlers, and ends the
+    /// wait if a handler has raised an exception or this flag is set.
     pub(crate) fn or_signals(&self) -> InterruptCallback {
         let stop = self.clone();
         InterruptCallback::new(move || stop.is_set() || run_signal_handlers() || stop.is_set())

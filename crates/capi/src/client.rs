@@ -84,8 +84,8 @@ fn defaults() -> RequestOptions {
     options
 }
 
-/// Creates a client with default settings and without a cookie jar. It opens no connection before
-/// its first request.
+/// Creates a client with default settings and without a cookie jar. The client opens no connection
+/// before its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
     catch_panic_new(|| {

@@ -57,7 +57,7 @@ pub(crate) struct PerRequestSettings {
     pub(crate) raw_path: bool,
     pub(crate) no_jar: bool,
     pub(crate) http10: bool,
-    /// The observer that calls the caller's haul_step_fn.
+    /// The observer that calls the caller's haul_step_fn; `None` if the caller has set none.
     pub(crate) steps: Option<Arc<dyn TransferObserver>>,
 }
 
@@ -151,6 +151,7 @@ pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, CallFailure>
 }
 
 /// Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
+/// Returns NULL if the method or the URL is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.

@@ -114,8 +114,8 @@ impl TransferObserver for StepObserver {
 }
 
 /// Sets a function that is called at each step of the request, in the thread that sends the request
-/// or in the batch's own thread. NULL, the default, means no function. The same member of haul_call
-/// is `on_step`.
+/// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
+/// member `on_step` instead.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_on_step(
     request: *mut haul_request,

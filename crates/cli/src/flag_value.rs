@@ -82,8 +82,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// Returns the flag's text, a decimal number of seconds, as a duration. The curl persona
-    /// ignores text after the number, as curl does.
+    /// Returns the flag's text, a decimal number of seconds, as a duration. If haul acts as curl,
+    /// text after the number is ignored, as in curl.
     pub fn seconds_for(self, persona: ProgramPersona) -> Result<Duration, UsageErrorReason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');

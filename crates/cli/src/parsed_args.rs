@@ -49,7 +49,7 @@ pub struct ParsedArgs {
     /// The option that prints a text, such as `--help`, after which no transfers run; `None` to run
     /// the transfers.
     pub info: Option<InfoOption>,
-    /// The subjects of the `--help` options in config files, if the persona is curl. `None` stands
+    /// The subjects of the `--help` options in config files, if haul acts as curl. `None` stands
     /// for `--help` without a subject. Their help texts are printed before the transfers run.
     pub help_first: Vec<Option<String>>,
     /// `--agent-status` or `--agent-stop`: a command for the agent, without any transfer. `None`
@@ -57,7 +57,7 @@ pub struct ParsedArgs {
     pub agent_command: Option<crate::agent::status_and_stop_commands::AgentCommand>,
     /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
-    /// The notes of the curl persona, which are printed only with `-v` or a trace.
+    /// The notes that are printed if haul acts as curl, and only with `-v` or a trace.
     pub notes: Vec<String>,
     /// The error that ended the reading of the default config file (`.curlrc`); `None` if there was
     /// none.
@@ -292,7 +292,7 @@ pub struct ParsedPagination {
     /// without the option.
     pub json: Option<String>,
     /// `--paginate-query`: the name of the query parameter that is counted up from page to page.
-    /// `:` and the step may follow the name.
+    /// `:` and the step may follow the name. `None` without the option.
     pub query: Option<String>,
     /// `--paginate-any`: allows pages to lead to pages of other origins.
     pub any_origin: bool,
@@ -546,8 +546,8 @@ impl ParsedArgs {
         Arc::make_mut(&mut self.stage().proxy)
     }
 
-    /// Adds a warning. Ignores the warning if `WARNINGS_MAX` warnings are already stored, or if the
-    /// curl persona is silent (`-s`).
+    /// Adds a warning. Ignores the warning if `WARNINGS_MAX` warnings are already stored, or if
+    /// haul acts as curl and is silent (`-s`).
     pub fn warn(&mut self, text: impl Into<String>) {
         if self.global.silent && self.global.persona.is_curl() {
             return;

@@ -26,7 +26,7 @@ use std::path::Path;
 /// haul's version, for `--version`, messages and the default `User-Agent`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of curl whose options and behaviour the curl persona imitates.
+/// The version of curl whose options and behaviour haul imitates when it acts as curl.
 pub const CURL_VERSION: &str = "8.22.0";
 
 /// The program whose defaults, messages and behaviour haul has in this run: haul or curl.

@@ -88,8 +88,9 @@ pub enum UsageErrorReason {
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
     /// form, the exit code is 43.
     Encoder,
-    /// Two options imply different request methods. The text names both methods. The curl persona
-    /// prints this error in the form of a warning, as curl does, but haul still ends.
+    /// Two options imply different request methods. The text names both methods. If haul acts as
+    /// curl, this error is printed in the form of a warning, as curl prints it, but haul still
+    /// ends.
     Methods(String),
     /// The option is used wrongly. The text explains why.
     BadUse(String),

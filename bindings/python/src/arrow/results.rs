@@ -48,7 +48,8 @@ struct CollectedRows {
     rows: usize,
     /// The approximate number of bytes of the collected rows.
     bytes: u64,
-    /// A result that did not fit the table. It becomes the first row of the next table.
+    /// A result that did not fit the table, and becomes the first row of the next table. `None` if
+    /// there is no such result.
     held: Option<(FinishedRequest, PendingBatchRequest)>,
     /// True if the table must be returned before further results are appended.
     is_full: bool,

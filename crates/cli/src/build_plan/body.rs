@@ -22,9 +22,9 @@ use crate::usage_error::{UsageError, UsageErrorReason};
 const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
-    /// Returns the request body that `-d` and similar options describe. If the option values may
-    /// contain placeholders, `form` gives the syntax of the placeholders, and the encoding of the
-    /// values that replace them; otherwise `form` is `None`.
+    /// Returns the request body that `-d` and similar options describe. `form` gives the syntax and
+    /// the encoding of the placeholders in the option values; `None` if the values cannot contain
+    /// placeholders.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,
@@ -170,8 +170,8 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// Returns the source for a file of a form (`-F NAME=@FILE`). With the haul persona, a file
-    /// that cannot be read is an error now, before any request is sent. With the curl persona the
+    /// Returns the source for a file of a form (`-F NAME=@FILE`). Unless haul acts as curl, a file
+    /// that cannot be read is an error now, before any request is sent. If haul acts as curl, the
     /// error occurs when the form is sent, so that `-s` and `-w` apply to it.
     fn form_part_source(&mut self, path: PathBuf) -> Result<FormPartSource, UsageError> {
         if path == Path::new("-") {

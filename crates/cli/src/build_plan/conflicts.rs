@@ -37,8 +37,8 @@ pub(super) fn check(
 /// Returns the request method that the options other than `-X` imply, such as `POST` for `-d`.
 /// Fails with curl's message if two options imply different methods.
 ///
-/// With the haul persona, `-G` may be combined with a form or an upload: the data of `-d` then go
-/// into the URL.
+/// Unless haul acts as curl, `-G` may be combined with a form or an upload: the data of `-d` then
+/// go into the URL.
 pub(super) fn method(
     parsed: &ParsedRequestOptions,
     uploads: bool,
@@ -106,8 +106,8 @@ fn check_continued(group: &ParsedUrlGroup, stage: &ParsedStage, persona: Program
     Ok(())
 }
 
-/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. With the
-/// curl persona, `--http3-only` with a proxy is not refused here: the transfer fails with exit code
+/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. If haul
+/// acts as curl, `--http3-only` with a proxy is not refused here: the transfer fails with exit code
 /// 3. Warns about a key without a certificate.
 fn check_connection(
     stage: &ParsedStage,

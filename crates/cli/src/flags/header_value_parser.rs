@@ -22,7 +22,8 @@ pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageErrorReason> {
 
 /// Parses `Name: value`, `Name:` or `Name;`. Returns `None` for a text of any other form.
 ///
-/// The curl persona sends names that are not tokens, and blanks at the end of values, as they are.
+/// If haul acts as curl, names that are not tokens, and blanks at the end of values, are accepted
+/// and sent as they are.
 pub(crate) fn parse(text: &[u8], persona: ProgramPersona) -> Result<Option<HeaderArg>, UsageErrorReason> {
     refuse_controls(text)?;
     if persona.is_curl() {

@@ -37,7 +37,7 @@ fn features() -> String {
     FEATURES.split(' ').filter(has).collect::<Vec<_>>().join(" ")
 }
 
-/// The release date of the version of curl that the curl persona claims to be.
+/// The release date of the version of curl that haul claims to be when it acts as curl.
 const CURL_DATE: &str = "2026-09-02";
 
 /// The width in columns to which the help texts of `--help OPTION` and `--manual` are wrapped.
@@ -144,14 +144,14 @@ pub fn version(persona: ProgramPersona) -> String {
     }
 }
 
-/// Returns true if `subject`, the user's argument of `--help`, equals `name`. The curl persona
-/// ignores case.
+/// Returns true if `subject`, the user's argument of `--help`, equals `name`. Case is ignored if
+/// haul acts as curl.
 fn is_subject(persona: ProgramPersona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
-/// Returns the names of the help categories of options, each with its title. The curl persona also
-/// has curl's categories.
+/// Returns the names of the help categories of options, each with its title. If haul acts as curl,
+/// curl's categories are included.
 fn categories(persona: ProgramPersona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curl_help_categories::categories().filter(|_| persona.is_curl())).collect()
@@ -192,8 +192,8 @@ fn append_option_list(text: &mut String, persona: ProgramPersona, shown: impl Fn
     }
 }
 
-/// Returns the names and the short description of an option, as `--help` lists them. The curl
-/// persona lists an option that is on by default as `--no-NAME`, as curl does.
+/// Returns the names and the short description of an option, as `--help` lists them. If haul acts
+/// as curl, an option that is on by default is listed as `--no-NAME`, as in curl.
 fn listed_name_and_description(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
     match curl_help_categories::negated_description(spec.long) {
         _ if !persona.is_curl() => (spelled_names(spec), spec.help),

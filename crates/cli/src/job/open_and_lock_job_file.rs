@@ -135,9 +135,9 @@ impl JobFile {
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Resets the URLs whose rows may be wrong after a loss of power. These are the rows of commits
-    /// that were not known to be on the disk when the computer stopped. `boot` identifies the
-    /// current boot of the computer. Resets nothing if only the process ended.
+    /// After a loss of power, takes back the commits that were not known to be on the disk: their
+    /// URLs are fetched again. Does nothing if the last run ended normally, or in the current boot
+    /// of the computer, which `boot` identifies.
     pub(super) fn recover(&self, settings: &mut StoredJobSettings, boot: Option<&str>) -> Result<()> {
         if settings.is_clean || settings.boot.as_deref() == boot {
             return Ok(());

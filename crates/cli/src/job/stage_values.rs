@@ -72,8 +72,8 @@ impl PendingPageValues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a value. If the collected values are long enough for a row, removes and returns them;
-    /// otherwise returns `None`.
+    /// Adds a value. If the collected values have [`ROW_FLUSH_BYTES`] bytes, removes and returns
+    /// them; otherwise returns `None`.
     fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
         let mut pages = self.lock();
         let index = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);

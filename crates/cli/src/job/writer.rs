@@ -52,7 +52,8 @@ pub(super) enum JobEvent {
     /// The run's output begins at the offset `at` of the output file, with a header of `header`
     /// bytes.
     OutputBegins { header: u64, at: u64 },
-    /// A chunk of a list that comes from a pipe. The text of the last chunk may be empty.
+    /// The chunk number `chunk` of the list `source`, which comes from a pipe. The text of the last
+    /// chunk may be empty.
     ListText { source: i64, chunk: u64, text: Vec<u8>, is_last: bool },
     /// All lists have been read to their ends. The field is the number of URLs in all lists.
     ListEnded(u64),

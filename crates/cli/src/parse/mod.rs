@@ -36,7 +36,8 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 mod stdin_config_end;
 
-/// Parses the command line with the haul persona. The arguments do not include the program's name.
+/// Parses a command line of haul itself, not of haul acting as curl. The arguments do not include
+/// the program's name.
 pub fn parse<I>(args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -44,8 +45,8 @@ where
     parse_as(ProgramPersona::Haul, args, files)
 }
 
-/// Parses the default config file of the persona (`.curlrc` for curl), and then the command line.
-/// The arguments do not include the program's name.
+/// Parses the default config file (`.curlrc` if haul acts as curl), and then the command line. The
+/// arguments do not include the program's name.
 pub fn parse_as<I>(
     persona: ProgramPersona,
     args: I,
@@ -57,8 +58,8 @@ where
     parse_into(ParsedArgs::with_defaults(persona), args, files)
 }
 
-/// Parses the command line with the haul persona, and stores its options as they were given
-/// ([`ParsedArgs::given`]).
+/// Parses a command line of haul itself, not of haul acting as curl, and stores its options as they
+/// were given ([`ParsedArgs::given`]).
 pub fn parse_recorded<I>(args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
@@ -135,7 +136,8 @@ impl OptionError {
 }
 
 impl CommandLineParser<'_> {
-    /// Reads the default config file of the persona, and then the words of the command line.
+    /// Reads the default config file (`.curlrc` if haul acts as curl), and then the words of the
+    /// command line.
     fn parse_command_line<I>(&mut self, persona: ProgramPersona, args: I) -> Result<(), UsageError>
     where
         I: IntoIterator<Item = OsString>,

@@ -97,7 +97,7 @@ pub enum NetrcArg {
     /// takes precedence over credentials in the URL.
     Required(Arc<[u8]>),
     /// `-n` is given, but the netrc file does not exist, so that each transfer fails. Occurs only
-    /// with the curl persona.
+    /// if haul acts as curl.
     Missing,
 }
 

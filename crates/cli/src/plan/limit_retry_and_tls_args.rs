@@ -41,8 +41,8 @@ pub struct TransferArgs {
     pub hsts: StateFileArg,
     /// `--alt-svc`: the storage of the alternative services of origins (RFC 7838).
     pub alt_svc: StateFileArg,
-    /// `-m`: the time limit of one transfer; `None` is no limit. With the haul persona, the limit
-    /// includes retries; with the curl persona, each try has this limit.
+    /// `-m`: the time limit of one transfer; `None` is no limit. The limit includes retries, unless
+    /// haul acts as curl: then each try has this limit.
     pub max_time: Option<Duration>,
     /// `--connect-timeout`: the time limit for making a connection; `None` without the option.
     /// [`TransferArgs::connect_limit`] returns the limit that applies.
@@ -82,14 +82,14 @@ pub struct TransferArgs {
     pub tls: TlsArgs,
 }
 
-/// The default of `--connect-timeout` in a run of many URLs with the haul persona. In all other
+/// The default of `--connect-timeout` in a run of many URLs, unless haul acts as curl. In all other
 /// runs, curl's default applies.
 const CONNECT_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(30);
-/// The default of `--stall-time` (the maximum time without progress) in a run of many URLs with the
-/// haul persona.
+/// The default of `--stall-time` (the maximum time without progress) in a run of many URLs, unless
+/// haul acts as curl.
 const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
-/// The default of `--stall-time` (the maximum time without progress) for one URL at a time with the
-/// haul persona.
+/// The default of `--stall-time` (the maximum time without progress) for one URL at a time, unless
+/// haul acts as curl.
 const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
 /// The number of URLs that a run may have, in two classes. The class decides the default time
@@ -165,7 +165,7 @@ impl TransferArgs {
     }
 
     /// Returns the time limit for making a connection. The default is that of curl, or a shorter
-    /// one for a run of many URLs with the haul persona.
+    /// one for a run of many URLs if haul does not act as curl.
     pub fn connect_limit(&self, persona: ProgramPersona, size: RunSize) -> Duration {
         match (self.connect_timeout, size) {
             (Some(limit), _) => limit,
@@ -174,9 +174,9 @@ impl TransferArgs {
         }
     }
 
-    /// Returns the limit on the time without progress; `None` is no limit. The curl persona has no
-    /// limit by default. A single request has no limit while it waits for the response head,
-    /// because a server may need long to compute the response.
+    /// Returns the limit on the time without progress; `None` is no limit. If haul acts as curl,
+    /// there is no limit by default. A single request has no limit while it waits for the response
+    /// head, because a server may need long to compute the response.
     pub fn stall_limit(&self, persona: ProgramPersona, size: RunSize) -> Option<StallLimit> {
         let default = match size {
             _ if persona.is_curl() => Duration::ZERO,

@@ -86,8 +86,8 @@ pub struct RunPlan {
     pub warnings: Vec<String>,
     /// The number of warnings at the beginning of `warnings` that are printed even with `-s`.
     pub always_shown_warnings: usize,
-    /// The notes of the curl persona, which are printed only with `-v` or a trace, each as a line
-    /// that begins with `Note: `.
+    /// The notes that are printed if haul acts as curl, and only with `-v` or a trace, each as a
+    /// line that begins with `Note: `.
     pub notes: Vec<String>,
 }
 
@@ -229,8 +229,8 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns true if notes are printed: only for the curl persona, with `-v` or a trace, without
-    /// `-s`.
+    /// Returns true if notes are printed: only if haul acts as curl, with `-v` or a trace, and
+    /// without `-s`.
     pub fn shows_notes(&self) -> bool {
         self.persona.is_curl() && !self.silent && self.trace.form != TraceFormat::Off
     }
@@ -363,7 +363,8 @@ impl UrlGroup {
     }
 
     /// Returns true if an `-o` file name contains a placeholder for a part of the URL, such as
-    /// `{host}`, or for a column of `--csv-in`. The curl persona has no such placeholders.
+    /// `{host}`, or for a column of `--csv-in`. There are no such placeholders if haul acts as
+    /// curl.
     pub fn has_url_part(&self, name: &OsStr) -> bool {
         let has_columns = self.records.as_ref().is_some_and(|records| records.format.has_columns());
         let has_column = || has_columns && placeholder_names(name.as_bytes()).next().is_some();

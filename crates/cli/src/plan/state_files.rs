@@ -23,7 +23,7 @@ pub struct CookieArgs {
     /// `-c`: the file to which the cookies are written at the end. `-` means standard output.
     /// `None` without the option. The file is not read.
     pub jar: Option<PathBuf>,
-    /// True for the curl persona: cookies are sent and written in curl's order. If `-H` sets the
+    /// True if haul acts as curl: cookies are sent and written in curl's order. If `-H` sets the
     /// field `Host`, cookies are matched with the host in that field instead of the URL's host.
     pub as_curl: bool,
     /// `-j`: ignores the session cookies in `files`.

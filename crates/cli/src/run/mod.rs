@@ -47,8 +47,8 @@ use transfers::signals::BlockedSignals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
 
-/// Returns the text of a warning or a note. With the curl persona, it is wrapped at the width of
-/// the terminal.
+/// Returns the text of a warning or a note. If haul acts as curl, the text is wrapped at the width
+/// of the terminal.
 fn warning_text(prefix: &str, text: &str, persona: ProgramPersona) -> String {
     if persona.is_curl() { wrapped(prefix, text, columns()) } else { format!("{prefix}{text}") }
 }
@@ -217,8 +217,8 @@ fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<Ev
     if exit_code == 0 { code } else { exit_code }
 }
 
-/// Returns true if SIGUSR1 prints the progress of this run: only with the haul persona and many
-/// URLs.
+/// Returns true if SIGUSR1 prints the progress of this run: only for many URLs, and not if haul
+/// acts as curl.
 fn prints_progress_on_signal(plan: &RunPlan) -> bool {
     let is_long = || match plan.groups.as_slice() {
         [group] => only_url(group).is_none(),
@@ -473,7 +473,7 @@ fn is_in_other_shard(global: &GlobalArgs, group: &UrlGroup, url: &str) -> bool {
 /// bodies to standard output. Each response head is then written just before its body. With `-D -`,
 /// it would be written as it arrives, possibly inside another body.
 ///
-/// With the curl persona, `-i` and `-D -` together write each line of a head twice.
+/// If haul acts as curl, `-i` and `-D -` together write each line of a head twice.
 fn heads_before_bodies(plan: &RunPlan, group: &Arc<UrlGroup>) -> Arc<UrlGroup> {
     let is_alone = only_url(group).is_some() && plan.global.job.is_none();
     let one_by_one = is_alone || sequential::is_sequential(plan, group);

@@ -47,8 +47,8 @@ pub(crate) fn count_parallel_groups(global: &GlobalArgs, groups: &[Arc<UrlGroup>
 }
 
 /// Returns true if a group can run in parallel with other groups: it extracts no values, fetches no
-/// paginated listings, has no `file:` URL with the curl persona, and has no state on which other
-/// groups may depend.
+/// paginated listings, has no `file:` URL (which haul accepts only if it acts as curl), and has no
+/// state on which other groups may depend.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()

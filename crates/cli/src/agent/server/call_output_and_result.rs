@@ -24,8 +24,8 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{AgentMessage, AgentTransferResult, ResponseStart};
 
-/// The maximum length, 256 KiB, of a response that the agent receives to its end after the caller
-/// has disconnected, so that the connection to the server can be reused. The transfer of a longer
+/// The maximum length, 256 KiB, of a response that the agent still receives to its end if the
+/// caller disconnects. The connection to the server can then be reused. The transfer of a longer
 /// response is aborted, because receiving it costs more than a new connection.
 const MAX_DRAINED_RESPONSE: u64 = 256 << 10;
 
@@ -81,8 +81,7 @@ impl AgentCall {
     }
 
     /// Returns true if the agent has nothing more to do for the call: the output descriptor is
-    /// closed, and the agent does not receive the rest of the response for a caller that has
-    /// disconnected.
+    /// closed, and no response is being received and discarded after its caller has disconnected.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
@@ -198,8 +197,8 @@ impl AgentCall {
 /// client has sent to the agent.
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
-    /// A duplicate of the body's descriptor if that is a regular file, to which the kernel can move
-    /// bytes directly. `None` for a pipe, because writing to a full pipe would block.
+    /// A duplicate of the output descriptor if the output is a regular file: the kernel can move
+    /// bytes directly to it. `None` for a pipe, because writing to a full pipe would block.
     file: Option<OwnedFd>,
     written: bool,
 }

@@ -25,8 +25,8 @@ pub(crate) fn query_of_stage(stage: &StageArgs) -> Result<Option<PageQuery>> {
     Ok(Some(keep_empty_if_requested(stage, query)))
 }
 
-/// Makes the query keep empty values if the stage prints records. Values of different expressions
-/// that belong to one record then have the same index.
+/// If the stage prints records, makes the query keep empty values, which it leaves out by default.
+/// The n-th values of all expressions then belong to the same item of the page.
 fn keep_empty_if_requested(stage: &StageArgs, query: PageQuery) -> PageQuery {
     if stage.records.is_some() { query.keeping_empty() } else { query }
 }

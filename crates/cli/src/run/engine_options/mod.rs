@@ -114,8 +114,8 @@ pub(crate) fn request_options(
     Ok(options)
 }
 
-/// Returns the policy for HTTP/3 that the options set. Like curl, the curl persona uses HTTP/3
-/// without an explicit option only with `--alt-svc`.
+/// Returns the policy for HTTP/3 that the options set. If haul acts as curl, and no option names
+/// HTTP/3, HTTP/3 is used only with `--alt-svc`, as in curl.
 fn http3_policy(global: &GlobalArgs, transfer: &TransferArgs) -> Http3Policy {
     let learns = !global.persona.is_curl() || transfer.alt_svc != StateFileArg::Off;
     match transfer.http_version {

@@ -69,7 +69,7 @@ pub(crate) fn output_file_path(
 }
 
 /// Returns the output file of a source (an argument or a file of URLs) if all URLs of the source
-/// may write to the same file: the null device or, with the curl persona, a file whose name has no
+/// may write to the same file: the null device or, if haul acts as curl, a file whose name has no
 /// placeholders. Returns `None` for any other output.
 pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
     let name = match group.output_of_source(source) {
@@ -253,7 +253,7 @@ pub(crate) fn reserve_output_name(
 }
 
 /// Reserves the name of an output file for a URL of the first stage. Returns `false` if the file
-/// exists and `--skip-existing` is given. With the curl persona nothing is reserved: several URLs
+/// exists and `--skip-existing` is given. If haul acts as curl, nothing is reserved: several URLs
 /// may have the same output file, and the last one replaces it.
 ///
 /// # Errors

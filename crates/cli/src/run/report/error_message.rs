@@ -56,8 +56,8 @@ pub(crate) fn curl_line(error: &Error, outcome: Option<&TransferOutcome>) -> Str
     format!("curl: ({}) {}", error.exit_code(), haul_text(error, outcome))
 }
 
-/// Returns the message for a file other than the response body that could not be written. With the
-/// curl persona, the message is a warning, because such an error does not change curl's exit code.
+/// Returns the message for a file other than the response body that could not be written. If haul
+/// acts as curl, the message is a warning, because such an error does not change curl's exit code.
 pub(crate) fn side_output_error(persona: ProgramPersona, error: &Error) -> String {
     match persona {
         ProgramPersona::Haul => error_line(persona, error, None),

@@ -152,7 +152,7 @@ impl UrlGroupReporter {
 
     /// Returns an observer that announces long pauses before retries, and writes the events of
     /// retries. Returns `None` if neither is needed: `--events` is not given, and pauses are not
-    /// announced (with `-s`) or are announced by the trace (with the curl persona).
+    /// announced (with `-s`) or are announced by the trace (if haul acts as curl).
     pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
@@ -253,8 +253,8 @@ impl UrlGroupReporter {
     }
 
     /// Reports the end of a transfer, and returns the text to print, as
-    /// [`UrlGroupReporter::report`] does. `transfer` is the value of `%{xfer_id}` with the curl
-    /// persona. Returns `None` if there is nothing to print.
+    /// [`UrlGroupReporter::report`] does. `transfer` is the value of `%{xfer_id}` if haul acts as
+    /// curl. Returns `None` if there is nothing to print.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
@@ -427,7 +427,7 @@ impl UrlGroupReporter {
         printed.stdout
     }
 
-    /// Prints a text of `-w` on standard output after a body. With the curl persona, an error is
+    /// Prints a text of `-w` on standard output after a body. If haul acts as curl, an error is
     /// only a warning, because the exit code depends only on the body.
     pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
@@ -499,9 +499,9 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Returns the exit code of the URL group. `transfers` is the exit code of its transfers. With
-    /// the haul persona, the group also fails if a file other than the response body could not be
-    /// written.
+    /// Returns the exit code of the URL group. `transfers` is the exit code of its transfers.
+    /// Unless haul acts as curl, the group also fails if a file other than the response body could
+    /// not be written.
     pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.has_unwritten_output.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }

@@ -34,7 +34,8 @@ impl TransferReport<'_> {
         self.outcome.result.as_ref().err()
     }
 
-    /// Returns true if the URL is a `file:` URL of a local file, which only the curl persona reads.
+    /// Returns true if the URL is a `file:` URL of a local file, which haul reads only if it acts
+    /// as curl.
     pub(crate) fn is_local(&self, persona: ProgramPersona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
@@ -71,8 +72,8 @@ impl TransferReport<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// Returns the URL as the user gave it, for `%{url}`. With the haul persona, user and password
-    /// are removed, because printed URLs appear in logs.
+    /// Returns the URL as the user gave it, for `%{url}`. Unless haul acts as curl, user and
+    /// password are removed, because printed URLs appear in logs.
     pub(crate) fn shown_url(&self, persona: ProgramPersona) -> Cow<'_, str> {
         match persona {
             ProgramPersona::Curl => Cow::Borrowed(self.url),

@@ -45,7 +45,7 @@ pub(crate) struct LocalFile {
 }
 
 /// Returns the local file that a `file:` URL names. Returns `None` if `url` is not a `file:` URL,
-/// or if the persona is not curl.
+/// or if haul does not act as curl.
 ///
 /// # Errors
 /// The URL is invalid, or `--proto` does not allow `file`.

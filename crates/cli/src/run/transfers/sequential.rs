@@ -19,8 +19,8 @@ use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
 /// Returns true if the URLs of a URL group are transferred one after the other. This is the case
-/// for a single upload and for uploads without parallel transfers. With the curl persona, it is
-/// also the case for runs without `-Z`, for a single URL, and for `file:` URLs.
+/// for a single upload and for uploads without parallel transfers. If haul acts as curl, it is also
+/// the case for runs without `-Z`, for a single URL, and for `file:` URLs.
 pub(crate) fn is_sequential(plan: &RunPlan, group: &UrlGroup) -> bool {
     // A job is a run of the fleet, whatever the number of its URLs.
     if plan.global.job.is_some() {
@@ -39,9 +39,9 @@ pub(crate) fn is_sequential(plan: &RunPlan, group: &UrlGroup) -> bool {
     uploads_in_turn || is_curls
 }
 
-/// Runs the transfers of a URL group one after the other. With the haul persona, returns the exit
-/// code of the first failure. With the curl persona, returns the exit code of the last transfer or,
-/// with `-Z`, of the last failure.
+/// Runs the transfers of a URL group one after the other. Unless haul acts as curl, returns the
+/// exit code of the first failure. If haul acts as curl, returns the exit code of the last transfer
+/// or, with `-Z`, of the last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -170,7 +170,7 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Prints the record of a transfer that could not begin. With the curl persona, also prints the
+    /// Prints the record of a transfer that could not begin. If haul acts as curl, also prints the
     /// output of `-w` for it.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         self.reporter.report_unbegun(url, error)?;

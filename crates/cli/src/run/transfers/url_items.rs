@@ -60,8 +60,8 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL; `None` before the first one. If the next URL has the same
     /// origin, it shares the memory of this value.
     near: Option<Origin>,
-    /// The index of the last source of URLs, and the destination that the bodies of all its URLs
-    /// have. `None` if their destinations differ.
+    /// The destination that the bodies of all URLs of one source share, after the index of that
+    /// source. `None` as long as no such destination is known.
     common: Option<(usize, BodyDestination)>,
     /// The number of items made so far, including those of all earlier URL groups whose items the
     /// same fleet fetches.
@@ -318,9 +318,9 @@ impl UrlItems {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }
 
-    /// Returns true if `-O` derives the output file names from URLs in a list. With the curl
-    /// persona, always returns false, because curl treats names from lists like names from the
-    /// command line.
+    /// Returns true if `-O` derives the output file names from URLs in a list. If haul acts as
+    /// curl, always returns false, because curl treats names from lists like names from the command
+    /// line.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
         let is_list =
             self.group.urls.is_listed(source) || matches!(self.group.urls.get(source), Some(UrlSource::InputFile(_)));
@@ -374,9 +374,9 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source of URLs, or the current one again for its next upload. For a single
-    /// URL, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or
-    /// the URL is skipped, and `None` after the last source.
+    /// Opens the next source of URLs, or opens the current one again for its next upload. Returns
+    /// the item of a single URL. Returns `Some(Ok(None))` if a glob or a file of URLs was opened,
+    /// or if the URL is skipped. Returns `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         if self.uploads.is_empty() {
             let index = self.at;

@@ -32,8 +32,8 @@ pub(crate) struct UrlsOfGroups {
     /// The remaining items of the current group, or of the last group that could be opened. `None`
     /// before the first group.
     current: Option<UrlItems>,
-    /// The last request options that later groups may share, and the group for which they were
-    /// made. `None` if there are none. The options do not contain the group's content.
+    /// The request options of the last group whose options later groups may share, without its
+    /// content, after that group. `None` if there is no such group.
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct ProgressReporter {
     /// Wakes the thread that draws, at the end of the run.
     ended: Condvar,
     failures: Mutex<FailureCounts>,
-    /// curl's progress meter, which replaces the progress line; `None` with the haul persona.
+    /// curl's progress meter, which replaces the progress line; `None` unless haul acts as curl.
     meter: Option<Mutex<ProgressMeter>>,
     /// curl's progress meter for parallel transfers (`-Z`), which replaces the meter for single
     /// transfers; `None` without the option.
