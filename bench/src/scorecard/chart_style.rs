@@ -18,8 +18,8 @@ pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// The smallest ratio that is drawn; a smaller one would be displayed as 0.00. Such a ratio is no
-/// comparison of work: the larger of the two results is then a time limit.
+/// The smallest ratio that a chart draws. A smaller ratio would be displayed as 0.00, and does not
+/// compare work: the larger of its two results is a time limit.
 pub(super) const LEAST_RATIO: f64 = 0.005;
 
 /// The result of drawing a chart. Drawing fails only if the width or height of the chart is zero.

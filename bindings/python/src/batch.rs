@@ -80,8 +80,8 @@ impl PyBatch {
     }
 }
 
-/// Converts a finished request. The response is large, so it becomes a Python object already here:
-/// while the list of all results is built, only a pointer to it is then copied.
+/// Converts a finished request to its result for Python. The response is large: it becomes a Python
+/// object at once, so that collecting all results copies only pointers.
 fn result_of(py: Python<'_>, finished: FinishedRequest, kept: PendingBatchRequest) -> NumberedResult {
     let PendingBatchRequest { url, cookie, exception, method } = kept;
     let id = finished.id();

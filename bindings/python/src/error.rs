@@ -77,8 +77,8 @@ pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)
 }
 
-/// Creates the exception for a request that failed before its response. `raised` is an exception
-/// that the program raised while it produced the request body; it takes precedence.
+/// Creates the exception for a request that failed before its response. If the program raised an
+/// exception while it produced the request body, returns that exception (`raised`) instead.
 pub(crate) fn send_failure(error: &Error, raised: Option<PyErr>) -> PyErr {
     let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
     raised.or_else(|| interrupted(error)).unwrap_or_else(|| to_exception(error, phase))

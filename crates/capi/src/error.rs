@@ -245,8 +245,8 @@ fn panic_failure(payload: &(dyn Any + Send)) -> CallFailure {
 /// Runs the body of a function that C calls, and returns its status. Catches a panic, so that it
 /// does not unwind into C. A failure or a panic becomes the thread's last error.
 ///
-/// haul stays usable after a panic: it ignores that a lock is poisoned, because no code that may
-/// panic leaves the data under a lock half changed.
+/// haul stays usable after a panic: locks that the panic has poisoned are used as before, because
+/// code that may panic never leaves the data under a lock half changed.
 pub(crate) fn catch_panic(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,

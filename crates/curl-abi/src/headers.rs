@@ -90,8 +90,8 @@ impl HeaderStore {
         }
     }
 
-    /// Returns the field at this position in `fields` as the struct that programs read. `amount` is
-    /// the number of fields with this name, and `index` the position among them, from 0.
+    /// Converts the header field `fields[position]` to a `curl_header`. `amount` is the number of
+    /// fields with the same name, and `index` is the index of this field among them, from 0.
     fn public_header(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
         let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
         let header = curl_header {

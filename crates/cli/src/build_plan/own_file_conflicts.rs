@@ -138,8 +138,8 @@ fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     Ok(own)
 }
 
-/// Refuses `option` if its file has the identity of one of the files `own`. `name` is the file's
-/// name in the error message.
+/// Returns an error if the file of `option`, which has this identity, is one of the files `own`
+/// that haul itself writes. `name` is the file's name in the error message.
 fn refuse_own<'o>(
     own: impl IntoIterator<Item = &'o OwnFile>,
     option: &str,

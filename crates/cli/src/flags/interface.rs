@@ -31,8 +31,9 @@ impl FlagDefinition for InterfaceFlag {
     }
 }
 
-/// Returns true if `text` has the form of a value of `--interface` and none of its parts between
-/// `!` is empty. The engine decides later if a name without a prefix is that of a device or a host.
+/// Returns true if `text` can be a value of `--interface`: a name, or names after `if!`, `host!` or
+/// `ifhost!`, none of them empty. The engine decides later whether a name without a prefix is a
+/// device or a host.
 fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
         Some(("if" | "host", name)) => !name.is_empty(),

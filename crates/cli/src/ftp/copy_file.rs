@@ -23,8 +23,8 @@ pub(super) fn file_url_path(url: &str) -> Option<&str> {
 /// Copies the local file `from` to `output`. Returns the length of the file in bytes.
 ///
 /// # Errors
-/// The message to print. It is `None` if the reader of the output has closed it, which is no
-/// failure to report.
+/// The message to print. `None` if the reader of the output pipe has closed it, because that is not
+/// reported as a failure.
 pub(super) fn copy(from: &str, output: &FtpOutput) -> Result<u64, Option<String>> {
     let to = match output {
         FtpOutput::Stdout => None,

@@ -11,8 +11,8 @@ use crate::guide_section_index::{self, GuideSection};
 /// same limit, except that options whose names contain the words are always listed.
 const MAX_RESULTS: usize = 12;
 
-/// The rank of an option among the search results. It is the part of the option's documentation in
-/// which the words occur. The best rank is first.
+/// The rank of an option among the search results, by the part of the option's documentation that
+/// contains the words. The best rank is the first variant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SearchRank {
     Name,

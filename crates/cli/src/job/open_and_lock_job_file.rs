@@ -112,8 +112,8 @@ impl JobFile {
         make().map_err(|error| database_error(&self.path, error))
     }
 
-    /// Turns on the write-ahead log for a new job. The setting is stored in the file of the job,
-    /// which is synced. SQLite then syncs nothing until [`JobFile::create`] has made the tables.
+    /// Turns on SQLite's write-ahead log for a new job. The job's file stores this setting, and is
+    /// synced. Afterwards SQLite syncs nothing until [`JobFile::create`] has made the tables.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
@@ -186,8 +186,8 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Sto
     Ok((connection, settings))
 }
 
-/// Returns true if the write-ahead log of a job is empty or missing, as after a complete run, and
-/// this process cannot write to the directory. The job can then be read without a lock.
+/// Returns true if a job can be read without a lock: its write-ahead log is empty or missing, as
+/// after a complete run, and this process cannot write to the directory.
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

@@ -164,8 +164,8 @@ impl JobShared {
     }
 }
 
-/// Closes the writer's queue and ends the waits of other threads for the writer when dropped, even
-/// after a panic.
+/// A guard of the writer thread. When it is dropped, also by a panic, it closes the writer's queue
+/// and ends the waits of other threads for the writer.
 struct WriterEndGuard<'a> {
     queue: &'a EventQueue,
     shared: &'a JobShared,

@@ -150,9 +150,9 @@ impl UrlGroupReporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
-    /// Returns an observer that announces long pauses before retries, and writes the events of
-    /// retries. Returns `None` if neither is needed: `--events` is not given, and pauses are not
-    /// announced (with `-s`) or are announced by the trace (if haul acts as curl).
+    /// Returns an observer of retries, which announces long pauses and writes the retry events of
+    /// `--events`. Returns `None` if the observer would do neither: `--events` is not given, and
+    /// pauses are not announced, because of `-s` or because haul acts as curl.
     pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)

@@ -195,8 +195,8 @@ impl ReservedOutputNamesState {
         }
     }
 
-    /// Returns true if the path is blocked: a file (`is_file`) by a directory with its name, or a
-    /// directory by a file with its name.
+    /// Returns true if the path cannot be created because its name is taken: for a file
+    /// (`is_file`), by a directory; for a directory, by a file.
     fn is_blocked(&mut self, path: &Path, is_file: bool) -> bool {
         let is_known_directory = self.has_directory(path);
         if is_file {

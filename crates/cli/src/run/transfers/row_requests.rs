@@ -41,8 +41,8 @@ pub(crate) struct RowRequestBuilder {
     /// credentials, and keep the command line's content only if that content contains the
     /// placeholder of a column.
     secretless: Arc<RequestOptions>,
-    /// The method of requests that are sent without the command line's content; `None` to use the
-    /// method in the request options.
+    /// The method of requests that are sent without the command line's content. `None` leaves the
+    /// method of the request options unchanged.
     bare_method: Option<&'static str>,
     /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,
