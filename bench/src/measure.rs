@@ -85,7 +85,7 @@ pub(crate) enum RunOutputDestination {
     Watch(PathBuf),
 }
 
-/// The measured cost of one run of a program.
+/// The measured cost of one run of a program, such as its wall time, CPU time and peak memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunMetrics {
     /// The time from the start of the run to its end, in seconds.

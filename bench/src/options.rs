@@ -42,7 +42,7 @@ bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]: a simulation of t
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
-/// The action that the command line selects.
+/// The action that the command line of `bench` selects.
 pub(crate) enum BenchCommand {
     Help,
     List,

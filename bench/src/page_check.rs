@@ -38,7 +38,7 @@ pub(crate) struct ExpectedRate {
     pub(crate) servers: Vec<Arc<PageServer>>,
 }
 
-/// The unit of an [`ExpectedRate`].
+/// The unit of a rate limit: requests or bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateUnit {
     Requests,

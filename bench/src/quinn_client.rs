@@ -28,7 +28,8 @@ use crate::Result;
 /// The result type of tasks, which run on several threads.
 type TaskResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// The output that the client writes.
+/// The output of the bench's quinn client: the total length of the bodies, or the bodies
+/// themselves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PrintedLengthOrBodies {
     /// Prints the total number of bytes of all bodies.

@@ -27,7 +27,7 @@ const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest duration of a run whose system calls are counted. strace makes a run many times
 /// slower.
 const MAX_TRACED_RUN: Duration = Duration::from_millis(500);
-/// The longest time of a run under strace.
+/// The time limit of a run under strace. A longer run is killed.
 const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// The limits on the rounds of one part of a job, in number and time.

@@ -47,7 +47,8 @@ enum PartitionRule {
     SplitHosts,
 }
 
-/// The outcome of a simulation.
+/// The outcome of a simulation: the time, the contacts between tasks and hosts, and the largest
+/// task.
 struct PartitionOutcome {
     /// The time until the last URL is fetched, in seconds.
     seconds: f64,

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-/// The paragraphs about each goal, by the goal's number.
+/// The paragraphs of `bench/causes.md` about each goal, by the goal's number.
 pub(super) struct GoalCauses(BTreeMap<String, Vec<String>>);
 
 impl GoalCauses {

@@ -29,7 +29,7 @@ pub(super) enum GoalStatus {
 }
 
 impl GoalVerdict {
-    /// Compares a goal with the results of a run.
+    /// Compares a goal with the results of a run of the bench.
     pub(super) fn new(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
         let mut verdict = GoalVerdict {
             id: anchor.id,

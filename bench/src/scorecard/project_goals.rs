@@ -22,7 +22,8 @@ pub(super) enum GoalProof {
     Tests(&'static str),
 }
 
-/// The bound that a goal sets on a result.
+/// The limit that a goal of the project sets on a result of the bench, such as a CPU time or a
+/// ratio.
 pub(super) enum ProjectGoalBound {
     /// The maximum ratio to the result of this program in the same round.
     RatioTo(&'static str, f64),
@@ -66,7 +67,7 @@ use MetricKind::{
 };
 use ProjectGoalBound::{AtMost, Micros, RatioTo, RatioToBestPeer, Speed};
 
-/// All goals, in the order of their numbers.
+/// All goals of the project, in the order of their numbers.
 pub(super) const ALL: &[ProjectGoal] = &[
     measured_goal(
         "1.1",

@@ -163,7 +163,7 @@ impl FileSendAttempt {
     }
 }
 
-/// The Python object that produces the body.
+/// The Python object that produces the body of a request.
 enum UploadSource {
     /// The `read` method of a file object.
     File(Py<PyAny>),

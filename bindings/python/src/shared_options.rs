@@ -40,7 +40,7 @@ type ConnectTo = (String, Option<u16>, String, Option<u16>);
 /// for a value that is not set.
 type ProxiesAndNoProxy = (Option<String>, Option<String>, Option<String>);
 
-/// Options of the engine that many requests share.
+/// Request options of the engine that a program creates once and uses for many requests.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct SharedOptions {
     pub(crate) engine_options: Arc<RequestOptions>,

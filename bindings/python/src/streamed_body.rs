@@ -56,7 +56,8 @@ pub(crate) struct StreamedBody {
     exception: BodySourceException,
 }
 
-/// The response from which a body is read.
+/// The response from which a body is read: one that the reading thread receives itself, or one that
+/// a thread of the engine receives.
 enum BodySource {
     /// A response that the reading thread itself receives, waiting for the network.
     Waiting(Box<Response>),

@@ -52,7 +52,8 @@ pub enum UsageErrorReason {
     NotUtf8,
     /// `--next` follows a group of options that contains no URL.
     MissingUrlBeforeNext,
-    /// The subject of `--help` is not an option.
+    /// The subject of `--help` begins with a dash, but is not an option. Occurs only if haul acts
+    /// as curl.
     NoSuchHelp,
     /// A group of options (between two `--next`) contains no URL.
     NoUrl,

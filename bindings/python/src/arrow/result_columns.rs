@@ -34,7 +34,7 @@ pub(super) struct ValuesColumn {
     pub(super) names: Option<Vec<String>>,
 }
 
-/// The columns that are computed from the bodies.
+/// The columns of an Arrow table that are computed from the bodies of the responses.
 pub(super) struct ContentColumns {
     pub(super) body: BodyColumn,
     pub(super) values: Option<ValuesColumn>,

@@ -5,7 +5,7 @@ use super::prelude::*;
 use haul::net::happy_eyeballs::ConnectOptions;
 use std::time::Duration;
 
-/// The greatest accepted value: one day, in milliseconds.
+/// The greatest accepted value of `--happy-eyeballs-timeout-ms`: one day, in milliseconds.
 const MAX: u64 = 86_400_000;
 
 pub(super) struct HappyEyeballsTimeoutMsFlag;

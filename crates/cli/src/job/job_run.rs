@@ -61,7 +61,8 @@ struct JobFileAndWriterThreads {
     syncer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// The output of a job's run, prepared for writing.
+/// The output of a job's run: the opened output file or standard output, and the offset at which
+/// this run continues to write.
 pub(crate) struct JobOutput {
     /// The descriptor to which the output of the run is written.
     pub(crate) descriptor: OwnedFd,

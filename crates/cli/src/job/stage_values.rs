@@ -35,7 +35,7 @@ const ROWS_PER_READ: i64 = 1024;
 /// before the page ends.
 const ROW_FLUSH_BYTES: usize = 64 << 10;
 
-/// The SQL statement that writes values of a page.
+/// The SQL statement that writes a row with extracted values of a page to the job's file.
 pub(super) const INSERT_VALUES: &str =
     "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 

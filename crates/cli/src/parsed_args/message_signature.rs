@@ -27,7 +27,7 @@ pub struct ParsedMessageSignature {
     pub key_id: Option<String>,
 }
 
-/// The key of `--httpsig-key`.
+/// The key of `--httpsig-key`: hexadecimal digits, or a file that contains them.
 #[derive(Clone, Debug)]
 pub enum ParsedSignatureKey {
     /// The hexadecimal digits of the key, given on the command line.

@@ -242,7 +242,7 @@ impl Default for TlsArgs {
     }
 }
 
-/// The values of `--ech`.
+/// The values of `--ech` (Encrypted Client Hello).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EchArgs {
     /// The use of Encrypted Client Hello that `--ech` demands. With `None`, ECH is required if

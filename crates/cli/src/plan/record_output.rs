@@ -28,7 +28,7 @@ impl RecordOutputFormat {
     }
 }
 
-/// The settings for the records that a stage prints.
+/// The settings for the records (`--jsonl`, `--csv`) that a stage prints instead of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOutputArgs {
     /// The format of the records, such as JSON lines.

@@ -15,7 +15,7 @@ use haul_policy::urlencode;
 /// The placeholder that is replaced by a value that `--extract` found.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// The form of the placeholders in a text.
+/// The form of the placeholders in a text: `{}` for a value, or `{name}` for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceholderSyntax {
     /// `{}`: the extracted value, in a stage after `--then`.

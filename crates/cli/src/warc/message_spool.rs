@@ -98,7 +98,7 @@ enum MessageContent {
     File(Box<TempFileContent>),
 }
 
-/// The content of a message in a temporary file.
+/// The content of an HTTP message that is being recorded in a temporary file.
 struct TempFileContent {
     file: File,
     length: u64,
@@ -229,7 +229,7 @@ pub(super) struct FinishedMessage {
     content: FinishedContent,
 }
 
-/// The content of a completely recorded message.
+/// The content of a completely recorded HTTP message, in memory or in a temporary file.
 enum FinishedContent {
     Memory(Vec<u8>, ReservedMemory),
     File {
@@ -282,7 +282,7 @@ impl FinishedMessage {
     }
 }
 
-/// Encoded records, as they are appended to the archive.
+/// Encoded WARC records, as they are appended to the archive.
 #[derive(Default)]
 pub(super) struct EncodedRecords {
     pub(super) parts: Vec<RecordBytesSource>,

@@ -30,7 +30,7 @@ pub const RECORD_END: &[u8] = b"\r\n\r\n";
 /// The profile of a revisit record whose payload equals the payload of an earlier record.
 const IDENTICAL_PAYLOAD_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The types of records that haul writes.
+/// The types of WARC records that haul writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordType {
     /// The first record of an archive file, which describes the file.

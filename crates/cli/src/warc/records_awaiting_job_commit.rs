@@ -30,7 +30,8 @@ pub(super) struct UncommittedRecords {
     state: Mutex<UncommittedRecordsState>,
 }
 
-/// The state of [`UncommittedRecords`], protected by its lock.
+/// The state of [`UncommittedRecords`], the records that wait until the job commits their
+/// transfers. Its lock protects this state.
 #[derive(Default)]
 struct UncommittedRecordsState {
     next: u64,

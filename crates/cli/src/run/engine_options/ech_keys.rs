@@ -8,7 +8,7 @@ use haul::{Error, ErrorKind, Result};
 use crate::plan::EchArgs;
 use crate::program_persona::ProgramPersona;
 
-/// Returns the engine's settings of Encrypted Client Hello.
+/// Converts the values of `--ech` to the engine's settings of Encrypted Client Hello.
 pub(super) fn options(args: &EchArgs, persona: ProgramPersona) -> Result<EchOptions> {
     let mut options = EchOptions::default();
     options.config_list = args.config_list.as_deref().map(read).transpose()?;

@@ -18,7 +18,8 @@ use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::remedy_alone;
 use crate::run::report::transfer_report::TransferReport;
 
-/// A finished transfer, and the data of its record.
+/// A finished transfer, and the data of the record (JSON line or CSV rows) that haul prints about
+/// it.
 pub(crate) struct RecordedTransfer<'a> {
     /// The transfer, with its outcome.
     pub(crate) report: &'a TransferReport<'a>,
