@@ -40,7 +40,8 @@ pub(crate) struct JobPart {
     pub(crate) unit: WorkPerRun,
 }
 
-/// The work of each run of a part. Results are divided by it, for example to CPU time per request.
+/// The work of each run of one part of a job. Results are divided by this work, for example to CPU
+/// time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkPerRun {

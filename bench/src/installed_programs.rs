@@ -13,8 +13,8 @@ fn built_programs_directory() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
 
-/// Returns the PATH in which the compared programs run. The directory of the programs that were
-/// built for the bench comes first.
+/// Returns the value of PATH with which the compared programs run. The directory of the programs
+/// that were built for the bench comes first.
 pub(crate) fn search_path() -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(built_programs_directory()).chain(std::env::split_paths(&path)))?)

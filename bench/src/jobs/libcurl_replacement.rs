@@ -86,7 +86,8 @@ fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
     Ok(symlink(directory, link)?)
 }
 
-/// Returns a benchmark program for each of the two libraries. Both run this command line.
+/// Returns a benchmark program for each of the two compared libraries: libcurl, and haul's
+/// replacement for it. Both programs run the command line `words`.
 fn bench_programs(words: &[String], all: &OutputDigest) -> Vec<BenchProgram> {
     let bench_program = |(name, library): (&'static str, &str)| {
         let argv = ["env".to_owned(), format!("LD_LIBRARY_PATH={library}")].into_iter().chain(words.to_vec()).collect();

@@ -19,7 +19,7 @@ pub(super) fn markdown(record: &BenchRecord, causes: &GoalCauses) -> Result<Stri
     Ok(made.to_owned() + &markdown_and_html::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
-/// Renders [`ROWS_FILE`]: for each job, a row for each program.
+/// Renders the Markdown file [`ROWS_FILE`]: a table for each job, with a row for each program.
 pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
     let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));

@@ -28,7 +28,8 @@ pub(crate) enum UrlRunState {
     Known(EarlierFetch),
 }
 
-/// The validators and the file of a URL that an earlier run has fetched.
+/// The validators (entity tag, modification date) and the file of a URL that an earlier run has
+/// fetched.
 pub(crate) struct EarlierFetch {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,

@@ -58,7 +58,8 @@ pub enum UrlSource<'a> {
     InputFile(&'a str),
 }
 
-/// The sources of a URL group's URLs, in the order of the command line.
+/// The sources of the URLs of a URL group (the URLs between two `--next`), in the order of the
+/// command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UrlSources {
     text: String,

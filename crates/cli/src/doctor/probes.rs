@@ -48,7 +48,7 @@ struct ProbeSettings<'a> {
     proxy: Option<String>,
 }
 
-/// Runs all probes of a URL.
+/// Runs all probes (test requests) of `haul doctor` for a URL.
 ///
 /// # Errors
 /// The URL or the options cannot be used.

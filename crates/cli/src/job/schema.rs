@@ -8,7 +8,8 @@ use super::job_error_from_sqlite_or_io::DatabaseResult;
 /// ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
 
-/// The version of the tables. A version of haul that knows only older tables refuses the file.
+/// The version of the tables in a job's SQLite file. A version of haul that knows only older tables
+/// refuses the file.
 pub(super) const VERSION: i32 = 2;
 
 /// The number of low bits of a URL's id that contain the URL's number within the stage. The high

@@ -269,8 +269,8 @@ impl UrlRow {
     }
 }
 
-/// The SQL statement that writes a row. A file name need not be UTF-8: SQLite stores its bytes
-/// unchanged.
+/// The SQL statement that writes the row of a finished URL. A file name need not be UTF-8: SQLite
+/// stores its bytes unchanged.
 pub(super) const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
      last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, \
      commit_number, refresh_round, change) \

@@ -7,7 +7,8 @@ pub(super) fn text_line(text: &str) -> String {
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
-/// Escapes a text for roff. The text must not be at the beginning of a line.
+/// Escapes a text for roff, for any position except the beginning of a line, where further
+/// characters are special.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-")
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use haul::sink::temporary_and_final_names::directory_of;
 
-/// The minimum number of digits in the name of a numbered file.
+/// The minimum number of digits of the number in the name of an archive file.
 const DIGITS: usize = 5;
 
 /// The name of an archive, from which the names of its files are derived.

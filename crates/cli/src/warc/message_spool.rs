@@ -18,14 +18,17 @@ use super::gzip_member::{CompressedMemberBody, DEFLATER_MEMORY, Deflater, encode
 use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
-/// The maximum length, in bytes and without the head, of a message that is kept in memory.
+/// The maximum length, in bytes and without the head, of a recorded HTTP message that is kept in
+/// memory.
 const MAX_IN_MEMORY: usize = 256 << 10;
-/// The minimum number of bytes of memory that a message reserves for its content.
+/// The minimum number of bytes of memory that is reserved for the content of a recorded HTTP
+/// message.
 const FIRST_RESERVED: usize = 4 << 10;
-/// The maximum number of idle compressors that are kept for later messages.
+/// The maximum number of idle compressors that are kept to record later HTTP messages.
 const MAX_IDLE_DEFLATERS: usize = 8;
 
-/// The settings, the memory and the compressors that all messages of an archive share.
+/// The settings, the memory and the compressors that all HTTP messages recorded in an archive
+/// share.
 #[derive(Debug)]
 pub(super) struct RecordingResources {
     directory: PathBuf,

@@ -96,7 +96,7 @@ pub struct EarlierRecord {
     pub date: SystemTime,
 }
 
-/// The head of a record under construction, with the fields added so far.
+/// The head of a WARC record under construction, with the fields added so far.
 #[derive(Clone, Debug)]
 pub struct RecordHead(String);
 

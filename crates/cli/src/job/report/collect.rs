@@ -75,7 +75,8 @@ pub(super) struct WaterfallBar {
     pub(super) times: [u64; 5],
 }
 
-/// The throughput over the active time: the time in which a run was active.
+/// The throughput of a job over its active time, which is the time in which one of its runs was
+/// active.
 #[derive(Default)]
 pub(super) struct ThroughputTimeline {
     /// The runs of the job. Each has its start and its end in milliseconds since 1970, and the

@@ -192,7 +192,7 @@ pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<Exp
 }
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
-/// is reserved in `names`, unless the file is written in place or numbered (`--no-clobber`).
+/// is reserved in `names`, unless haul acts as curl or numbers the files (`--no-clobber`).
 pub(crate) fn options_for(
     group: &UrlGroup,
     output: &OutputArg,

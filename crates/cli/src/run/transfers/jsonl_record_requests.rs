@@ -18,7 +18,7 @@ use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::list_reader::ListLineNumber;
 use crate::run::transfers::virtual_host_credential_guard::{for_other_host, names_other_host, url_without_login};
 
-/// The settings from which the requests for records are created.
+/// The settings from which the requests for the records (lines of a `--jsonl-in` list) are created.
 pub(crate) struct RecordRequestBase {
     /// The request options for the origin of the command line's URL, with the credentials of the
     /// command line.

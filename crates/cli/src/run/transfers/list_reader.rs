@@ -31,7 +31,7 @@ pub(crate) struct NumberedRecord {
     pub(crate) record: Result<JsonlRequest>,
 }
 
-/// The position of a line in a list, for messages.
+/// The name of a list and the number of a line in it, for messages.
 pub(crate) struct ListLineNumber {
     list: Arc<str>,
     line: u64,

@@ -18,9 +18,9 @@ const SIGNALS: &[Signal] = &[
     Signal::SIGINFO,
 ];
 
-/// Blocks the signals, and starts the thread that prints the progress. Must be called before any
-/// other thread starts, because new threads inherit the signal mask. Does nothing if no thread can
-/// be started.
+/// Blocks the signals that request the progress (SIGUSR1, SIGINFO), and starts the thread that
+/// waits for them. Must be called before any other thread starts, because new threads inherit the
+/// signal mask. Does nothing if no thread can be started.
 pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
     let set: SigSet = SIGNALS.iter().copied().collect();
     if set.thread_block().is_err() {

@@ -22,7 +22,7 @@ pub(crate) fn is_glob(group: &UrlGroup, index: usize) -> bool {
     }
 }
 
-/// The content that is uploaded to the URLs of one source of URLs.
+/// The content that is uploaded to the URLs of one source of URLs (an argument or a file of URLs).
 #[derive(Clone)]
 pub(crate) enum UrlUpload {
     Nothing,

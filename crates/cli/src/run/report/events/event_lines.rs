@@ -12,7 +12,7 @@ use crate::date::iso_text;
 use crate::program_persona::VERSION;
 use crate::run::report::run_counts::RunProgress;
 
-/// The facts about an ended transfer that the line of its event contains.
+/// The facts about an ended transfer that its line of `--events` contains.
 pub(super) struct EndedTransfer<'a> {
     /// The URL as given, without user and password.
     pub(super) url: &'a str,
@@ -31,14 +31,14 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) remedy: &'a str,
 }
 
-/// Returns the event line for the start of a run at this time. `total` is the number of URLs;
-/// `None` if it is unknown.
+/// Returns the line of `--events` for the start of a run at this time. `total` is the number of
+/// URLs; `None` if it is unknown.
 pub(super) fn run_started_line(time: SystemTime, total: Option<u64>) -> Vec<u8> {
     let line = EventLine::begin_at(time, "start").with_member("version", VERSION);
     line.with_member("process", std::process::id()).with_member("total", total).finish()
 }
 
-/// Returns the event line for a transfer that has ended.
+/// Returns the line of `--events` for a transfer that has ended.
 pub(super) fn transfer_ended_line(transfer: &EndedTransfer<'_>) -> Vec<u8> {
     let line = EventLine::begin_now(if transfer.error.is_some() { "failed" } else { "done" })
         .with_member("url", transfer.url)
@@ -64,7 +64,7 @@ fn error_object(error: &Error, remedy: &str) -> serde_json::Value {
     })
 }
 
-/// Returns the event line for a failed attempt that will be retried after `pause`.
+/// Returns the line of `--events` for a failed attempt that will be retried after `pause`.
 pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
     EventLine::begin_now("retry")
         .with_member("url", url)
@@ -73,7 +73,7 @@ pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
         .finish()
 }
 
-/// Returns the event line for the progress of a run.
+/// Returns the line of `--events` for the progress of a run.
 pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
     EventLine::begin_now("progress")
         .with_counts(progress)
@@ -84,7 +84,7 @@ pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
         .finish()
 }
 
-/// Returns the event line for the end of a run.
+/// Returns the line of `--events` for the end of a run.
 pub(super) fn run_finished_line(progress: &RunProgress, exit_code: u8) -> Vec<u8> {
     EventLine::begin_now("end").with_counts(progress).with_member("exit_code", exit_code).finish()
 }

@@ -8,9 +8,10 @@ use haul_policy::terminal_text::escape_json;
 
 use crate::base64;
 
-/// The maximum size, in bytes, of content whose line is formatted as one text.
+/// The maximum size, in bytes, of a record's content for which the whole `--jsonl` line is
+/// formatted at once.
 const MAX_WHOLE_TEXT: usize = 256 << 10;
-/// The number of values in one piece of a line.
+/// The number of extracted values in one piece of a `--jsonl` line.
 const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
