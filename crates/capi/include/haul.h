@@ -530,8 +530,8 @@ haul_status haul_client_call(haul_client *client, const haul_call *call, haul_re
 // caller frees, or NULL if the call fails.
 haul_status haul_client_perform(haul_client *client, const haul_request *request, haul_response **response);
 
-// Creates a client with default settings and without a cookie jar. It opens no connection before
-// its first request.
+// Creates a client with default settings and without a cookie jar. The client opens no connection
+// before its first request.
 haul_client *haul_client_new(void);
 
 // Creates a client with the current settings of `client`. The two clients share connections and
@@ -815,6 +815,7 @@ size_t haul_jar_count(const haul_jar *jar);
 haul_status haul_jar_each(const haul_jar *jar, haul_cookie_fn look, void *user);
 
 // Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
+// Returns NULL if the method or the URL is not valid.
 haul_request *haul_request_new(const char *method, const char *url);
 
 // Creates a request like haul_request_new, but the path is sent as given: dot segments are not
@@ -999,8 +1000,8 @@ haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
 // Sets a function that is called at each step of the request, in the thread that sends the request
-// or in the batch's own thread. NULL, the default, means no function. The same member of haul_call
-// is `on_step`.
+// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
+// member `on_step` instead.
 haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Sends a request and waits only for the head of the reply; read the body with haul_response_read.
