@@ -51,7 +51,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
 	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite \
-	selection-memory release-check mutants loom coverage soak fuzz
+	selection-memory release-check public-suffixes mutants loom coverage soak fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -332,6 +332,9 @@ fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolcha
 fuzz: ## run each fuzz target for FUZZ_MINUTES=30, or those of TARGETS; figures to bench/results/fuzz-DATE.jsonl (nightly)
 	FUZZ_MINUTES=$(FUZZ_MINUTES) FUZZ_TARGETS="$(TARGETS)" FUZZ_RESULT="$(abspath bench/results/fuzz-$(shell date +%F).jsonl)" \
 		sh scripts/fuzz-smoke.sh
+
+public-suffixes: ## regenerate policy's list of public suffixes from the crate psl of Cargo.lock
+	sh scripts/public-suffixes.sh
 
 # Generates from the table of flags. A test compares the files in the repository with it.
 generate: ## regenerate the man page, the completions and docs/curl-compat.md

@@ -118,6 +118,8 @@ def notices():
             if name not in texts[text]:
                 texts[text].append(name)
     print("haul contains the following crates, under these licences. haul itself is under MIT or Apache-2.0.\n")
+    print("haul also contains the Public Suffix List (publicsuffix.org), under the Mozilla Public License 2.0 (mozilla.org/MPL/2.0).")
+    print("Its source is crates/policy/src/cookie/public_suffixes.txt in the sources of haul.\n")
     if without:
         print("Crates whose archives have no licence text; the expression in parentheses is what they declare:\n")
         print("\n".join(f"  {name}" for name in without))

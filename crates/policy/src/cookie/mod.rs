@@ -26,7 +26,7 @@
 //! |---|---|
 //! | here | [`Cookie`], its parts and what makes them acceptable; limits |
 //! | `set_cookie`, `date` | the lenient parser of Set-Cookie (§5.6); dates (§5.1.1) |
-//! | `scope` | domains, paths, public suffixes |
+//! | `scope`, `public_suffix` | domains, paths; the Public Suffix List |
 //! | [`CookieStore`] | storage (§5.7) and retrieval (§5.8.3) |
 //! | [`CookieChanges`] | the changes of a jar since its file was read, for a file that other processes write too |
 //! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
@@ -43,6 +43,7 @@ pub(crate) mod date;
 mod error;
 pub mod lwp;
 pub mod netscape;
+mod public_suffix;
 mod scope;
 mod set_cookie;
 mod store;

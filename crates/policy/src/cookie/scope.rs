@@ -4,6 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
 
 use super::CookieError;
+use super::public_suffix::public_suffix;
 use crate::target::{Host, Scheme, Target};
 
 /// The widest scope that a cookie with a given domain may have: one host, or also its subdomains.
@@ -41,16 +42,18 @@ pub(super) fn is_secure(target: &Target) -> bool {
 /// the host if it has none. All hosts that can share a cookie have the same key. Therefore, one
 /// look-up finds all cookies of a host, and one limit covers all subdomains of a domain.
 pub(super) fn registrable_domain(host: &str) -> &str {
-    if is_address(host) {
+    // A name with a trailing dot is another host than the one without.
+    if is_address(host) || host.ends_with('.') {
         return host;
     }
-    psl::domain_str(host).filter(|domain| host.ends_with(domain)).unwrap_or(host)
+    let below = &host[..host.len() - public_suffix(host).len()];
+    below.strip_suffix('.').map_or(host, |below| &host[below.rfind('.').map_or(0, |dot| dot + 1)..])
 }
 
 /// Returns `true` if anyone may register names under `domain` (lower case, no trailing dot). By the
 /// default rule of the Public Suffix List, every name without a dot is a public suffix.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
-    psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
+    public_suffix(domain).len() == domain.len()
 }
 
 /// Returns the domain `text` in the form in which a jar stores it, and the widest scope that a
