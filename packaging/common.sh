@@ -30,10 +30,14 @@ for_packages() {
     library=$(rustc --print sysroot)/lib/rustlib/src/rust
     export CARGO_TARGET_DIR="$BUILD" CARGO_INCREMENTAL=0 SOURCE_DATE_EPOCH=315532800
     export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols
-    # The last prefix that fits is used, and BUILD is usually below ROOT.
+    # The last prefix that fits is used, and BUILD is usually below ROOT. The name of a registry's directory depends on where it is.
     RUSTFLAGS="--remap-path-prefix=$library=/rustc/$commit --remap-path-prefix=$CARGO_HOME=/cargo"
+    for registry in "$CARGO_HOME"/registry/src/*; do
+        RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$registry=/cargo"
+    done
     RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$ROOT=/haul --remap-path-prefix=$BUILD=/build"
-    CFLAGS="-g0 -ffile-prefix-map=$CARGO_HOME=/cargo -ffile-prefix-map=$ROOT=/haul -ffile-prefix-map=$BUILD=/build"
+    CFLAGS="-g0 -fno-asynchronous-unwind-tables -ffile-prefix-map=$CARGO_HOME=/cargo"
+    CFLAGS="$CFLAGS -ffile-prefix-map=$ROOT=/haul -ffile-prefix-map=$BUILD=/build"
     CXXFLAGS=$CFLAGS
     export RUSTFLAGS CFLAGS CXXFLAGS
 }
