@@ -50,7 +50,7 @@ ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars
 	licences fuzz-check doc python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench \
 	python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills job-kills job-memory tools bench-smoke \
 	scorecard generate site dist dist-test install install-command install-lib uninstall clean msrv words h3-interop \
-	selection-suites check-features pictures curl-programs curl-differential negotiate-suite httpsig-suite \
+	selection-suites check-features link-targets pictures curl-programs curl-differential negotiate-suite httpsig-suite \
 	selection-memory release-check public-suffixes mutants loom coverage soak fuzz
 
 help: ## list the targets
@@ -277,6 +277,9 @@ purity: ## check the dependencies between the crates, and that the protocol crat
 
 check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686; the crate and the Python module for Windows (rustup installs what is missing)
 	sh scripts/check-targets.sh $(TARGETS)
+
+link-targets: ## link the command for FreeBSD and macOS, and the Python module for Windows, by zig from PyPI; nothing is run
+	sh scripts/link-targets.sh $(TARGETS)
 
 check-features: ## check the engine and the command with and without their optional parts
 	LOCKED="$(LOCKED)" sh scripts/check-features.sh
