@@ -66,7 +66,8 @@
 //! | [`buffer_pool`] | read buffers that a sink can take over |
 //!
 //! `drive` (the two drivers), `time_conversions` and `fork` are public only for tests and
-//! benchmarks. They are hidden from this page and may change without notice.
+//! benchmarks, and `system` (files on Unix and Windows) for the command. They are hidden from this
+//! page and may change without notice.
 //!
 //! haul uses two crates that contain neither sockets nor clocks: `haul_proto`, the protocol state
 //! machines, and `haul_policy`, the rules (redirects, retries, secrets, queues).
@@ -103,7 +104,8 @@ mod split;
 pub mod state;
 pub mod stats;
 mod sync;
-mod system;
+#[doc(hidden)]
+pub mod system;
 #[doc(hidden)]
 pub mod time_conversions;
 pub mod trace;

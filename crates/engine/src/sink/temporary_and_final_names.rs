@@ -98,7 +98,7 @@ pub const TEMPORARY_SUFFIX: &str = ".part";
 
 /// Creates a file in `dir` by calling `make` with a new random path. The file is removed when the
 /// returned value is dropped, unless it was renamed before.
-pub(super) fn with_temporary_name<T>(
+pub(crate) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
 ) -> io::Result<(T, TempPath)> {

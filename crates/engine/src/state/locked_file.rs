@@ -12,7 +12,8 @@
 //! the directory, and could not be created in a directory that allows no new files.
 //!
 //! If no file can be renamed to the path (a mount point, a directory in which no file can be
-//! created), the file is written in place while it is locked.
+//! created), the file is written in place while it is locked. On Windows, a file that another process
+//! has open is replaced, too, unless that process forbids it or the file system is FAT.
 //!
 //! The file is not synced to the disk: a power failure may lose the last save, but not earlier
 //! ones.
@@ -22,7 +23,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::sink::temporary_and_final_names::prevents_replacement;
+use crate::sink::temporary_and_final_names::{directory_of, prevents_replacement, with_temporary_name};
 use crate::system::files::{self, MetadataExt, OpenOptionsExt, fchown};
 use crate::{Error, ErrorKind, Result};
 
@@ -91,14 +92,19 @@ fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
 }
 
 fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
-    let mut beside = tempfile::NamedTempFile::new_in(target.parent().unwrap_or(Path::new(".")))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let (mut beside, mut path) = with_temporary_name(directory_of(target), |path| options.open(path))?;
     beside.write_all(text)?;
-    let (old, new) = (old.metadata()?, beside.as_file().metadata()?);
+    let (old, new) = (old.metadata()?, beside.metadata()?);
     if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
         // Only root can do this, when it saves another user's file.
-        let _ = fchown(beside.as_file(), Some(old.uid()), Some(old.gid()));
+        let _ = fchown(&beside, Some(old.uid()), Some(old.gid()));
     }
-    beside.persist(target)?;
+    // This process has the old file open. On Windows, std's call replaces an open file, and that of
+    // the crate tempfile does not.
+    fs::rename(&path, target)?;
+    path.disable_cleanup(true);
     Ok(())
 }
 

@@ -4,28 +4,50 @@ use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::path::Path;
 
-pub(crate) use std::os::fd::OwnedFd as OwnedFile;
-pub(crate) use std::os::unix::fs::{
-    DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown,
-};
+pub use std::os::fd::OwnedFd as OwnedFile;
+pub use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 
 use rustix::fs::OFlags;
 
 /// The path of the null device, to which writes have no effect.
-pub(crate) const NULL_DEVICE: &str = "/dev/null";
+pub const NULL_DEVICE: &str = "/dev/null";
+
+/// Returns true if the path is the usual name of the null device.
+#[must_use]
+pub fn is_null_device_name(path: &Path) -> bool {
+    path.as_os_str() == NULL_DEVICE
+}
 
 /// Returns the device and the inode of a file, which together identify the file. On Unix, the
 /// result is never `None`.
 #[must_use]
-pub(crate) fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
+pub fn device_and_inode(metadata: &Metadata) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Returns true if both handles refer to one file: they have the same device and inode.
+/// Returns the device and the inode of an open file, which together identify it.
 ///
 /// # Errors
 /// The errors of `fstat(2)`.
-pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Returns the device and the inode of the file at `path`. A symbolic link at `path` is followed.
+///
+/// # Errors
+/// The errors of `stat(2)`.
+pub fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = std::fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Returns true if both are the same open file.
+///
+/// # Errors
+/// The errors of `fstat(2)`.
+pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(device_and_inode(&one.metadata()?) == device_and_inode(&other.metadata()?))
 }
 
@@ -34,7 +56,7 @@ pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `stat(2)`.
-pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
+pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(device_and_inode(&file.metadata()?) == device_and_inode(&std::fs::metadata(path)?))
 }
 
@@ -43,36 +65,43 @@ pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// The errors of `fstat(2)` and `lstat(2)`.
-pub(crate) fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
+pub fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok(device_and_inode(&file.metadata()?) == device_and_inode(&std::fs::symlink_metadata(path)?))
+}
+
+/// Returns true if an open file is a regular file, and not a device, a pipe or a directory.
+///
+/// # Errors
+/// The errors of `fstat(2)`.
+pub fn is_regular(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.is_file())
 }
 
 /// Returns true if the user of this process owns the file.
 #[must_use]
-pub(crate) fn is_own(metadata: &Metadata) -> bool {
+pub fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// Returns true if the open file has only one name (hard link). `metadata` is the metadata of the
 /// file.
 #[must_use]
-pub(crate) fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
+pub fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
     metadata.nlink() == 1
 }
 
-/// Sets the options so that opening a symbolic link fails.
-pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Makes an open fail if the path is a symbolic link.
+pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
-/// Sets the options so that opening a symbolic link fails, and opening a FIFO does not wait for its
-/// other end.
-pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Makes an open fail if the path is a symbolic link, and not wait if it is a FIFO.
+pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
 }
 
-/// Sets the options so that opening a FIFO does not wait for its other end.
-pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Makes an open not wait if the path is a FIFO.
+pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
 }
 
@@ -80,21 +109,32 @@ pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
 ///
 /// # Errors
 /// The errors of `fchmod(2)`.
-pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
 /// Returns the error for a file that cannot be replaced at present (`EBUSY`).
 #[must_use]
-pub(crate) fn busy_error() -> io::Error {
+pub fn busy_error() -> io::Error {
     rustix::io::Errno::BUSY.into()
+}
+
+/// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
+/// too.
+///
+/// # Errors
+/// The errors of `open(2)`.
+pub fn create_for_appending(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits().cast_signed());
+    options.open(path)
 }
 
 /// Writes the entries of a directory to the disk.
 ///
 /// # Errors
 /// The errors of `open(2)` and `fsync(2)`.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
@@ -103,7 +143,7 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of `flock(2)`; [`io::ErrorKind::Interrupted`] after a signal.
-pub(crate) fn lock(file: &File) -> io::Result<()> {
+pub fn lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::LockExclusive)?)
 }
 
@@ -111,6 +151,12 @@ pub(crate) fn lock(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if another process holds the lock; other errors of `flock(2)`.
-pub(crate) fn try_lock(file: &File) -> io::Result<()> {
+pub fn try_lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
+}
+
+/// Returns true if another open of the file holds its lock.
+#[must_use]
+pub fn is_locked(file: &File) -> bool {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
 }

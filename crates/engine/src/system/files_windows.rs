@@ -7,7 +7,7 @@ use std::os::windows::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 
-pub(crate) use std::os::windows::io::OwnedHandle as OwnedFile;
+pub use std::os::windows::io::OwnedHandle as OwnedFile;
 
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
@@ -15,7 +15,14 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
 /// The name of the null device, to which writes have no effect.
-pub(crate) const NULL_DEVICE: &str = "NUL";
+pub const NULL_DEVICE: &str = "NUL";
+
+/// Returns true if the path is the name of the null device.
+#[must_use]
+pub fn is_null_device_name(path: &Path) -> bool {
+    path.as_os_str().eq_ignore_ascii_case(NULL_DEVICE)
+}
+
 /// The time from 1601, where Windows begins to count, to 1970, in units of 100 ns.
 const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 const UNITS_PER_SECOND: u64 = 10_000_000;
@@ -24,7 +31,7 @@ const UNITS_PER_SECOND: u64 = 10_000_000;
 const LOCKED_BYTE: u64 = 1 << 62;
 
 /// Permission bits of new directories, which have no effect.
-pub(crate) trait DirBuilderExt {
+pub trait DirBuilderExt {
     /// Returns the builder unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
 }
@@ -36,7 +43,7 @@ impl DirBuilderExt for DirBuilder {
 }
 
 /// Permission bits of new files, which have no effect.
-pub(crate) trait OpenOptionsExt {
+pub trait OpenOptionsExt {
     /// Returns the options unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
 }
@@ -47,8 +54,8 @@ impl OpenOptionsExt for OpenOptions {
     }
 }
 
-/// Tests for the Unix file types that haul does not recognise on Windows.
-pub(crate) trait FileTypeExt {
+/// Kinds of files that haul does not recognise on Windows.
+pub trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
 }
@@ -60,7 +67,7 @@ impl FileTypeExt for FileType {
 }
 
 /// The permission bits of a file.
-pub(crate) trait PermissionsExt {
+pub trait PermissionsExt {
     /// Returns the bits that let everyone read and, unless the file is read-only, write.
     fn mode(&self) -> u32;
 }
@@ -72,7 +79,7 @@ impl PermissionsExt for Permissions {
 }
 
 /// The metadata of a file, with times as on Unix.
-pub(crate) trait MetadataExt {
+pub trait MetadataExt {
     /// Returns the size in bytes.
     fn size(&self) -> u64;
     /// Returns the permission bits, as [`PermissionsExt::mode`] does.
@@ -147,7 +154,7 @@ fn nanoseconds(time: u64) -> i64 {
 }
 
 /// Reads and writes at an offset. On Windows, they also move the position of the file.
-pub(crate) trait FileExt {
+pub trait FileExt {
     /// Reads available bytes at this offset, and returns their number.
     ///
     /// # Errors
@@ -198,22 +205,39 @@ impl FileExt for File {
 }
 
 /// Does nothing, because files have no numeric owner.
-pub(crate) fn fchown(_file: &File, _owner: Option<u32>, _group: Option<u32>) -> io::Result<()> {
+pub fn fchown(_file: &File, _owner: Option<u32>, _group: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
 /// Returns `None`, because the metadata of a path does not identify a file.
 #[must_use]
-pub(crate) fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
+pub fn device_and_inode(_metadata: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Returns true if both handles refer to one file: they have the same volume and file index.
+/// Returns the volume and the index of an open file, which together identify it.
 ///
 /// # Errors
 /// The system does not provide the identity of a file.
-pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
-    Ok(volume_and_index(one)? == volume_and_index(other)?)
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let information = winapi_util::file::information(file)?;
+    Ok((information.volume_serial_number(), information.file_index()))
+}
+
+/// Returns the volume and the index of the file at `path`. A symbolic link at `path` is followed.
+///
+/// # Errors
+/// The path cannot be opened, or the system does not provide the identity of a file.
+pub fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    identity(&OpenOptions::new().access_mode(0).open(path)?)
+}
+
+/// Returns true if both are the same open file.
+///
+/// # Errors
+/// The system does not provide the identity of a file.
+pub fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+    Ok(identity(one)? == identity(other)?)
 }
 
 /// Returns true if `path` leads to the file that `file` has open (the same volume and file index).
@@ -221,7 +245,7 @@ pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.
-pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
+pub fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &OpenOptions::new().access_mode(0).open(path)?)
 }
 
@@ -230,57 +254,70 @@ pub(crate) fn is_file_at(file: &File, path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// The path cannot be opened, or the system does not provide the identity of a file.
-pub(crate) fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
+pub fn is_file_itself_at(file: &File, path: &Path) -> io::Result<bool> {
     is_same_file(file, &do_not_follow(OpenOptions::new().access_mode(0)).open(path)?)
 }
 
-fn volume_and_index(file: &File) -> io::Result<(u64, u64)> {
-    let information = winapi_util::file::information(file)?;
-    Ok((information.volume_serial_number(), information.file_index()))
+/// Returns true if an open file is a regular file, and not a console, a pipe or a directory.
+///
+/// # Errors
+/// The system does not provide the kind of a file.
+pub fn is_regular(file: &File) -> io::Result<bool> {
+    Ok(winapi_util::file::typ(file)?.is_disk() && file.metadata()?.is_file())
 }
 
 /// Returns true, because on Windows the access list of a file, and not its owner, decides who may
 /// open it.
 #[must_use]
-pub(crate) fn is_own(_metadata: &Metadata) -> bool {
+pub fn is_own(_metadata: &Metadata) -> bool {
     true
 }
 
 /// Returns true if an open file has only one name.
 #[must_use]
-pub(crate) fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
+pub fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
     winapi_util::file::information(file).is_ok_and(|information| information.number_of_links() == 1)
 }
 
-/// Sets the options so that opening a symbolic link opens the link itself.
-pub(crate) fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Makes an open of a symbolic link open the link itself.
+pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Sets the options so that opening a symbolic link opens the link itself. (On Windows, no path
-/// makes an open wait.)
-pub(crate) fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Makes an open of a symbolic link open the link itself.
+pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }
 
 /// Returns the options unchanged: no path makes an open wait.
-pub(crate) fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
 /// Does nothing, because files have no permission bits.
-pub(crate) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
+pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
 /// Returns the error for a file that cannot be replaced at present.
 #[must_use]
-pub(crate) fn busy_error() -> io::Error {
+pub fn busy_error() -> io::Error {
     io::ErrorKind::ResourceBusy.into()
 }
 
+/// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
+/// too.
+///
+/// # Errors
+/// The file cannot be opened for writing.
+pub fn create_for_appending(path: &Path) -> io::Result<File> {
+    // An open for appending alone has no right to truncate.
+    File::create(path)?;
+    OpenOptions::new().append(true).open(path)
+}
+
 /// Does nothing, because the file system keeps a journal of its directories.
-pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
+pub fn sync_directory(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -289,7 +326,7 @@ pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of `LockFileEx`.
-pub(crate) fn lock(file: &File) -> io::Result<()> {
+pub fn lock(file: &File) -> io::Result<()> {
     lock_with(file, LOCKFILE_EXCLUSIVE_LOCK)
 }
 
@@ -297,7 +334,7 @@ pub(crate) fn lock(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if another process holds the lock; other errors of `LockFileEx`.
-pub(crate) fn try_lock(file: &File) -> io::Result<()> {
+pub fn try_lock(file: &File) -> io::Result<()> {
     const LOCK_VIOLATION: i32 = windows_sys::Win32::Foundation::ERROR_LOCK_VIOLATION.cast_signed();
     lock_with(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY).map_err(|error| match error.raw_os_error() {
         Some(LOCK_VIOLATION) => io::ErrorKind::WouldBlock.into(),
@@ -313,4 +350,10 @@ fn lock_with(file: &File, flags: u32) -> io::Result<()> {
     // the call has ended when it returns, and `place` lives until then.
     let result = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut place) };
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Returns true if another open of the file holds its lock.
+#[must_use]
+pub fn is_locked(file: &File) -> bool {
+    lock_with(file, LOCKFILE_FAIL_IMMEDIATELY).is_err()
 }

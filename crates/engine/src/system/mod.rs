@@ -2,8 +2,11 @@
 //! no condition. On Unix, they are those of the standard library, or a few system calls.
 
 #[cfg_attr(windows, path = "files_windows.rs")]
-pub(crate) mod files;
+pub mod files;
 pub(crate) mod socket_errors;
+
+/// Descriptors of this system; on Windows, of sockets.
+pub use rustix::fd;
 
 #[cfg(test)]
 mod tests {

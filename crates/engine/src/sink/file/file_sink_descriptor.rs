@@ -9,6 +9,7 @@ use tempfile::TempPath;
 use super::super::null_device_detection::is_null_device;
 use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
+use crate::system::files::is_null_device_name;
 
 /// A cache of the character device that was opened last, so that thousands of bodies that are
 /// written to `/dev/null` open it only once. FIFOs are not cached, because a reader of a FIFO sees
@@ -28,6 +29,12 @@ pub(super) struct DeviceFile {
 impl DeviceFile {
     pub(super) fn new(file: File) -> Self {
         Self { is_null: is_null_device(&file), file: Arc::new(file) }
+    }
+
+    /// Makes the file of a device that was opened by its name, on a system where the name tells which
+    /// device it is.
+    pub(super) fn with_name(file: File, path: &Path) -> Self {
+        Self { is_null: is_null_device_name(path), file: Arc::new(file) }
     }
 }
 

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul_policy::filename;
+use haul_policy::system_family::SystemFamily;
 use haul_policy::target::Target;
 #[cfg(unix)]
 use rustix::fd::BorrowedFd;
@@ -213,9 +214,12 @@ impl FileSink {
 /// 1. the name in Content-Disposition, unless the status is an error;
 /// 2. the name in the Location of a redirect;
 /// 3. the name in the URL of this response, if redirects led to it.
+///
+/// The name follows the rules of this system.
 fn suggested_file_name(begin: &ResponseForSink<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
-    own.and_then(filename::from_disposition)
+    let name = own
+        .and_then(filename::from_disposition)
         .or_else(|| {
             let is_redirect = begin.head.status() / 100 == 3;
             filename::from_location(begin.head.get("location").filter(|_| is_redirect)?)
@@ -223,7 +227,8 @@ fn suggested_file_name(begin: &ResponseForSink<'_>) -> Option<String> {
         .or_else(|| {
             let is_elsewhere = begin.facts.redirects > 0 && !begin.place.path().ends_with('/');
             filename::from_target(begin.place).ok().filter(|_| is_elsewhere).and_then(|name| filename::sanitise(&name))
-        })
+        })?;
+    Some(String::from_utf8_lossy(&SystemFamily::CURRENT.file_name(name.as_bytes())).into_owned())
 }
 
 /// Returns true if the path is a regular file that was created or changed after `time`.

@@ -6,6 +6,8 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+use haul_policy::system_family::SystemFamily;
+
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::file_sink_descriptor::{DeviceFile, OutputFileState};
 use super::open_beneath;
@@ -20,6 +22,10 @@ impl FileSink {
             self.devices.as_ref().filter(|_| !self.is_guarded).and_then(|devices| devices.find(&self.path))
         {
             return Ok(OutputFileState::from_device(device));
+        }
+        if SystemFamily::CURRENT.names_device(self.path.as_os_str().as_encoded_bytes()) {
+            let file = OpenOptions::new().write(true).open(&self.path)?;
+            return Ok(OutputFileState::from_device(DeviceFile::with_name(file, &self.path)));
         }
         if let Some(base) = &self.options.beneath {
             let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
