@@ -18,16 +18,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Stdin, Write};
-use std::os::fd::AsFd;
+use std::io::{self, BufRead, Read, Stdin, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haul::body::upload::OneShotSource;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::{Errno, retry_on_intr};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::system::standard_streams;
 
 /// Access to the files that options name, to the environment, and to the terminal.
 pub trait FilesAndEnvironment {
@@ -87,10 +84,8 @@ static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 /// input in that case.
 pub(crate) fn stdin() -> io::Result<StdIn> {
     let stdin = StdIn::new();
-    match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
-        true => Err(Errno::BADF.into()),
-        false => Ok(stdin),
-    }
+    standard_streams::check_stdin(&stdin.0)?;
+    Ok(stdin)
 }
 
 /// A reader of standard input. The reader waits for bytes even if another process has made the
@@ -116,8 +111,7 @@ fn retry_until_readable<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Resul
     loop {
         match read() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let stdin = io::stdin();
-                retry_on_intr(|| poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None))?;
+                standard_streams::wait_for_stdin()?;
             }
             read => return read,
         }
@@ -130,14 +124,7 @@ pub(crate) struct Stdout;
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let stdout = io::stdout();
-        loop {
-            match rustix::io::write(&stdout, bytes) {
-                // Another process that shares the descriptor made it non-blocking.
-                Err(Errno::AGAIN) => poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None).map(drop)?,
-                written => return Ok(written?),
-            }
-        }
+        standard_streams::write_to_stdout(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -149,8 +136,8 @@ impl Write for Stdout {
 /// transfer also apply while haul waits for input, unless another reader has already buffered a
 /// part of the input.
 pub(crate) fn stdin_content() -> OneShotSource {
-    let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
-    let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
+    let is_read = IS_READ_AHEAD.load(Ordering::Relaxed);
+    let unread = if is_read { None } else { standard_streams::unbuffered_stdin() };
     unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
 }
 
@@ -213,8 +200,7 @@ impl FilesAndEnvironment for SystemFilesAndEnvironment {
     }
 
     fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
-        let terminal = File::options().read(true).write(true).open("/dev/tty")?;
-        prompt_for_line(terminal, prompt)
+        standard_streams::ask_for_password(prompt)
     }
 
     fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
@@ -232,29 +218,10 @@ impl FilesAndEnvironment for SystemFilesAndEnvironment {
 }
 
 /// The length limit of a password that the user types, in bytes.
-const PASSWORD_MAX: u64 = 4096;
+pub(crate) const PASSWORD_MAX: u64 = 4096;
 
-/// Prints a prompt on the terminal and reads a line without echo. Restores the settings of the
-/// terminal afterwards, even after an error.
-fn prompt_for_line(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
-    let before = tcgetattr(&terminal)?;
-    let mut silent = before.clone();
-    silent.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
-    let answer = prompt_without_echo(&terminal, prompt);
-    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
-    answer
-}
-
-fn prompt_without_echo(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
-    write!(terminal, "{prompt}")?;
-    let mut line = Vec::new();
-    BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
-    writeln!(terminal)?;
-    Ok(remove_line_end(line))
-}
-
-fn remove_line_end(mut line: Vec<u8>) -> Vec<u8> {
+/// Returns a line that was read, without its line end.
+pub(crate) fn remove_line_end(mut line: Vec<u8>) -> Vec<u8> {
     while let Some(b'\n' | b'\r') = line.last() {
         line.pop();
     }

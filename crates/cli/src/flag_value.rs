@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::program_persona::ProgramPersona;
+use crate::system::os_text::os_str;
 use crate::usage_error::UsageErrorReason;
 
 /// The longest accepted time limit, in seconds. It is a century, so that adding it to the present
@@ -63,7 +64,7 @@ impl<'a> FlagValue<'a> {
     pub fn path(self) -> Result<PathBuf, UsageErrorReason> {
         match self.bytes() {
             b"" => Err(UsageErrorReason::Blank),
-            bytes => to_path(bytes),
+            bytes => Ok(to_path(bytes)),
         }
     }
 
@@ -172,18 +173,9 @@ pub fn split_names(text: &str) -> Vec<String> {
     text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Converts bytes to a file name. On systems other than Unix, the bytes must be UTF-8.
-pub(crate) fn to_path(bytes: &[u8]) -> Result<PathBuf, UsageErrorReason> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt;
-        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
-    }
-    #[cfg(not(unix))]
-    {
-        let text = std::str::from_utf8(bytes).map_err(|_| UsageErrorReason::NotUtf8)?;
-        Ok(PathBuf::from(text))
-    }
+/// Converts bytes to a file name.
+pub(crate) fn to_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(os_str(bytes).into_owned())
 }
 
 fn parse_digits(bytes: &[u8]) -> Result<u64, UsageErrorReason> {

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::BufRead;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use haul::fleet::{FleetJob, OutputObserver, StageValueStatus, StageValueStore, UnfinishedTransferIterator};
+use haul::system::files::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
@@ -58,7 +58,7 @@ pub(crate) enum JobRun {}
 /// Stands in for the output of a job's run in a build without jobs, so that other code compiles. It
 /// has no values.
 pub(crate) struct JobOutput {
-    pub(crate) descriptor: OwnedFd,
+    pub(crate) descriptor: OwnedFile,
     pub(crate) is_new: bool,
     pub(crate) note: Option<String>,
 }

@@ -12,6 +12,7 @@
 //! | [`flags`] | the table of flags, one file each |
 //! | [`help`], [`man`], [`completions`], [`generated_files`] | made from the table of flags |
 //! | [`parse`], [`config_file`], [`expand_variables`] | curl's grammar |
+//! | `home_files` | the places of `.curlrc` and `.netrc` |
 //! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
 //! | [`program_persona`] | the program that a run acts as: haul or curl |
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
@@ -21,6 +22,7 @@
 //! | [`extracted_value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
+//! | `system` | the parts of Unix and Windows that differ |
 //! | [`stderr_terminal`] | the terminal of standard error: its size, and the colours of messages |
 //! | [`job`], [`given_option`] | runs with a memory on disk, which go on after a kill |
 //! | `warc` | the archive of `--warc` (feature `warc`) |
@@ -32,7 +34,9 @@
 //! Only [`run`], [`doctor`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs,
 //! regular expressions and certificates is checked by the modules that use them.
 
+#[cfg_attr(windows, path = "agent_on_windows.rs")]
 pub mod agent;
+#[cfg_attr(windows, path = "apt_on_windows.rs")]
 pub mod apt;
 pub mod base64;
 pub mod build_plan;
@@ -48,11 +52,13 @@ pub mod file_and_environment_access;
 pub mod flag_value;
 pub mod flags;
 pub mod form;
+#[cfg_attr(windows, path = "ftp_on_windows.rs")]
 pub mod ftp;
 pub mod generated_files;
 pub mod given_option;
 pub mod guide_section_index;
 pub mod help;
+mod home_files;
 #[cfg(feature = "job")]
 pub mod job;
 #[cfg(not(feature = "job"))]
@@ -68,9 +74,13 @@ pub mod record_input;
 pub mod run;
 pub mod secret_arguments;
 pub mod stderr_terminal;
+mod system;
 pub mod url_sources;
 pub mod usage_error;
 #[cfg(feature = "warc")]
 pub mod warc;
 pub mod wrap_message;
 pub mod write_out;
+
+#[cfg(windows)]
+pub use system::terminal::Utf8Console;

@@ -4,11 +4,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::fd::AsFd;
-use std::time::Duration;
 
-use haul_cli::agent::socket::AgentSocketPath;
-use haul_cli::agent::status_and_stop_commands::AgentControlError;
 use haul_cli::file_and_environment_access::SystemFilesAndEnvironment;
 use haul_cli::job::{self, JobRefusal};
 use haul_cli::parsed_args::InfoOption;
@@ -65,8 +61,14 @@ extern "C" fn main() -> std::ffi::c_int {
     std::process::exit(code.into())
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+#[cfg(not(any(windows, all(target_os = "linux", target_env = "gnu", not(test)))))]
 fn main() -> std::process::ExitCode {
+    run_program().into()
+}
+
+#[cfg(windows)]
+fn main() -> std::process::ExitCode {
+    let _console = haul_cli::Utf8Console::begin();
     run_program().into()
 }
 
@@ -74,7 +76,7 @@ fn main() -> std::process::ExitCode {
 /// exit code.
 fn run_program() -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
-    if let Some(code) = serve_as_agent(&words) {
+    if let Some(code) = agent::serve_if_called(&words) {
         return code;
     }
     if apt::is_apt_method_call(&words) {
@@ -140,7 +142,7 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<u8, Usa
         print(&help::help(persona, subject.as_deref())?);
     }
     if let Some(command) = parsed.agent_command.filter(|_| parsed.info.is_none()) {
-        return Ok(ask_agent(persona, command, parsed.global.agent));
+        return Ok(agent::status_and_stop_commands::run(persona, command, parsed.global.agent));
     }
     let text = match parsed.info {
         Some(InfoOption::Help(subject)) => help::help(persona, subject.as_deref())?,
@@ -174,43 +176,4 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<u8, Usa
 /// early.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
-/// process. Standard input is then the listening socket. Returns `None` for any other command line.
-fn serve_as_agent(words: &[OsString]) -> Option<u8> {
-    let mut args = words.iter().skip(1);
-    if args.next()? != agent::connect_or_start_agent::SERVE_OPTION {
-        return None;
-    }
-    let place = AgentSocketPath::from_path(args.next()?.clone()).ok()?;
-    let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
-    let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
-    // No one reads the error of the agent; the next call starts another one.
-    Some(agent::server::serve(listener, place, idle).map_or(1, |()| 0))
-}
-
-fn ask_agent(
-    persona: ProgramPersona,
-    command: agent::status_and_stop_commands::AgentCommand,
-    args: Option<agent::AgentOptionValues>,
-) -> u8 {
-    let args =
-        args.or_else(|| build_plan::agent_from_variable(haul::trusted_environment_variables::variable("HAUL_AGENT")));
-    let args = args.unwrap_or(agent::AgentOptionValues { socket: None, idle: agent::DEFAULT_IDLE_TIME });
-    let answer = args
-        .socket_path()
-        .map_err(AgentControlError::Refused)
-        .and_then(|place| agent::status_and_stop_commands::run_command(command, &place));
-    match answer {
-        Ok(text) => {
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            0
-        }
-        Err(error) => {
-            let code = if matches!(error, AgentControlError::Refused(_)) { 2 } else { 7 };
-            let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
-            code
-        }
-    }
 }

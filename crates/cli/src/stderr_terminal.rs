@@ -3,28 +3,16 @@
 use std::io::IsTerminal;
 
 use crate::program_persona::ProgramPersona;
+use crate::system::terminal;
+pub(crate) use crate::system::terminal::{can_redraw, is_in_background};
 
 /// The size of the terminal, in columns and rows, that is assumed if the real size is unknown.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
-/// Returns true if the terminal can redraw a line that it shows. This is the case if `TERM` is set
-/// and not `dumb`.
-pub(crate) fn can_redraw() -> bool {
-    std::env::var_os("TERM").is_some_and(|name| name != "dumb" && !name.is_empty())
-}
-
-/// Returns true if this process is in a background process group of the terminal of standard error.
-pub(crate) fn is_in_background() -> bool {
-    // A terminal that does not control this process has no foreground group for it.
-    rustix::termios::tcgetpgrp(std::io::stderr()).is_ok_and(|group| group != rustix::process::getpgrp())
-}
-
 /// Returns the size of the terminal of standard error in columns and rows.
 pub(crate) fn size() -> (usize, usize) {
-    match rustix::termios::tcgetwinsize(std::io::stderr()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
-        _ => DEFAULT_SIZE,
-    }
+    let size = terminal::size_of_stderr().filter(|&(columns, rows)| columns > 0 && rows > 0);
+    size.unwrap_or(DEFAULT_SIZE)
 }
 
 /// The colours in which messages are printed on the terminal of standard error.

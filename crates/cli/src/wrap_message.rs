@@ -15,7 +15,7 @@ const COLUMNS: usize = 79;
 /// ignored.
 pub fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
-    let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
+    let has = || crate::system::terminal::size_of_stderr().map(|(columns, _)| columns);
     said.or_else(has).filter(|&columns| columns > 20).unwrap_or(COLUMNS)
 }
 

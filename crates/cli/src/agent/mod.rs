@@ -32,8 +32,13 @@ pub mod server;
 pub mod socket;
 pub mod status_and_stop_commands;
 
+use std::ffi::OsString;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::usage_error::UsageErrorReason;
+use socket::AgentSocketPath;
 
 /// The default time, one minute, that an agent waits for the next call before it exits.
 pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
@@ -53,12 +58,37 @@ impl AgentOptionValues {
     ///
     /// # Errors
     /// [`socket::AgentUnavailable`] if no path is given and there is no default path.
-    pub fn socket_path(&self) -> Result<socket::AgentSocketPath, socket::AgentUnavailable> {
+    pub fn socket_path(&self) -> Result<AgentSocketPath, socket::AgentUnavailable> {
         match &self.socket {
-            Some(path) => socket::AgentSocketPath::from_path(path),
-            None => socket::AgentSocketPath::default_under(
+            Some(path) => AgentSocketPath::from_path(path),
+            None => AgentSocketPath::default_under(
                 haul::trusted_environment_variables::variable("XDG_RUNTIME_DIR").map(PathBuf::from),
             ),
         }
     }
+}
+
+/// Returns no error, because this system can run an agent.
+///
+/// # Errors
+/// None.
+#[expect(clippy::unnecessary_wraps, reason = "its twin refuses")]
+pub(crate) fn check_available() -> Result<(), UsageErrorReason> {
+    Ok(())
+}
+
+/// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
+/// process. Standard input is then the listening socket. Returns the exit code, or `None` for any
+/// other command line.
+#[must_use]
+pub fn serve_if_called(words: &[OsString]) -> Option<u8> {
+    let mut args = words.iter().skip(1);
+    if args.next()? != connect_or_start_agent::SERVE_OPTION {
+        return None;
+    }
+    let place = AgentSocketPath::from_path(args.next()?.clone()).ok()?;
+    let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+    // No one reads the error of the agent; the next call starts another one.
+    Some(server::serve(listener, place, idle).map_or(1, |()| 0))
 }

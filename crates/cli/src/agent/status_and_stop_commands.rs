@@ -8,9 +8,13 @@
 //! print!("{}", run_command(AgentCommand::Status, &place).unwrap());
 //! ```
 
+use std::io::Write;
+
 use super::client::AgentConnection;
 use super::protocol::{AgentMessage, CallerMessage};
 use super::socket::{AgentSocketPath, AgentUnavailable};
+use super::{AgentOptionValues, DEFAULT_IDLE_TIME};
+use crate::program_persona::ProgramPersona;
 
 /// A command that the user sends to a running agent by an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,5 +60,26 @@ pub fn run_command(command: AgentCommand, place: &AgentSocketPath) -> Result<Str
     match AgentConnection::from_socket(stream).send_and_receive(&order).map_err(AgentControlError::Silent)? {
         AgentMessage::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),
         _ => Ok(String::new()),
+    }
+}
+
+/// Sends the command to the agent of `--agent` or `HAUL_AGENT`, and prints the answer. Returns the
+/// exit code of the program.
+#[must_use]
+pub fn run(persona: ProgramPersona, command: AgentCommand, args: Option<AgentOptionValues>) -> u8 {
+    let variable = || haul::trusted_environment_variables::variable("HAUL_AGENT");
+    let args = args.or_else(|| crate::build_plan::agent_from_variable(variable()));
+    let args = args.unwrap_or(AgentOptionValues { socket: None, idle: DEFAULT_IDLE_TIME });
+    let answer = args.socket_path().map_err(AgentControlError::Refused).and_then(|place| run_command(command, &place));
+    match answer {
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            0
+        }
+        Err(error) => {
+            let code = if matches!(error, AgentControlError::Refused(_)) { 2 } else { 7 };
+            let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
+            code
+        }
     }
 }

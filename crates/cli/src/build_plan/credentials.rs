@@ -1,18 +1,20 @@
 //! Resolves credentials: asks for passwords, and reads netrc files.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
+use haul_policy::system_family::SystemFamily;
 
 use super::{PlanBuilder, has_field, misused_option_error};
+use crate::home_files::netrc_paths;
 use crate::parsed_args::{
     ParsedMessageSignature, ParsedProxyOptions, ParsedRequestOptions, ParsedSignatureKey, ParsedUserOption,
 };
 use crate::plan::{AuthArgs, HeaderArg, NetrcArg, ProxyArgs, ProxyChoice};
+use crate::system::os_text::OsStringExt;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
 impl PlanBuilder<'_> {
@@ -110,8 +112,9 @@ impl PlanBuilder<'_> {
         }
         let path =
             parsed.netrc_file.clone().or_else(|| self.files.variable("NETRC").map(PathBuf::from)).or_else(|| {
-                let home = self.files.variable("HOME").filter(|home| !home.is_empty());
-                home.map(|home| Path::new(&home).join(".netrc"))
+                let mut paths: Vec<_> = netrc_paths(SystemFamily::CURRENT, |name| self.files.variable(name)).collect();
+                let found = paths.iter().position(|path| paths.len() > 1 && self.files.open(path).is_ok());
+                (!paths.is_empty()).then(|| paths.swap_remove(found.unwrap_or(0)))
             });
         let text = match path {
             Some(path) => self.read_file(&path, if parsed.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),

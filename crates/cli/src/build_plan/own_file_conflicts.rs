@@ -7,17 +7,19 @@
 //! files of `-o` and `-O` are checked later, when their names are known
 //! (`run/transfers/reserved_output_names.rs`).
 
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::sink::temporary_and_final_names::directory_of;
+use haul::system::files;
 
 use super::misused_option_error;
 use crate::plan::{
     BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
+use crate::system::standard_streams;
 use crate::usage_error::UsageError;
 use crate::write_out::{WriteOut, WriteOutDestination};
 
@@ -34,7 +36,7 @@ struct OwnFile {
 /// not exist yet.
 #[derive(PartialEq, Eq)]
 enum InodeIdentity {
-    Existing { device: u64, inode: u64 },
+    Existing((u64, u64)),
     Missing(PathBuf),
 }
 
@@ -46,22 +48,18 @@ impl InodeIdentity {
             return None;
         }
         if let Ok(metadata) = std::fs::metadata(path) {
-            return Self::from_metadata(&metadata);
+            return metadata.is_file().then(|| files::identity_at(path).ok().map(Self::Existing)).flatten();
         }
         let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
         Some(Self::Missing(directory.join(path.file_name()?)))
     }
 
-    fn from_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
-        metadata.is_file().then(|| Self::Existing { device: metadata.dev(), inode: metadata.ino() })
-    }
-
     /// Returns the identity of the regular file to which a standard stream is redirected; `None` if
     /// it is not redirected to a regular file.
-    fn from_descriptor(stream: impl AsFd) -> Option<Self> {
-        let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
-        Self::from_metadata(&file.metadata().ok()?)
+    fn from_stream(stream: io::Result<File>) -> Option<Self> {
+        let stream = stream.ok().filter(|file| files::is_regular(file).is_ok_and(|is_regular| is_regular))?;
+        files::identity(&stream).ok().map(Self::Existing)
     }
 }
 
@@ -81,8 +79,8 @@ pub(super) fn check(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> Result<(),
     // The shell may have redirected a stream to the archive or the events on purpose.
     let job = || own.iter().filter(|own| own.option == "--job");
     let streams = [
-        ("standard output", InodeIdentity::from_descriptor(std::io::stdout())),
-        ("standard error", InodeIdentity::from_descriptor(std::io::stderr())),
+        ("standard output", InodeIdentity::from_stream(standard_streams::stdout_file())),
+        ("standard error", InodeIdentity::from_stream(standard_streams::stderr_file())),
     ];
     for (name, identity) in streams {
         identity.map_or(Ok(()), |identity| refuse_own(job(), "--job", name, &identity))?;

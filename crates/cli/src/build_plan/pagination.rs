@@ -2,13 +2,13 @@
 //! the settings of the engine. A listing is a resource of several pages that link to each other.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 use haul::pagination::Pagination;
 
 use super::misused_option_error;
 use crate::parsed_args::{ParsedPageLink, ParsedPagination, ParsedStage, ParsedUrlGroup};
 use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
+use crate::system::os_text::OsStrExt;
 use crate::usage_error::UsageError;
 
 /// A condition under which an option is refused, the name of the option, and the reason.

@@ -26,6 +26,7 @@ impl FlagDefinition for AgentFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        crate::agent::check_available()?;
         args.global.agent = Some(AgentOptionValues {
             socket: match value {
                 FlagValue::Absent => None,

@@ -22,6 +22,7 @@ impl FlagDefinition for AgentIdleFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        crate::agent::check_available()?;
         let idle = value.seconds()?;
         if idle.as_secs() == 0 {
             return Err(UsageErrorReason::bad_use("an agent waits for a second at least"));

@@ -22,6 +22,7 @@ impl FlagDefinition for AgentStatusFlag {
     }
 
     fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        crate::agent::check_available()?;
         args.agent_command = Some(AgentCommand::Status);
         Ok(())
     }

@@ -21,6 +21,7 @@ impl FlagDefinition for AgentStopFlag {
     }
 
     fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
+        crate::agent::check_available()?;
         args.agent_command = Some(AgentCommand::Stop);
         Ok(())
     }

@@ -206,7 +206,7 @@ fn with_name(part: ParsedFormPart, name: &[u8]) -> ParsedFormPart {
 fn file_path(name: &[u8]) -> Result<PathBuf, UsageErrorReason> {
     match name {
         b"" => Err(UsageErrorReason::Blank),
-        name => crate::flag_value::to_path(name),
+        name => Ok(crate::flag_value::to_path(name)),
     }
 }
 

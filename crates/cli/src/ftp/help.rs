@@ -1,15 +1,5 @@
 //! The texts of `haul ftp --help` and `haul fetch --help`.
 
-use super::FtpProgram;
-
-/// Returns the text that `haul ftp --help` or `haul fetch --help` prints.
-pub(super) fn help_text(program: FtpProgram) -> &'static str {
-    match program {
-        FtpProgram::Ftp => FTP,
-        FtpProgram::Fetch => FETCH,
-    }
-}
-
 /// The text of `haul ftp --help`.
 pub(crate) const FTP: &str = "\
 Fetches URLs with the command line of OpenBSD's ftp(1).
@@ -66,8 +56,7 @@ The guide is docs/package-managers.md; `haul --help` has the options of haul its
 #[cfg(test)]
 mod tests {
     use super::super::args::FtpArgs;
-    use super::super::freebsd_fetch_args;
-    use super::*;
+    use super::super::{FtpProgram, freebsd_fetch_args, help_text};
 
     /// Returns the option letters with which the lines of a help text begin.
     fn letters(help: &str) -> impl Iterator<Item = char> {

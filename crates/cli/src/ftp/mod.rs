@@ -100,7 +100,7 @@ pub fn called_program(words: &[OsString]) -> Option<(FtpProgram, Vec<OsString>)>
 #[must_use]
 pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
-        return u8::from(Stdout.write_all(help::help_text(program).as_bytes()).is_err());
+        return u8::from(Stdout.write_all(help_text(program).as_bytes()).is_err());
     }
     let args = match program {
         FtpProgram::Ftp => FtpArgs::parse(words),
@@ -123,6 +123,14 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
             fetcher.print_message(&one_line(&error.to_string()));
             1
         }
+    }
+}
+
+/// Returns the text that `haul ftp --help` or `haul fetch --help` prints.
+fn help_text(program: FtpProgram) -> &'static str {
+    match program {
+        FtpProgram::Ftp => FTP_HELP,
+        FtpProgram::Fetch => FETCH_HELP,
     }
 }
 

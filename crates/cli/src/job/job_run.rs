@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use haul::fleet::{BodyDestination, FleetJob, OutputObserver};
+use haul::system::files::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
@@ -65,7 +65,7 @@ struct JobFileAndWriterThreads {
 /// this run continues to write.
 pub(crate) struct JobOutput {
     /// The descriptor to which the output of the run is written.
-    pub(crate) descriptor: OwnedFd,
+    pub(crate) descriptor: OwnedFile,
     /// True if the job has written no output yet. A header line must then be written, for example
     /// for CSV.
     pub(crate) is_new: bool,

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 use haul::sink::temporary_and_final_names::{TEMPORARY_SUFFIX, directory_of, temporary_prefix};
 use rusqlite::{Connection, params};
-use rustix::process::{Pid, test_kill_process};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
+use crate::system::process::is_running;
 
 /// The maximum number of earlier runs whose temporary files are removed.
 const MAX_RUNS: i64 = 1000;
@@ -68,11 +68,6 @@ impl LeftoverFiles {
             }
         }
     }
-}
-
-/// Returns true if a process with this ID exists.
-pub(super) fn is_running(process: i32) -> bool {
-    Pid::from_raw(process).is_some_and(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
 
 #[cfg(test)]

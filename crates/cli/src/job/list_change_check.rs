@@ -5,10 +5,10 @@
 //! differs, as after a copy, the SHA-256 of the content decides.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use haul::sink::checksum::{HashAlgorithm, hex};
+use haul::system::files::MetadataExt;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 

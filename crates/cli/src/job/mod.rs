@@ -9,7 +9,6 @@
 //! `docs/design/jobs.md` describes what survives a kill, a full disk and a loss of power.
 
 mod command;
-mod directory_permissions;
 mod event_queue;
 mod job_error_from_sqlite_or_io;
 mod job_run;
@@ -18,6 +17,8 @@ mod list_change_check;
 mod list_copy;
 mod open_and_lock_job_file;
 mod output_file;
+#[cfg_attr(windows, path = "permissions_windows.rs")]
+mod permissions;
 mod refresh;
 mod report;
 mod schema;

@@ -3,26 +3,24 @@
 //! Only one process at a time can run a job. It holds a lock (`flock`) on the file until it ends,
 //! even if it is killed. Readers such as `haul job status` need no lock.
 
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use haul::sink::temporary_and_final_names::directory_of;
+use haul::system::files::{self, OpenOptionsExt};
 use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
-use rustix::fs::{Access, FlockOperation, access, flock};
 
-use super::directory_permissions::check_directory;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, io_error, job_error};
+use super::permissions::{can_write_beside, check_directory, check_owner, check_reader};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
-use super::{leftover_files, output_file, stored_command_line};
+use super::{output_file, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
 use crate::program_persona;
+use crate::system::os_text::{OsStrExt, os_str};
+use crate::system::process;
 
 /// The open SQLite file of a job, which this process has locked.
 pub(super) struct JobFile {
@@ -68,18 +66,18 @@ impl JobFile {
         let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
         let file = file.map_err(|error| io_error(path, error))?;
         check_file(path, &file)?;
-        check_owner(path, &file)?;
+        check_owner(path, &file.metadata().map_err(|error| io_error(path, error))?)?;
         // A link to a file that did not exist now shows its directory.
         check_directory(path)?;
-        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            return Err(match error {
-                rustix::io::Errno::WOULDBLOCK => in_use_error(path),
-                error => io_error(path, error.into()),
+        if let Err(error) = files::try_lock(&file) {
+            return Err(match error.kind() {
+                std::io::ErrorKind::WouldBlock => in_use_error(path),
+                _ => io_error(path, error),
             });
         }
         // An empty file may be anybody's to read. SQLite gives its mode to the log.
         if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| io_error(path, error))?;
+            files::set_mode(&file, 0o600).map_err(|error| io_error(path, error))?;
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let exists = has_tables(&connection, path)?;
@@ -191,8 +189,7 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Sto
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0)
-        && access(directory_of(path), Access::WRITE_OK).is_err()
+    std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0) && !can_write_beside(path)
 }
 
 /// Opens a job for reading without a lock, because no process writes the job.
@@ -216,13 +213,12 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
 pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
     let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
     let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
-    let exists = i32::try_from(process).is_ok_and(leftover_files::is_running);
+    let exists = i32::try_from(process).is_ok_and(process::is_running);
     (is_open && exists && is_locked(path)).then_some(process)
 }
 
 fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    File::open(path).is_ok_and(|file| files::is_locked(&file))
 }
 
 /// Returns an error if `directory`, the directory of this run, is not the directory in which the
@@ -238,37 +234,17 @@ pub(super) fn check_same_directory(path: &Path, settings: &StoredJobSettings, di
     Err(job_error(path, text))
 }
 
-/// Refuses a file that is not a job, or that belongs to another user. root may open any user's job.
+/// Refuses a file that is not a job, or that this user may not read.
 fn check_file(path: &Path, file: &File) -> Result<()> {
     let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if !metadata.is_file() {
         return Err(job_error(path, "it is no regular file, which a job must be"));
     }
-    let user = rustix::process::geteuid().as_raw();
-    if metadata.uid() != user && user != 0 {
-        return Err(job_error(
-            path,
-            format!("it belongs to another user ({}); its command line is theirs", metadata.uid()),
-        ));
-    }
+    check_reader(path, &metadata)?;
     let mut magic = [0; 16];
     let mut reader = file;
     if metadata.len() > 0 && (reader.read_exact(&mut magic).is_err() || &magic != b"SQLite format 3\0") {
         return Err(job_error(path, "it is no job of haul; name another file"));
-    }
-    Ok(())
-}
-
-/// Refuses to run a job that another user owns or could have written, because that user could have
-/// changed the command line of the job.
-fn check_owner(path: &Path, file: &File) -> Result<()> {
-    let metadata = file.metadata().map_err(|error| io_error(path, error))?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        let owner = metadata.uid();
-        return Err(job_error(path, format!("it belongs to another user ({owner}), and so does its command line")));
-    }
-    if metadata.len() > 0 && metadata.mode() & 0o022 != 0 {
-        return Err(job_error(path, "other users can write it, and so its command line; 'chmod 600' makes it private"));
     }
     Ok(())
 }
@@ -327,7 +303,7 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<StoredJobSettin
         };
         Ok(StoredJobSettings {
             // A name need not be UTF-8; SQLite keeps its bytes.
-            directory: OsStr::from_bytes(row.get_ref("directory")?.as_bytes()?).into(),
+            directory: os_str(row.get_ref("directory")?.as_bytes()?).into_owned().into(),
             command: stored_command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
             total: row.get::<_, Option<i64>>("total")?.map(|total| total as u64),
             output,

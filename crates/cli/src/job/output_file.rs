@@ -9,25 +9,33 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use haul::system::files::{self, FileTypeExt, OpenOptionsExt, OwnedFile};
 use haul::{Error, ErrorKind, Result};
-use rustix::fs::{OFlags, fcntl_getfl};
 
-/// The identity of a job's output file: its device number and its inode number.
+use crate::system::standard_streams;
+
+/// The identity of a job's output file: its device number and its inode number. On Windows, those of
+/// the volume and of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobOutputIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
+impl JobOutputIdentity {
+    fn of_file(file: &File) -> std::io::Result<Self> {
+        let (device, inode) = files::identity(file)?;
+        Ok(Self { device, inode })
+    }
+}
+
 /// The output of a job's run, ready to be written.
 #[derive(Debug)]
 pub(super) struct PreparedOutput {
     /// The descriptor to which the output is written.
-    pub(super) descriptor: OwnedFd,
+    pub(super) descriptor: OwnedFile,
     /// The identity of the output file; `None` if the output is not a regular file.
     pub(super) identity: Option<JobOutputIdentity>,
     /// The offset in the file, in bytes, at which the output of the job begins.
@@ -57,18 +65,18 @@ impl EarlierOutput {
 /// Prepares standard output. If it is a regular file, truncates it to the end of the output that
 /// earlier runs of the job have committed.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
-    let fd = std::io::stdout().as_fd().try_clone_to_owned();
-    let file = File::from(fd.map_err(|error| output_error("standard output", error))?);
-    let metadata = file.metadata().map_err(|error| output_error("standard output", error))?;
-    if !metadata.is_file() {
-        let is_lossy = !metadata.file_type().is_char_device();
+    let cannot = |error| output_error("standard output", error);
+    let file = standard_streams::stdout_file().map_err(cannot)?;
+    if !files::is_regular(&file).map_err(cannot)? {
+        let is_lossy = !file.metadata().is_ok_and(|metadata| metadata.file_type().is_char_device());
         let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
         let note = is_lossy.then(|| text.to_owned());
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
     }
-    let appends = fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::APPEND));
-    let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
-    prepare(file, identity, metadata.len(), appends, earlier, "standard output")
+    let appends = standard_streams::is_appending(&file);
+    let identity = JobOutputIdentity::of_file(&file).map_err(cannot)?;
+    let length = file.metadata().map_err(cannot)?.len();
+    prepare(file, identity, length, appends, earlier, "standard output")
 }
 
 /// Opens and prepares the file of `-o`. For a new job, truncates the file to zero length.
@@ -77,16 +85,16 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(false).mode(mode.unwrap_or(0o666)).open(path);
     let file = file.map_err(|error| output_error(&name, error))?;
-    let metadata = file.metadata().map_err(|error| output_error(&name, error))?;
-    if !metadata.is_file() {
+    if !files::is_regular(&file).map_err(|error| output_error(&name, error))? {
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
     }
-    let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
+    let identity = JobOutputIdentity::of_file(&file).map_err(|error| output_error(&name, error))?;
     if earlier.identity.is_none() || earlier.is_empty() && earlier.identity != Some(identity) {
         file.set_len(0).map_err(|error| output_error(&name, error))?;
         return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start: 0, end: 0, note: None });
     }
-    prepare(file, identity, metadata.len(), true, earlier, &name)
+    let length = file.metadata().map_err(|error| output_error(&name, error))?.len();
+    prepare(file, identity, length, true, earlier, &name)
 }
 
 /// Prepares a regular file for the output of a run. If earlier runs of the job wrote to this file,
@@ -161,7 +169,7 @@ mod tests {
         std::fs::write(&path, "of others\nold record\n").unwrap();
         let file = || OpenOptions::new().append(true).open(&path).unwrap();
         let metadata = file().metadata().unwrap();
-        let identity = JobOutputIdentity { device: metadata.dev(), inode: metadata.ino() };
+        let identity = JobOutputIdentity::of_file(&file()).unwrap();
         let earlier = EarlierOutput { identity: Some(identity), start: 10, end: 10 };
         let begun = prepare(file(), identity, metadata.len(), true, earlier, "out").unwrap();
         assert_eq!((begun.start, begun.end), (10, 10));

@@ -1,14 +1,12 @@
 //! The refresh of a job (`--refresh`): the known validators of a URL, the results, and the end of
 //! the refresh.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use rusqlite::{Connection, Row, params};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
 use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_types_in_every_build::EarlierFetch;
+use crate::system::os_text::os_str;
 
 impl EarlierFetch {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index
@@ -18,7 +16,7 @@ impl EarlierFetch {
             etag: row.get(first)?,
             last_modified: row.get(first + 1)?,
             size: row.get::<_, Option<i64>>(first + 2)?.map(|size| size as u64),
-            file: row.get_ref(first + 3)?.as_bytes_or_null()?.map(|name| OsStr::from_bytes(name).into()),
+            file: row.get_ref(first + 3)?.as_bytes_or_null()?.map(|name| os_str(name).into_owned().into()),
         })
     }
 }

@@ -10,8 +10,6 @@
 //! value is not known yet, and is printed again after the output was truncated.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +25,7 @@ use super::url_row::row_id;
 use super::value_line_encoding;
 use super::writer::JobEvent;
 use crate::job_types_in_every_build::EarlierFetch;
+use crate::system::os_text::os_str;
 
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 1024;
@@ -200,7 +199,7 @@ impl JobRun {
         let mut rows = select.query([if has_first { 0 } else { FIRST_LATER_STAGE_ID }]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let text = |column: usize| row.get_ref(column).and_then(|text| Ok(text.as_bytes()?)).unwrap_or_default();
-            each(Path::new(OsStr::from_bytes(text(0))), std::str::from_utf8(text(1)).unwrap_or_default())?;
+            each(Path::new(&os_str(text(0))), std::str::from_utf8(text(1)).unwrap_or_default())?;
         }
         Ok(())
     }

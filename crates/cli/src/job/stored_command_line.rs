@@ -6,13 +6,13 @@
 //!                                           └─▶ limits, rates, verbosity, secrets: of this run only
 //! ```
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 
 use haul_policy::secrets::drop_userinfo;
 use serde_json::{Value, json};
 
 use crate::given_option::{GivenOption, URL};
+use crate::system::os_text::{OsStringExt, os_str};
 
 /// The options that may differ between two runs of a job: limits, rates, parallelism, verbosity,
 /// and reports about the run.
@@ -177,7 +177,7 @@ pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<
         let names_file = ["events", "stderr", "trace", "trace-ascii"].contains(&option.name.as_str());
         let is_stream = |value: &[u8]| [&b"-"[..], b"%"].contains(&value) || value.iter().all(u8::is_ascii_digit);
         let value = match option.value.as_deref().filter(|value| names_file && !is_stream(value)) {
-            Some(name) => Some(std::path::absolute(OsStr::from_bytes(name))?.into_os_string().into_vec()),
+            Some(name) => Some(std::path::absolute(os_str(name))?.into_os_string().into_vec()),
             None => option.value.clone(),
         };
         Ok(GivenOption { value, ..option.clone() })

@@ -11,20 +11,20 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haul::sink::temporary_and_final_names::directory_of;
+use haul::system::files::{MetadataExt, OwnedFile};
 use rusqlite::{Connection, params};
 
 use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, sync_error};
 use super::writer::{JobEvent, JobShared};
 use crate::job_types_in_every_build::ArchivePosition;
+use crate::system::disk_sync::{open_to_sync, sync_content, sync_file_system};
 
 /// The time between two syncs. A loss of power costs at most the work of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 /// The output file of a run, and the file systems on which the run's other files are stored.
 #[derive(Default)]
 struct FileSystemsToSync {
-    output: Option<Arc<OwnedFd>>,
+    output: Option<Arc<File>>,
     /// The directories whose file systems are already in `file_systems`.
     directories: HashSet<PathBuf>,
     /// The file systems to sync. Each is given by its device number and an open directory on it.
@@ -80,8 +80,8 @@ impl SyncTargets {
     }
 
     /// Sets the output file to sync. It must be a regular file, because other outputs need no sync.
-    pub(super) fn set_output(&self, output: OwnedFd) {
-        self.lock().output = Some(Arc::new(output));
+    pub(super) fn set_output(&self, output: OwnedFile) {
+        self.lock().output = Some(Arc::new(output.into()));
     }
 
     /// Adds the file systems on which these files are stored.
@@ -109,40 +109,10 @@ impl SyncTargets {
             (set.output.clone(), directories)
         };
         if let Some(output) = output {
-            match sync_content(output.as_fd()) {
-                // Not every file system can do that.
-                Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => {}
-                synced => synced?,
-            }
+            sync_content(&output)?;
         }
         directories.iter().try_for_each(|directory| sync_file_system(directory))
     }
-}
-
-/// Syncs the content of a file to the disk, but not all of its metadata.
-#[cfg(not(target_vendor = "apple"))]
-fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    rustix::fs::fdatasync(file)
-}
-
-/// Syncs the content of a file to the disk by F_FULLFSYNC, because fsync(2) on Apple's systems may
-/// leave the content in the disk's cache.
-#[cfg(target_vendor = "apple")]
-fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    rustix::fs::fcntl_fullfsync(file)
-}
-
-/// Syncs the file system that contains the directory.
-#[cfg(target_os = "linux")]
-fn sync_file_system(directory: &File) -> std::io::Result<()> {
-    Ok(rustix::fs::syncfs(directory)?)
-}
-
-/// Syncs all file systems, because systems other than Linux have no call to sync a single one.
-#[cfg(not(target_os = "linux"))]
-fn sync_file_system(_directory: &File) -> std::io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
 }
 
 /// The thread that syncs the commits of a job to the disk.
@@ -197,7 +167,7 @@ impl Syncer {
 fn sync_log(path: &Path) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
-    match File::open(Path::new(&name)) {
+    match open_to_sync(Path::new(&name)) {
         Ok(log) => log.sync_data(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),

@@ -1,10 +1,10 @@
 //! The stored row of a finished URL, and how it is written to the job's file.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{BodyDestination, FleetJob};
+use haul::system::files::NULL_DEVICE;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind};
 use haul_policy::range::validator::Validator;
@@ -13,7 +13,7 @@ use rusqlite::{Statement, params};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
 use super::schema::NUMBER_BITS;
-use crate::run::engine_options::output_options::NULL_DEVICE;
+use crate::system::os_text::OsStrExt;
 
 /// The maximum length, in bytes, of a `Last-Modified` value that is stored.
 const MAX_DATE: usize = 64;

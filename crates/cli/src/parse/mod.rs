@@ -19,8 +19,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+
+use haul_policy::system_family::SystemFamily;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
@@ -28,9 +29,11 @@ use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::given_option::{GivenOption, URL};
+use crate::home_files::curlrc_paths;
 use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::program_persona::ProgramPersona;
 use crate::secret_arguments::{self, SecretArgumentPart};
+use crate::system::os_text::OsStringExt;
 use crate::url_sources;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
@@ -381,16 +384,8 @@ impl CommandLineParser<'_> {
     /// the file is reported and ends the reading of the file, but the transfers still run. An
     /// option that haul does not support is a fatal error.
     fn read_curlrc(&mut self) -> Result<(), UsageError> {
-        let places = [
-            ("CURL_HOME", ".curlrc"),
-            ("XDG_CONFIG_HOME", "curlrc"),
-            ("HOME", ".curlrc"),
-            ("CURL_HOME", ".config/curlrc"),
-            ("HOME", ".config/curlrc"),
-        ];
-        for (variable, name) in places {
-            let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
-            let path = Path::new(&dir).join(name);
+        let paths: Vec<_> = curlrc_paths(SystemFamily::CURRENT, |name| self.files.variable(name)).collect();
+        for path in paths {
             if self.files.open(&path).is_ok() {
                 let read = self.read_config_file(&path, b"");
                 let fault =

@@ -27,7 +27,7 @@ impl ParsedDataOption {
         let text = match field.source {
             DataUrlencodeSource::Text(text) => TextOrFile::Text(text.into()),
             DataUrlencodeSource::File(b"") => return Err(UsageErrorReason::Blank),
-            DataUrlencodeSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
+            DataUrlencodeSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)),
         };
         Ok(ParsedDataOption { kind: DataOptionKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }
@@ -82,7 +82,7 @@ impl TextOrFile {
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageErrorReason> {
         Ok(match bytes.strip_prefix(b"@") {
             Some(b"") => return Err(UsageErrorReason::Blank),
-            Some(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
+            Some(name) => TextOrFile::File(crate::flag_value::to_path(name)),
             None => TextOrFile::Text(bytes.to_vec()),
         })
     }

@@ -36,7 +36,6 @@ mod value_template;
 mod warc;
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +52,7 @@ use output_args::has_placeholder;
 
 pub use crate::agent::AgentOptionValues;
 pub use crate::checksum::ChecksumArg;
+use crate::system::os_text::OsStrExt;
 pub use crate::url_sources::{UrlSource, UrlSources};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;

@@ -2,7 +2,8 @@
 //! `--skip-existing`).
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+
+use crate::system::os_text::OsStrExt;
 
 /// The placeholder for the page number of a paginated listing in the name of an output file.
 pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";

@@ -11,9 +11,10 @@
 //! ```
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 
 use haul_policy::urlencode::percent_encode;
+
+use crate::system::os_text::OsStrExt;
 
 /// The value of one `-T`. The first one belongs to the first URL, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use haul_policy::system_family::SystemFamily;
+
 /// The reason why a record may not write to the file that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputPathFault {
@@ -18,6 +20,8 @@ pub enum OutputPathFault {
     Control,
     /// A component of the path has more than 255 bytes, or the whole path more than 4,000.
     TooLong,
+    /// A component of the path is a device on Windows, or has a character that no name has there.
+    Reserved,
 }
 
 impl fmt::Display for OutputPathFault {
@@ -29,6 +33,9 @@ impl fmt::Display for OutputPathFault {
             OutputPathFault::Hidden => "a name that begins with a dot is refused",
             OutputPathFault::Control => "control characters are refused",
             OutputPathFault::TooLong => "the path is too long",
+            OutputPathFault::Reserved => {
+                "Windows allows no such name; avoid <>:\"|?*, a dot or space at the end, and names of devices"
+            }
         })
     }
 }
@@ -46,10 +53,16 @@ impl fmt::Display for OutputPathFault {
 /// # Errors
 /// The path is absolute, has a component `..` or a hidden one, or cannot be the name of a file.
 pub fn parse_output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
-    if text.is_empty() || text.ends_with('/') {
+    check_output_path(text, SystemFamily::CURRENT).map(|()| text.into())
+}
+
+/// Checks a path by the rules of this family of systems.
+fn check_output_path(text: &str, family: SystemFamily) -> Result<(), OutputPathFault> {
+    let is_separator = |c: char| c == '/' || c == '\\' && family == SystemFamily::Windows;
+    if text.is_empty() || text.ends_with(is_separator) {
         return Err(OutputPathFault::Empty);
     }
-    if text.starts_with('/') {
+    if text.starts_with(is_separator) {
         return Err(OutputPathFault::Absolute);
     }
     if text.len() > 4000 {
@@ -58,15 +71,20 @@ pub fn parse_output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
     if text.chars().any(char::is_control) {
         return Err(OutputPathFault::Control);
     }
-    for component in text.split('/') {
+    for component in text.split(is_separator) {
         match component {
+            "" => {}
             ".." => return Err(OutputPathFault::Climbs),
             _ if component.starts_with('.') => return Err(OutputPathFault::Hidden),
             _ if component.len() > 255 => return Err(OutputPathFault::TooLong),
+            // This includes the colon of `C:a`.
+            _ if *family.file_name(component.as_bytes()) != *component.as_bytes() => {
+                return Err(OutputPathFault::Reserved);
+            }
             _ => {}
         }
     }
-    Ok(text.into())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -96,5 +114,29 @@ mod tests {
         assert_eq!(parse_output_path(&"x".repeat(256)), Err(OutputPathFault::TooLong));
         assert_eq!(parse_output_path(&"x/".repeat(2001)), Err(OutputPathFault::Empty));
         assert_eq!(parse_output_path(&("x/".repeat(2001) + "x")), Err(OutputPathFault::TooLong));
+    }
+
+    #[test]
+    fn windows_output_path_names_no_drive_or_device() {
+        let check = |text: &str| check_output_path(text, SystemFamily::Windows);
+        for good in ["a", "a/b\\c.txt", "a//b", "\u{e9}", "-x", "console"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for (bad, fault) in [
+            ("a\\", OutputPathFault::Empty),
+            ("\\a", OutputPathFault::Absolute),
+            ("\\\\server\\share", OutputPathFault::Absolute),
+            ("a\\..\\b", OutputPathFault::Climbs),
+            ("a\\.ssh\\x", OutputPathFault::Hidden),
+            ("C:\\a", OutputPathFault::Reserved),
+            ("C:a", OutputPathFault::Reserved),
+            ("a:stream", OutputPathFault::Reserved),
+            ("a/con", OutputPathFault::Reserved),
+            ("nul.txt", OutputPathFault::Reserved),
+            ("a. /b", OutputPathFault::Reserved),
+            ("a?", OutputPathFault::Reserved),
+        ] {
+            assert_eq!(check(bad), Err(fault), "{bad}");
+        }
     }
 }

@@ -29,6 +29,7 @@ use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{HostStartRate, StartRate};
 use haul::interrupt::InterruptCallback;
 use haul::request::TotalRateLimit;
+use haul::system::files::is_null_device_name;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
@@ -36,7 +37,7 @@ use crate::file_and_environment_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
-use crate::run::engine_options::output_options::NULL_DEVICE;
+use crate::system::standard_streams;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{OutputBesideProgress, ProgressReporter};
@@ -240,7 +241,7 @@ fn prints_at_end(plan: &RunPlan) -> bool {
 /// interrupt its requests.
 fn leaves_files(plan: &RunPlan) -> bool {
     let is_null = |output: &OutputArg| match output {
-        OutputArg::File(name) => name == NULL_DEVICE,
+        OutputArg::File(name) => is_null_device_name(Path::new(name)),
         other => *other == OutputArg::Null,
     };
     let is_file = |output: &OutputArg| !output.is_stdout() && !is_null(output);
@@ -349,12 +350,8 @@ fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Opti
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.
 pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
-    if path == Path::new("-") {
-        rustix::stdio::dup2_stderr(std::io::stdout())?;
-    } else {
-        rustix::stdio::dup2_stderr(File::create(path)?)?;
-    }
-    Ok(())
+    let file = if path == Path::new("-") { standard_streams::stdout_file()? } else { File::create(path)? };
+    standard_streams::redirect_stderr(file)
 }
 
 /// Runs the URL groups with these `indexes`: one group, or several groups in parallel.

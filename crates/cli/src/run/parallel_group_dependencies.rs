@@ -6,10 +6,10 @@
 //! write, or changes a setting that belongs to the whole run.
 
 use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haul::system::files::is_null_device_name;
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::file_url::is_file_url;
 
@@ -17,9 +17,10 @@ use crate::plan::{
     BodyArg, ExistingFilePolicy, FormPartSource, GlobalArgs, OutputArg, TraceFormat, UploadArg, UrlGroup, UrlSource,
     WriteOut,
 };
-use crate::run::engine_options::output_options::{NULL_DEVICE, in_output_dir};
+use crate::run::engine_options::output_options::in_output_dir;
 use crate::run::transfers::reserved_output_names::absolute;
 use crate::run::transfers::url_uploads;
+use crate::system::os_text::OsStrExt;
 use crate::write_out::{WriteOutDestination, WriteOutToken};
 
 /// Returns how many groups at the beginning of `groups` can run in parallel with each other.
@@ -185,7 +186,7 @@ fn written_files(group: &UrlGroup) -> FilesReadOrWritten {
     for index in 0..group.urls.len() {
         match group.output_of_source(index) {
             output if output.is_stdout() => {}
-            OutputArg::File(name) if name == NULL_DEVICE => {}
+            OutputArg::File(name) if is_null_device_name(Path::new(name)) => {}
             // It may have numbers of globs, or parts of the URL; --no-clobber adds a number.
             OutputArg::File(name) if name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')) => {
                 files.has_others = true;

@@ -2,10 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haul::system::files::OpenOptionsExt;
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;

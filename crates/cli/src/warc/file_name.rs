@@ -10,12 +10,13 @@
 //! ```
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use haul::sink::temporary_and_final_names::directory_of;
 
-/// The minimum number of digits of the number in the name of an archive file.
+use crate::system::os_text::{OsStrExt, OsStringExt};
+
+/// The minimum number of digits in the name of a numbered file.
 const DIGITS: usize = 5;
 
 /// The name of an archive, from which the names of its files are derived.
@@ -72,7 +73,7 @@ impl ArchiveName {
         let stem = plain.strip_suffix(b".warc").unwrap_or(plain);
         match stem.len() == name.len() {
             false => name.split_at(stem.len()),
-            true => name.split_at(Path::new(OsStr::from_bytes(name)).file_stem().unwrap_or_default().len()),
+            true => name.split_at(self.path.file_stem().unwrap_or_default().len()),
         }
     }
 }

@@ -7,11 +7,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::Crc;
+use haul::system::files::FileExt;
 
 use super::digest::{Sha1Digest, Sha1Hasher};
 use super::gzip_member::{CompressedMemberBody, DEFLATER_MEMORY, Deflater, encode_member, member_end, member_start};

@@ -10,10 +10,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use rustix::fs::{SeekFrom, seek};
 
 use super::digest::Sha1Digest;
 use super::memory_budget::ReservedMemory;
@@ -116,7 +114,7 @@ impl UncommittedRecordsState {
             None => (Arc::new(store.temporary_file()?), 0),
         };
         let length = bytes.length();
-        seek(&file, SeekFrom::Start(from))?;
+        (&*file).seek(SeekFrom::Start(from))?;
         bytes.parts.into_iter().try_for_each(|part| part.write_to(&file))?;
         self.shared = Some((Arc::clone(&file), from + length));
         Ok(EncodedRecords { parts: vec![RecordBytesSource::Slice(file, from, length)] })

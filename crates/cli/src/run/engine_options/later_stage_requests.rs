@@ -1,13 +1,13 @@
 //! Creates the requests and output files of a stage after `--then`. Each URL of this stage is made
 //! from a value that the previous stage extracted. The response of a stage is called a page.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use haul::extraction::PageQuery;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::sink::file::FileOptions;
+use haul::system::files::NULL_DEVICE;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
@@ -15,13 +15,14 @@ use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_co
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
-    NULL_DEVICE, avoid_blocked_path, fill_page_number, in_output_dir, options_for, reserve_output_name,
+    avoid_blocked_path, chosen_name, chosen_path, fill_page_number, in_output_dir, options_for, reserve_output_name,
     unnamed_output_error,
 };
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::virtual_host_credential_guard::{for_other_host, is_host_field, url_without_login};
+use crate::system::os_text::OsStrExt;
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
 /// replaces it.
@@ -81,22 +82,21 @@ impl LaterStage {
             OutputArg::Null => Some(NULL_DEVICE.into()),
             OutputArg::File(template) => {
                 let template = fill_page_number(stage, template, page);
-                let template = template.as_bytes();
                 let text = |text: &[u8]| fill_by_value(text, value);
                 let name = match self.group.in_place {
-                    true => text(template),
-                    false => fill_url_parts(template, target, &no_columns, &text)
+                    true => text(template.as_bytes()),
+                    false => fill_url_parts(template.as_bytes(), target, &no_columns, &text)
                         .map_err(|error| unnamed_output_error(&error, target))?,
                 };
-                Some(in_output_dir(&self.group, OsString::from_vec(name)))
+                Some(in_output_dir(&self.group, chosen_path(&template, name)))
             }
             OutputArg::RemoteName => {
                 let name = from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?;
-                Some(in_output_dir(&self.group, name.into()))
+                Some(in_output_dir(&self.group, chosen_name(name)))
             }
             OutputArg::MirroredPath => {
                 let name = mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?;
-                Some(in_output_dir(&self.group, name.into()))
+                Some(in_output_dir(&self.group, chosen_path(OsStr::new(""), name.into_bytes())))
             }
         })
     }

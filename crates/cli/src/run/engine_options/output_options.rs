@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use haul::fleet::RecordOptions;
@@ -12,26 +11,25 @@ use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::temporary_and_final_names::ClobberMode;
+use haul::system::files::{NULL_DEVICE, is_null_device_name};
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
 use haul_policy::output_name_placeholders::{ColumnLookup, fill_url_parts, mirrored_path};
+use haul_policy::system_family::SystemFamily;
 
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
 };
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
+use crate::system::os_text::{OsStrExt, OsStringExt, os_str};
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
 const FALLBACK_NAME: &str = "curl_response";
 
-/// The file to which the body is written for `--out-null`.
-pub(crate) const NULL_DEVICE: &str = "/dev/null";
-
-/// Returns the output file for a URL. `source` is the index of the argument or of the file of URLs
-/// from which the URL comes. `parts` contains the values of the globs in the URL, and `columns` the
-/// values of the URL's row in a CSV list. `page` is the page's number if the stage fetches
-/// paginated listings. Returns `None` for standard output.
+/// Returns the output file for a URL of the source with the index `source`. `parts` contains the
+/// values of the globs in the URL, and `columns` the values of its row in a list. `page` is the
+/// page's number if the stage fetches paginated listings. Returns `None` for standard output.
 pub(crate) fn output_file_path(
     group: &UrlGroup,
     source: usize,
@@ -47,20 +45,26 @@ pub(crate) fn output_file_path(
         OutputArg::File(template) => {
             let template = &*fill_page_number(&group.stages[0], template, page);
             if group.has_url_part(template) {
-                let text = |text: &[u8]| fill_globs(OsStr::from_bytes(text), parts).into_vec();
+                let text = |text: &[u8]| fill_globs(text, parts);
                 let name = fill_url_parts(template.as_bytes(), target, columns, &text);
-                OsString::from_vec(name.map_err(|error| unnamed_output_error(&error, target))?)
+                chosen_path(template, name.map_err(|error| unnamed_output_error(&error, target))?)
+            } else if has_placeholder(template) {
+                chosen_path(template, fill_globs(template.as_bytes(), parts))
             } else {
-                fill_globs(template, parts)
+                template.to_owned()
             }
         }
-        OutputArg::MirroredPath => mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?.into(),
+        OutputArg::MirroredPath => {
+            let path = mirrored_path(target).map_err(|error| unnamed_output_error(&error, target))?;
+            chosen_path(OsStr::new(""), path.into_bytes())
+        }
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
         OutputArg::RemoteName if group.in_place => {
-            haul_policy::filename::from_path_as_written(target, url).unwrap_or_else(|_| FALLBACK_NAME.to_owned()).into()
+            let name = haul_policy::filename::from_path_as_written(target, url);
+            chosen_name(name.unwrap_or_else(|_| FALLBACK_NAME.to_owned()))
         }
         OutputArg::RemoteName => {
-            from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?.into()
+            chosen_name(from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?)
         }
     };
     let path = in_output_dir(group, name);
@@ -74,12 +78,33 @@ pub(crate) fn output_file_path(
 pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
     let name = match group.output_of_source(source) {
         OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
-        OutputArg::File(name) if !has_placeholder(name) && (group.in_place || name == NULL_DEVICE) => name,
+        OutputArg::File(name) if !has_placeholder(name) && (group.in_place || is_null_device_name(Path::new(name))) => {
+            name
+        }
         _ => return Ok(None),
     };
     let path = in_output_dir(group, name.clone());
     refuse_to_resume(group, source, &path)?;
     Ok(Some(path))
+}
+
+/// Returns the name of a file that a URL chose, by the rules of this system.
+pub(crate) fn chosen_name(name: String) -> OsString {
+    match SystemFamily::CURRENT.file_name(name.as_bytes()) {
+        Cow::Borrowed(_) => name.into(),
+        Cow::Owned(made) => OsString::from_vec(made),
+    }
+}
+
+/// Returns the path of a file that a URL or a value chose in part, by the rules of this system.
+/// `template` is the file name as the user wrote it, and `filled` the path in which the placeholders
+/// are replaced.
+pub(crate) fn chosen_path(template: &OsStr, filled: Vec<u8>) -> OsString {
+    let written = SystemFamily::CURRENT.literal_directory_length(template.as_bytes());
+    match SystemFamily::CURRENT.chosen_path(&filled, written) {
+        Cow::Borrowed(_) => OsString::from_vec(filled),
+        Cow::Owned(made) => OsString::from_vec(made),
+    }
 }
 
 /// Returns true if the name of an output file may contain placeholders, such as `#1` or `{host}`.
@@ -112,16 +137,14 @@ pub(crate) fn in_output_dir(group: &UrlGroup, name: OsString) -> PathBuf {
 /// path.
 pub(crate) fn chosen_below(group: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
     let written = match output {
-        OutputArg::MirroredPath => OsStr::new(""),
+        OutputArg::MirroredPath => OsString::new(),
         OutputArg::File(name) if group.has_url_part(name) || has_page_value(group, name) => {
             let bytes = name.as_bytes();
-            let literal = bytes.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(bytes.len());
-            let directory = bytes[..literal].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-            OsStr::from_bytes(&bytes[..directory])
+            os_str(&bytes[..SystemFamily::CURRENT.literal_directory_length(bytes)]).into_owned()
         }
         _ => return None,
     };
-    Some(in_output_dir(group, written.to_owned()))
+    Some(in_output_dir(group, written))
 }
 
 /// Returns true if the `-o` file name may contain a value that was extracted from a page.
@@ -164,13 +187,13 @@ pub(crate) fn fill_page_number<'n>(stage: &StageArgs, name: &'n OsStr, page: u64
 
 /// Replaces the placeholders of globs, such as `#1`, in the name of an output file with the values
 /// of the globs in one URL.
-fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
+fn fill_globs(template: &[u8], parts: &GlobValues) -> Vec<u8> {
     let mut name = Vec::new();
-    for chunk in template.as_bytes().utf8_chunks() {
+    for chunk in template.utf8_chunks() {
         name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());
         name.extend_from_slice(chunk.invalid());
     }
-    OsString::from_vec(name)
+    name
 }
 
 /// Returns an error for `-C -` with request content if the output file `path` is not empty, because

@@ -2,16 +2,17 @@
 //! (`--xattr`). Also writes the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use haul::ResponseHead;
 use haul::sink::file::directory_mode;
+use haul::system::files::DirBuilderExt;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 
 use crate::date;
 use crate::plan::UrlGroup;
+use crate::system::extended_attributes;
 
 /// Sets the modification time and the extended attributes of a downloaded file, as the options ask.
 /// Returns a message for each step that failed.
@@ -29,7 +30,7 @@ pub(crate) fn set_file_metadata(group: &UrlGroup, path: &Path, url: &str, outcom
             vec![("user.creator", b"haul".to_vec()), ("user.xdg.origin.url", without_user(url).into_bytes())];
         attributes.extend(head.get("content-type").map(|kind| ("user.mime_type", kind.to_vec())));
         for (name, value) in attributes {
-            if let Err(error) = xattr::set_deref(path, name, &value) {
+            if let Err(error) = extended_attributes::set(path, name, &value) {
                 failed.push(format!("Error setting extended attributes on '{}': {error}", path.display()));
                 break;
             }

@@ -1,13 +1,11 @@
 //! The files of `-D`, `--trace` and similar options, which are written while transfers run.
 
-use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use haul::system::files::create_for_appending;
 use haul::{Error, ErrorKind, Result};
-use rustix::fs::OFlags;
 
 use crate::file_and_environment_access::Stdout;
 
@@ -37,9 +35,7 @@ impl HeaderOrTraceFile {
                 let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
                 // Content may go to the same file (-D FILE -o FILE): each write appends to whatever
                 // the file has.
-                let mut options = File::options();
-                options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
-                Self::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))
+                Self::new(name.to_string(), Box::new(create_for_appending(path).map_err(cannot)?))
             }
         })
     }

@@ -125,6 +125,7 @@ impl RunProgress {
     }
 
     /// Returns the counts of the run as one line of text for the user.
+    #[cfg_attr(windows, expect(dead_code, reason = "no signal asks for it there"))]
     pub(crate) fn line(&self) -> String {
         let done = match self.total {
             Some(total) => format!("{} of {total} done", self.done),

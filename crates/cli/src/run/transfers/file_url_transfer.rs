@@ -10,26 +10,26 @@
 //!
 //! Not supported: `--limit-rate`, `--max-time`, and several ranges in one request.
 
-use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haul::body::upload::BodyUpload;
 use haul::buffer_pool::{BufferLease, BufferPool};
 use haul::sink::{ResponseForSink, Sink};
+use haul::system::files::{MetadataExt, OpenOptionsExt};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
+use haul_policy::system_family::SystemFamily;
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::date;
 use crate::plan::{ContinueAt, StageArgs, UrlGroup};
 use crate::run::report::reporter::UrlGroupReporter;
+use crate::system::os_text::{OsStrExt, os_str};
 
 /// The size in bytes of the buffer through which a local file is copied.
 const BLOCK: usize = 128 << 10;
@@ -62,13 +62,14 @@ pub(crate) fn local_file_of_url(is_curl: bool, stage: &StageArgs, url: &str) -> 
     }
     let bad = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Url, error.to_string()).with_url(url);
     let path = file_url::parse_path(url).map_err(|error| bad(&error))?;
+    let local = file_url::local_path(&path, SystemFamily::CURRENT).map_err(|error| bad(&error))?;
     let written: String = path
         .split(|&byte| byte == b'/')
         .skip(1)
         .fold(String::new(), |before, part| format!("{before}/{}", urlencode::percent_encode(part)));
     let target = Target::parse_with(&format!("localhost{written}"), haul_policy::Scheme::Http, true);
     let target = target.map_err(|error| bad(&error))?;
-    Ok(Some(LocalFile { path: PathBuf::from(OsStr::from_bytes(&path)), target }))
+    Ok(Some(LocalFile { path: PathBuf::from(os_str(local).into_owned()), target }))
 }
 
 impl LocalFile {

@@ -1,6 +1,5 @@
 //! Runs transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
-mod descriptor_limit;
 mod expected_checksum;
 mod file_url_transfer;
 mod jsonl_record_requests;
@@ -8,12 +7,14 @@ mod list_reader;
 mod listing_page_output_files;
 mod on_disk_hash_index;
 pub(crate) mod parallel;
+#[cfg_attr(windows, path = "progress_signal_windows.rs")]
 pub(crate) mod progress_signal;
 mod record_items;
 pub(crate) mod reserved_output_names;
 mod row_requests;
 pub(crate) mod sequential;
 pub(crate) mod shard_filter;
+#[cfg_attr(windows, path = "signals_windows.rs")]
 pub(crate) mod signals;
 pub(crate) mod single_url;
 pub(crate) mod state_stores;

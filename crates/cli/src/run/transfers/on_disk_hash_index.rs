@@ -13,7 +13,8 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
+
+use haul::system::files::FileExt;
 
 /// The number of entries in memory at which they are written to a sorted run, a temporary file.
 const MAX_RECENT: usize = 64 << 10;

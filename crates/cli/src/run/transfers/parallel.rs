@@ -9,6 +9,7 @@ use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputO
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
+use haul::system::files::NULL_DEVICE;
 use haul::{Client, RequestOptions, Result};
 
 use crate::file_and_environment_access::print_error_line;
@@ -18,18 +19,18 @@ use crate::run::archive_memory;
 use crate::run::engine_options;
 use crate::run::engine_options::later_stage_requests::LaterStage;
 use crate::run::engine_options::output_options::{
-    NULL_DEVICE, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
-    reserve_first_stage_output_name, shown_output, shows_content, standard_output,
+    in_output_dir, is_named_by_response, names_stdout, options_for, record_options, reserve_first_stage_output_name,
+    shown_output, shows_content, standard_output,
 };
 use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
 use crate::run::report::urlnum_variable::UrlNumbers;
-use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
 use crate::run::transfers::url_items::{ProgressCountsForList, UrlGroupRequestSettings, UrlItems};
 use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
+use crate::system::process::raise_open_file_limit;
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
@@ -81,7 +82,7 @@ pub(crate) fn run(
         })?;
         reporter.output_names().set_overwritable_since(job.created());
     }
-    descriptor_limit::raise_soft_limit();
+    raise_open_file_limit();
     let fleet = Fleet::new(stages, options);
     let numbers = UrlNumbers::default();
     let has_file = group.shared_output().is_some_and(|output| !output.is_stdout());
@@ -208,7 +209,7 @@ pub(crate) fn run_joined(
     let mut settings = fleet_options(plan, reporter);
     settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));
     settings.slow_input = plan.groups[indexes].iter().any(|group| group.urls.iter().any(may_wait));
-    descriptor_limit::raise_soft_limit();
+    raise_open_file_limit();
     let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);
     Ok(fleet.run(client, items, output, report)?.exit_code)
 }

@@ -9,15 +9,16 @@
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use haul::sink::temporary_and_final_names::{FilePathCheck, directory_of};
+use haul::system::files::FileExt;
 use haul::{Error, ErrorKind, Result};
 
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
+use crate::system::paths;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
@@ -220,7 +221,7 @@ impl ReservedOutputNamesState {
             self.directory = Some((parent.to_owned(), absolute(parent)));
         }
         let directory = self.directory.as_ref().map(|(_, canonical)| canonical);
-        self.hasher.hash_one((directory, path.file_name()))
+        self.hasher.hash_one((directory, path.file_name().map(paths::file_name_key)))
     }
 }
 
@@ -304,8 +305,7 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 /// Returns true if the path exists and is not a regular file, or names a descriptor such as
 /// `/dev/fd/3`.
 fn is_device(path: &Path) -> bool {
-    let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|name| path.starts_with(name));
-    is_descriptor || path.metadata().is_ok_and(|metadata| !metadata.is_file())
+    paths::names_descriptor(path) || path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
 #[cfg(test)]

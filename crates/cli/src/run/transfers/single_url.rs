@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::io::IoSlice;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -238,7 +237,8 @@ impl Sink for ProgressSink {
         self.sink.pieces(pieces)
     }
 
-    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+    #[cfg(unix)]
+    fn direct(&mut self) -> Option<rustix::fd::BorrowedFd<'_>> {
         self.sink.direct()
     }
 

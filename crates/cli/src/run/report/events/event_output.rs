@@ -1,14 +1,14 @@
 //! The destination of `--events`: a file, or an open descriptor.
 
 use std::fs::File;
-use std::io::{self, ErrorKind as IoErrorKind};
-use std::os::fd::OwnedFd;
+use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
 
 use haul::sink::descriptor_writer::DescriptorWriter;
+use haul::system::files::{OwnedFile, is_regular};
 use haul::{Error, ErrorKind, Result};
-use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::Errno;
+
+use crate::system::standard_streams::duplicate_for_writing;
 
 /// The number of buffered bytes at which the event lines are written to the output.
 const FLUSH_THRESHOLD: usize = 64 << 10;
@@ -47,14 +47,17 @@ impl EventOutput {
                         format!("the events cannot be written to descriptor {number}; open it, as by {number}>FILE");
                     refused(cause, text)
                 };
-                (descriptor(number).map_err(failed)?, None)
+                (duplicate_for_writing(number).map_err(failed)?, None)
             }
             None => {
                 let failed = |cause| refused(cause, format!("failed to open {} for the events", path.display()));
                 let file = File::create(path).map_err(failed)?;
-                let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-                let copy = if is_regular { Some(file.try_clone().map_err(failed)?) } else { None };
-                (OwnedFd::from(file), copy)
+                let copy = if is_regular(&file).is_ok_and(|is_regular| is_regular) {
+                    Some(file.try_clone().map_err(failed)?)
+                } else {
+                    None
+                };
+                (OwnedFile::from(file), copy)
             }
         };
         let writer = DescriptorWriter::new(descriptor);
@@ -100,43 +103,4 @@ impl EventOutput {
         let cause = error.io_source().map_or_else(|| error.cause(), ToString::to_string);
         Err(Error::with_source(ErrorKind::Write, text, cause))
     }
-}
-
-/// Duplicates the descriptor with this number, which must be open for writing.
-fn descriptor(number: &str) -> io::Result<OwnedFd> {
-    let number = number.parse().map_err(|_| io::Error::from(Errno::BADF))?;
-    let descriptor = duplicate(number)?;
-    if fcntl_getfl(&descriptor)? & OFlags::RWMODE == OFlags::RDONLY {
-        return Err(io::Error::new(IoErrorKind::PermissionDenied, "it is open for reading only"));
-    }
-    Ok(descriptor)
-}
-
-/// Duplicates a descriptor of this process. If the kernel refuses the duplication, opens the
-/// descriptor by its path in `/dev/fd`. Such an opening fails for a socket, and gives a file a
-/// separate offset.
-#[cfg(target_os = "linux")]
-fn duplicate(number: i32) -> io::Result<OwnedFd> {
-    use std::os::fd::AsRawFd;
-
-    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
-
-    let this = pidfd_open(getpid(), PidfdFlags::empty());
-    // A number that the user has not opened may be that of the pidfd itself.
-    let this = this.and_then(|this| if this.as_raw_fd() == number { Err(Errno::BADF) } else { Ok(this) });
-    match this.and_then(|this| pidfd_getfd(this, number, PidfdGetfdFlags::empty())) {
-        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => open_descriptor_by_path(number),
-        duplicate => Ok(duplicate?),
-    }
-}
-
-/// Duplicates a descriptor of this process by its name in `/dev/fd`.
-#[cfg(not(target_os = "linux"))]
-fn duplicate(number: i32) -> io::Result<OwnedFd> {
-    open_descriptor_by_path(number)
-}
-
-fn open_descriptor_by_path(number: i32) -> io::Result<OwnedFd> {
-    let file = File::options().append(true).open(format!("/dev/fd/{number}"))?;
-    Ok(OwnedFd::from(file))
 }

@@ -1,4 +1,4 @@
-//! The check of a job's directory, and of the files that SQLite creates beside the job's file.
+//! The checks of a job's file, of its directory, and of the files that SQLite creates beside it.
 //!
 //! ```text
 //!  NAME            the job                     ◀─┐ SQLite copies their content
@@ -11,12 +11,14 @@
 //! alone would not suffice, because they could appear between the check and the time when SQLite
 //! opens them.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use haul::Result;
 use haul::sink::temporary_and_final_names::directory_of;
+
+use rustix::fs::{Access, access};
 
 use super::job_error_from_sqlite_or_io::{io_error, job_error};
 
@@ -89,4 +91,32 @@ fn check_beside(job: &Path, path: &Path, trusted: &[u32]) -> Result<()> {
         path.display()
     );
     Err(job_error(job, text))
+}
+
+/// Refuses to read a job that belongs to another user. root may read any user's job.
+pub(super) fn check_reader(job: &Path, metadata: &Metadata) -> Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    if metadata.uid() != user && user != 0 {
+        let owner = metadata.uid();
+        return Err(job_error(job, format!("it belongs to another user ({owner}); its command line is theirs")));
+    }
+    Ok(())
+}
+
+/// Refuses to run a job that another user owns or could have written, because that user could have
+/// changed its command line.
+pub(super) fn check_owner(job: &Path, metadata: &Metadata) -> Result<()> {
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let owner = metadata.uid();
+        return Err(job_error(job, format!("it belongs to another user ({owner}), and so does its command line")));
+    }
+    if metadata.len() > 0 && metadata.mode() & 0o022 != 0 {
+        return Err(job_error(job, "other users can write it, and so its command line; 'chmod 600' makes it private"));
+    }
+    Ok(())
+}
+
+/// Returns true if this process can create files beside a job.
+pub(super) fn can_write_beside(job: &Path) -> bool {
+    access(directory_of(job), Access::WRITE_OK).is_ok()
 }

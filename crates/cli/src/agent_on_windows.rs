@@ -1,0 +1,88 @@
+//! The agent on Windows, where it does not exist: its options are refused, and `HAUL_AGENT` has no
+//! effect but a warning.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::usage_error::UsageErrorReason;
+
+/// The default of `--agent-idle`.
+pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// The values of the options `--agent` and `--agent-idle`, or of `HAUL_AGENT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOptionValues {
+    /// The path of the agent's socket; `None` if it is not named.
+    pub socket: Option<PathBuf>,
+    /// The time without a call after which an agent would exit.
+    pub idle: Duration,
+}
+
+/// Refuses an option of the agent.
+///
+/// # Errors
+/// Always.
+pub(crate) fn check_available() -> Result<(), UsageErrorReason> {
+    Err(UsageErrorReason::Refused("Windows has no agent; one run with many URLs shares its connections"))
+}
+
+/// Returns `None`, because no process is an agent.
+#[must_use]
+pub fn serve_if_called(_words: &[OsString]) -> Option<u8> {
+    None
+}
+
+/// The commands to a running agent.
+pub mod status_and_stop_commands {
+    use haul::ErrorKind;
+
+    use super::AgentOptionValues;
+    use crate::program_persona::ProgramPersona;
+
+    /// A command that the user sends to a running agent by an option.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AgentCommand {
+        /// `--agent-status`: asks for the agent's status.
+        Status,
+        /// `--agent-stop`: asks the agent to exit once its transfers are complete.
+        Stop,
+    }
+
+    /// Returns the exit code for an agent that does not exist. Never called, because the options are
+    /// refused.
+    #[must_use]
+    pub fn run(_persona: ProgramPersona, _command: AgentCommand, _args: Option<AgentOptionValues>) -> u8 {
+        ErrorKind::Setup.exit_code()
+    }
+}
+
+/// The choice of requests that go through the agent: none.
+pub(crate) mod eligibility {
+    use haul::sink::file::FileOptions;
+    use haul::transfer::TransferOutcome;
+    use haul::{Client, RequestOptions, Result};
+
+    use super::Path;
+    use crate::file_and_environment_access::print_error_line;
+    use crate::plan::{GlobalArgs, UrlGroup};
+
+    /// Returns `None`. Prints a warning if `HAUL_AGENT` asks for an agent.
+    ///
+    /// # Errors
+    /// None.
+    #[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+    pub(crate) fn fetch(
+        _client: &Client,
+        global: &GlobalArgs,
+        _group: &UrlGroup,
+        _url: &str,
+        _request: &RequestOptions,
+        _file: Option<(&Path, FileOptions)>,
+    ) -> Result<Option<TransferOutcome>> {
+        if global.agent.is_some() && !global.silent {
+            print_error_line("Warning: HAUL_AGENT has no effect: Windows has no agent");
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,39 @@
+//! The checks of a job's file and of its directory on Windows: none. The access list of the directory
+//! decides who can write the job, and a user's own directories are closed to others.
+
+use std::fs::Metadata;
+use std::path::Path;
+
+use haul::Result;
+
+/// Accepts every directory.
+///
+/// # Errors
+/// None.
+#[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+pub(super) fn check_directory(_job: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Accepts every reader.
+///
+/// # Errors
+/// None.
+#[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+pub(super) fn check_reader(_job: &Path, _metadata: &Metadata) -> Result<()> {
+    Ok(())
+}
+
+/// Accepts every owner.
+///
+/// # Errors
+/// None.
+#[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+pub(super) fn check_owner(_job: &Path, _metadata: &Metadata) -> Result<()> {
+    Ok(())
+}
+
+/// Returns true: SQLite reports a directory in which it cannot create files.
+pub(super) fn can_write_beside(_job: &Path) -> bool {
+    true
+}

@@ -1,0 +1,11 @@
+//! Bytes as texts of the system, such as names of files. On Unix, any bytes are such a text.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+
+pub(crate) use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Returns the text of the system that consists of these bytes.
+pub(crate) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
+    Cow::Borrowed(OsStr::from_bytes(bytes))
+}
