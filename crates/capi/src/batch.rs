@@ -24,12 +24,12 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
 use haul::fleet::{HostStartRate, StartRate};
 use haul::request::{StallLimit, TotalRateLimit};
+use haul::system::fd::{AsRawFd, OwnedFd};
 
 use crate::c_arguments;
 use crate::callbacks::UserPointer;
@@ -310,14 +310,26 @@ pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
         // SAFETY: the header's contract.
         let batch = unsafe { c_arguments::required_object(batch, "batch") }?;
         fd = match batch.fd.get() {
-            Some(made) => made.as_raw_fd(),
+            Some(made) => number(made),
             None => {
                 let made =
                     batch.lock_batch().fd().map_err(|error| CallFailure::setup(format!("no descriptor: {error}")))?;
-                batch.fd.get_or_init(|| made).as_raw_fd()
+                number(batch.fd.get_or_init(|| made))
             }
         };
         Ok(())
     });
     fd
+}
+
+/// Returns the number of a descriptor.
+#[cfg(unix)]
+fn number(descriptor: &OwnedFd) -> c_int {
+    descriptor.as_raw_fd()
+}
+
+/// Returns the number of a socket, of which Windows uses 32 bits.
+#[cfg(windows)]
+fn number(socket: &OwnedFd) -> c_int {
+    socket.as_raw_fd() as c_int
 }

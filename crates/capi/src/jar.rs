@@ -13,7 +13,6 @@
 //! ```
 
 use std::ffi::{OsStr, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -339,14 +338,29 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
     })
 }
 
-/// Converts the path of a file, which may contain any bytes.
+/// Converts the path of a file, which may contain any bytes on Unix, and is UTF-8 on Windows.
 ///
 /// # Safety
 /// `path` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
     let bytes = unsafe { c_arguments::required_bytes(path, "path") }?;
-    Ok(Path::new(OsStr::from_bytes(bytes)))
+    os_str(bytes).map(Path::new)
+}
+
+/// Returns the text of the system that consists of these bytes.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+fn os_str(bytes: &[u8]) -> Result<&OsStr, CallFailure> {
+    use std::os::unix::ffi::OsStrExt;
+
+    Ok(OsStr::from_bytes(bytes))
+}
+
+/// Returns the text of the system that these bytes of UTF-8 are.
+#[cfg(windows)]
+fn os_str(bytes: &[u8]) -> Result<&OsStr, CallFailure> {
+    std::str::from_utf8(bytes).map(OsStr::new).map_err(|_| CallFailure::setup("path is not valid UTF-8"))
 }
 
 fn now() -> u64 {

@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
 
 use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
 use haul::sink::{ResponseForSink, Sink};
+use haul::system::fd::BorrowedFd;
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 

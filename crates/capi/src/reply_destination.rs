@@ -5,11 +5,11 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
 
 use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
 use haul::sink::{ResponseForSink, Sink};
+use haul::system::fd::BorrowedFd;
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 
