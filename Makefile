@@ -44,7 +44,7 @@ MANDIR := $(DATADIR)/man
 ENGINES := 'ray[data]==2.60.0' pyspark==4.3.0 'dask[dataframe]==2026.8.0' polars==2.1.0 duckdb==2.0.1 pandas==3.1.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build check-targets portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test \
+.PHONY: help build check-targets windows-test portable-test portable-slice bindings libhaul libcurl libcurl-suites perl perl-test \
 	perl-soak lwp-suite mechanize-suite mojo-suite header c-memory tsan miri c-soak demo test setup fmt \
 	libcurl-libtests fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity \
 	licences fuzz-check doc python python-test fsspec-suite httpx-suite aiohttp-suite engines-test engines-bench \
@@ -275,7 +275,7 @@ python-soak: python ## 200,000 requests in Python, and as many with asyncio; mem
 purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/check-dependencies.sh
 
-check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686; the crate and the Python module for Windows (rustup installs what is missing)
+check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686, and for Windows the Python module, too (rustup installs what is missing)
 	sh scripts/check-targets.sh $(TARGETS)
 
 link-targets: ## link the command for FreeBSD and macOS, and the Python module for Windows, by zig from PyPI; nothing is run
@@ -283,6 +283,10 @@ link-targets: ## link the command for FreeBSD and macOS, and the Python module f
 
 check-features: ## check the engine and the command with and without their optional parts
 	LOCKED="$(LOCKED)" sh scripts/check-features.sh
+
+# Where mingw or wine are missing, prints so and succeeds.
+windows-test: ## haul.exe, built with mingw, under wine (builds it for Windows; 5 minutes)
+	sh scripts/windows-test.sh
 
 portable-test: ## the tests of the engine and the command with the code for systems other than Linux
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test $(LOCKED) -p httphaul -p httphaul-cli \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Type-checks the command and libhaul for the systems that haul supports beside this one, and for Windows the crate
-# httphaul and the Python module.
+# Type-checks the command and libhaul for the systems that haul supports beside this one; for Windows, the crate
+# httphaul and the Python module, too.
 # Usage: check-targets.sh [TARGET...]
 #
 # The C parts of dependencies are not compiled: their build scripts get a compiler that makes empty files. So no cross compiler
@@ -62,7 +62,7 @@ for triple; do
         ;;
     esac
     case $triple in
-    *-windows-*) packages="-p httphaul -p httphaul-python --features httphaul/http,httphaul/old-keys" ;;
+    *-windows-*) packages="-p httphaul -p httphaul-cli -p httphaul-capi -p httphaul-python --features httphaul/http,httphaul/old-keys" ;;
     *) packages="-p httphaul-cli -p httphaul-capi" ;;
     esac
     # shellcheck disable=SC2086 # words, or none

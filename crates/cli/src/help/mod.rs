@@ -32,6 +32,7 @@ fn features() -> String {
     let has = |name: &&str| match *name {
         "HTTP3" => haul::HAS_HTTP3,
         "GSS-API" | "Kerberos" | "SPNEGO" => haul::HAS_NEGOTIATE,
+        "UnixSockets" => cfg!(unix),
         _ => true,
     };
     FEATURES.split(' ').filter(has).collect::<Vec<_>>().join(" ")
