@@ -12,6 +12,7 @@
 //! assert!(file_url::parse_path("file://elsewhere.example/a").is_err());
 //! ```
 
+use crate::system_family::SystemFamily;
 use crate::urlencode;
 
 /// The reason why a `file:` URL does not name a local file.
@@ -67,6 +68,23 @@ pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
 }
 
+/// Returns the path by which the system opens the file, from the path of a `file:` URL. On Windows,
+/// `/C:/a` becomes `C:/a`.
+///
+/// # Errors
+/// On Windows, a path that begins with two separators names another computer or a device.
+pub fn local_path(path: &[u8], family: SystemFamily) -> Result<&[u8], FileUrlError> {
+    match (family, path) {
+        (SystemFamily::Unix, path) => Ok(path),
+        (SystemFamily::Windows, [_, second, ..]) if family.is_separator(*second) => Err(FileUrlError::Elsewhere),
+        (SystemFamily::Windows, [_, rest @ ..]) => match rest {
+            [letter, b':', ..] if letter.is_ascii_alphabetic() => Ok(rest),
+            _ => Ok(path),
+        },
+        (SystemFamily::Windows, path) => Ok(path),
+    }
+}
+
 fn strip_file_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_at_checked("file:".len())?;
     scheme.eq_ignore_ascii_case("file:").then_some(rest)
@@ -97,6 +115,23 @@ mod tests {
             ("file:///a%00b", Err(FileUrlError::Nul)),
         ] {
             assert_eq!(parse_path(url), expected.map(|path| path.as_bytes().to_vec()), "{url}");
+        }
+    }
+
+    #[test]
+    fn windows_file_urls_name_drives_but_no_other_computers() {
+        for (path, expected) in [
+            ("/C:/a", Ok("C:/a")),
+            ("/c:\\a", Ok("c:\\a")),
+            ("/a/b", Ok("/a/b")),
+            ("/1:/a", Ok("/1:/a")),
+            ("/", Ok("/")),
+            ("//server/share", Err(FileUrlError::Elsewhere)),
+            ("/\\server\\share", Err(FileUrlError::Elsewhere)),
+        ] {
+            let found = local_path(path.as_bytes(), SystemFamily::Windows);
+            assert_eq!(found, expected.map(str::as_bytes), "{path}");
+            assert_eq!(local_path(path.as_bytes(), SystemFamily::Unix), Ok(path.as_bytes()));
         }
     }
 

@@ -210,11 +210,16 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 /// Returns `true` if Windows reserves the file name for a device, with or without an extension.
 pub(crate) fn is_reserved_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
+    // Windows reads superscript digits as digits.
+    let is_digit =
+        |text: &str| matches!(text.as_bytes(), [b'0'..=b'9']) || matches!(text, "\u{b9}" | "\u{b2}" | "\u{b3}");
     let port = |prefix: &str| {
-        stem.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-            && matches!(stem.as_bytes()[3..], [b'0'..=b'9'])
+        let parts = stem.split_at_checked(prefix.len());
+        parts.is_some_and(|(start, number)| start.eq_ignore_ascii_case(prefix) && is_digit(number))
     };
-    ["CON", "PRN", "AUX", "NUL"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || port("COM") || port("LPT")
+    ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].iter().any(|device| stem.eq_ignore_ascii_case(device))
+        || port("COM")
+        || port("LPT")
 }
 
 /// An iterator over the `name=value` parameters of a Content-Disposition. Other text between

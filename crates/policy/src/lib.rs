@@ -32,6 +32,7 @@
 //! | [`rate`] | a limit on bytes a second |
 //! | [`shard`] | parts of a list of URLs, by host, for several machines |
 //! | [`speed`] | detection of slow and stalled transfers |
+//! | [`system_family`] | the rules of Unix and Windows for file names |
 //! | [`url_template`] | URLs made from matches in pages that are not trusted |
 //! | [`page_reference`] | URLs made from references in pages, such as those of links |
 //! | [`file_url`] | local files named by `file:` URLs |
@@ -80,6 +81,7 @@ pub mod retry;
 pub mod secrets;
 pub mod shard;
 pub mod speed;
+pub mod system_family;
 pub mod target;
 pub mod terminal_text;
 pub mod time;

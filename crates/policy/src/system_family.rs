@@ -1,0 +1,227 @@
+//! The two families of systems, and the rules of each for names of files.
+//!
+//! A URL, a response or a record must not choose the name of a device, of another directory, or of a
+//! hidden part of a file. On Unix, the names that [`filename`](crate::filename) and
+//! [`output_name_placeholders`](crate::output_name_placeholders) make are safe. On Windows, more
+//! characters and names have a meaning. As curl does there, haul replaces them by `_`.
+//!
+//! The rules are parameters, so that tests of both families run on every system.
+//!
+//! ```
+//! use haul_policy::system_family::SystemFamily::{Unix, Windows};
+//!
+//! assert_eq!(Windows.file_name(b"C:\\a?.txt"), &b"C__a_.txt"[..]);
+//! assert_eq!(Windows.file_name(b"nul.txt"), &b"_nul.txt"[..]);
+//! assert_eq!(Unix.file_name(b"nul.txt"), &b"nul.txt"[..]);
+//! ```
+
+use std::borrow::Cow;
+
+use crate::filename::is_reserved_device_name;
+
+/// A family of systems with the same rules for file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemFamily {
+    /// Linux, macOS and the BSDs.
+    Unix,
+    /// Windows.
+    Windows,
+}
+
+impl SystemFamily {
+    /// The family of the system for which this code was compiled.
+    pub const CURRENT: SystemFamily = if cfg!(windows) { SystemFamily::Windows } else { SystemFamily::Unix };
+
+    /// Returns true if this byte separates the components of a path.
+    pub fn is_separator(self, byte: u8) -> bool {
+        byte == b'/' || (self == SystemFamily::Windows && byte == b'\\')
+    }
+
+    /// Returns a name that a URL or a response chose, as the name of one file.
+    ///
+    /// On Windows, `_` replaces separators, colons, control characters and `<>"|?*`; dots and spaces
+    /// at the end are removed; and `_` precedes the name of a device. On Unix, the name is unchanged.
+    pub fn file_name(self, name: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            SystemFamily::Unix => Cow::Borrowed(name),
+            SystemFamily::Windows if is_windows_file_name(name) => Cow::Borrowed(name),
+            SystemFamily::Windows => {
+                let mut made = Vec::with_capacity(name.len() + 1);
+                push_windows_file_name(&mut made, name);
+                Cow::Owned(made)
+            }
+        }
+    }
+
+    /// Returns a path whose first `written` bytes the user wrote, and whose rest a URL or an extracted
+    /// value chose, at least in part. Each component of the rest becomes a
+    /// [`file_name`](Self::file_name). The separators, `.` and `..` stay.
+    pub fn chosen_path(self, path: &[u8], written: usize) -> Cow<'_, [u8]> {
+        if self == SystemFamily::Unix {
+            return Cow::Borrowed(path);
+        }
+        let (start, rest) = path.split_at(written.min(path.len()));
+        let mut made = start.to_vec();
+        for part in rest.split_inclusive(|&byte| self.is_separator(byte)) {
+            let (name, separator) = match part.split_last() {
+                Some((&last, name)) if self.is_separator(last) => (name, &part[name.len()..]),
+                _ => (part, &b""[..]),
+            };
+            match name {
+                b"" | b"." | b".." => made.extend_from_slice(name),
+                name => push_windows_file_name(&mut made, name),
+            }
+            made.extend_from_slice(separator);
+        }
+        Cow::Owned(made)
+    }
+
+    /// Returns true if the name of an output file names a device by itself, in any directory: on
+    /// Windows `NUL`, `con.txt` or `\\\\.\\COM10`. On Unix, only the file itself tells.
+    pub fn names_device(self, path: &[u8]) -> bool {
+        let name = || path.rsplit(|&byte| self.is_separator(byte) || byte == b':').find(|name| !name.is_empty());
+        self == SystemFamily::Windows && (path.starts_with(b"\\\\.\\") || name().is_some_and(is_device))
+    }
+
+    /// Returns the length of the text before a file name's first placeholder (`{` or `#`) that names
+    /// directories only: up to the last separator or, on Windows, at least `C:`.
+    pub fn literal_directory_length(self, template: &[u8]) -> usize {
+        let literal = template.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(template.len());
+        let directory = template[..literal].iter().rposition(|&byte| self.is_separator(byte));
+        let drive = match (self, template) {
+            (SystemFamily::Windows, [letter, b':', ..]) if letter.is_ascii_alphabetic() => 2,
+            _ => 0,
+        };
+        directory.map_or(0, |at| at + 1).max(drive)
+    }
+}
+
+/// Returns true if [`push_windows_file_name`] would not change the name.
+fn is_windows_file_name(name: &[u8]) -> bool {
+    let is_clean = |byte: &u8| !is_reserved_byte(*byte);
+    !name.is_empty() && name.iter().all(is_clean) && !ends_in_removed(name) && !is_device(name)
+}
+
+fn push_windows_file_name(made: &mut Vec<u8>, name: &[u8]) {
+    let mut end = name.len();
+    while ends_in_removed(&name[..end]) {
+        end -= 1;
+    }
+    let start = made.len();
+    made.extend(name[..end].iter().map(|&byte| if is_reserved_byte(byte) { b'_' } else { byte }));
+    if end == 0 || is_device(&made[start..]) {
+        made.insert(start, b'_');
+    }
+}
+
+fn is_reserved_byte(byte: u8) -> bool {
+    byte.is_ascii_control() || matches!(byte, b'<' | b'>' | b':' | b'"' | b'|' | b'?' | b'*' | b'/' | b'\\')
+}
+
+/// Returns true if Windows ignores the last character: `a.` and `a ` are other names of `a`.
+fn ends_in_removed(name: &[u8]) -> bool {
+    matches!(name.last(), Some(b'.' | b' '))
+}
+
+fn is_device(name: &[u8]) -> bool {
+    let stem = name.split(|&byte| byte == b'.').next().unwrap_or_default();
+    std::str::from_utf8(stem).is_ok_and(is_reserved_device_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SystemFamily::{Unix, Windows};
+
+    fn file_name(name: &str) -> String {
+        String::from_utf8(Windows.file_name(name.as_bytes()).into_owned()).unwrap()
+    }
+
+    #[test]
+    fn windows_names_have_no_reserved_characters() {
+        for (name, expected) in [
+            ("plain name.txt", "plain name.txt"),
+            ("a<b>c:d\"e|f?g*h", "a_b_c_d_e_f_g_h"),
+            ("..\\..\\x", ".._.._x"),
+            ("C:\\Windows\\x.dll", "C__Windows_x.dll"),
+            ("C:x", "C_x"),
+            ("file.txt:stream", "file.txt_stream"),
+            ("file::$DATA", "file__$DATA"),
+            ("\\\\?\\C:\\x", "____C__x"),
+            ("a\u{1}b\u{7f}", "a_b_"),
+            ("\u{e9}.txt", "\u{e9}.txt"),
+        ] {
+            assert_eq!(file_name(name), expected, "{name}");
+            assert_eq!(Unix.file_name(name.as_bytes()), name.as_bytes());
+        }
+    }
+
+    #[test]
+    fn windows_names_end_in_no_dot_or_space() {
+        for (name, expected) in [("a.", "a"), ("a. . ", "a"), ("...", "_"), (" ", "_"), ("", "_"), ("a.b", "a.b")] {
+            assert_eq!(file_name(name), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn windows_names_are_never_devices() {
+        for device in [
+            "con",
+            "PRN",
+            "Aux",
+            "NUL",
+            "nul.txt",
+            "nul.tar.gz",
+            "COM1",
+            "com0",
+            "LPT9.log",
+            "com\u{b9}",
+            "LPT\u{b3}",
+            "CONIN$",
+            "conout$",
+            "nul .txt",
+        ] {
+            assert_eq!(file_name(device), format!("_{device}"));
+        }
+        assert_eq!(file_name("NUL. ."), "_NUL");
+        assert_eq!(file_name("NUL:"), "NUL_");
+        for other in ["console", "com", "com10", "lpt", "nulls", "auxiliary.txt", "com\u{b4}"] {
+            assert_eq!(file_name(other), other);
+        }
+    }
+
+    #[test]
+    fn device_names_are_found_in_any_directory() {
+        for device in ["NUL", "nul", "C:\\dir\\nul", "d/con.txt", "NUL:", "\\\\.\\COM10", "C:aux"] {
+            assert!(Windows.names_device(device.as_bytes()), "{device}");
+            assert!(!Unix.names_device(device.as_bytes()), "{device}");
+        }
+        for file in ["", "a", "nul/a", "C:\\null", "/dev/null"] {
+            assert!(!Windows.names_device(file.as_bytes()), "{file}");
+        }
+    }
+
+    #[test]
+    fn chosen_path_keeps_what_the_user_wrote() {
+        let path = |path: &str, written| String::from_utf8(Windows.chosen_path(path.as_bytes(), written).into_owned());
+        assert_eq!(path("C:\\out\\nul?.\\a:b/con/..", 7).unwrap(), "C:\\out\\nul_\\a_b/_con/..");
+        assert_eq!(path("h/list.php?id=1", 0).unwrap(), "h/list.php_id=1");
+        assert_eq!(path("nul/x", 4).unwrap(), "nul/x");
+        assert_eq!(path("a", 9).unwrap(), "a");
+        assert_eq!(Unix.chosen_path(b"h/list.php?id=1", 0), &b"h/list.php?id=1"[..]);
+    }
+
+    #[test]
+    fn literal_directory_ends_before_the_first_placeholder() {
+        for (template, unix, windows) in [
+            ("a/b{host}/c", 2, 2),
+            ("#1.txt", 0, 0),
+            ("C:#1.txt", 0, 2),
+            ("C:\\out\\#1", 0, 7),
+            ("C:/out/x{name}", 7, 7),
+            ("plain", 0, 0),
+        ] {
+            assert_eq!(Unix.literal_directory_length(template.as_bytes()), unix, "{template}");
+            assert_eq!(Windows.literal_directory_length(template.as_bytes()), windows, "{template}");
+        }
+    }
+}
