@@ -48,10 +48,10 @@ const LENGTHS: [usize; 2] = [300, 50_000];
 /// requests that exceed its number.
 const SERVER_CAPACITIES: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
-/// The number of pages for a server at a round trip of 1 ms. With only [`PAGES`] pages, the run
-/// would be too short to be measured well.
+/// The number of pages that a program fetches from a server with a round-trip time of 1 ms. With
+/// only [`PAGES`] pages, the run would be too short to be measured well.
 const PAGES_NEARBY: usize = 5_000;
-/// The number of pages for a server at a round trip of 0 ms.
+/// The number of pages that a program fetches from a server with a round-trip time of 0 ms.
 const PAGES_WITHOUT_DELAY: usize = 30_000;
 /// The number of concurrent requests by which haul may exceed the server's capacity without missing
 /// the goal.

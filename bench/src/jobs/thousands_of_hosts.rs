@@ -168,8 +168,9 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Res
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job in which some hosts may be broken. The part is a point of a curve over
-/// the number of hosts, or over the share of broken hosts.
+/// Makes a part of the job in which haul and its competitors fetch the URLs of `load`. Some of the
+/// hosts may be broken. In the chart, each part is one point: the time for a number of hosts
+/// ([`HOSTS`]), or for a share of broken hosts ([`DEAD`]).
 fn dead_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];

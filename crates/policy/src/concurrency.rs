@@ -8,8 +8,8 @@
 //!            └── Recovering: at most 6, until enough requests were served ◀── refused, from any phase
 //! ```
 //!
-//! **Measuring.** A window is a series of as many served requests as the limit allows at a time.
-//! Its mean time is compared with `base`, the mean time of requests that did not queue: by Little's
+//! **Measuring.** A window is a series of served requests; their number is that of the limit. Its
+//! mean time is compared with `base`, the mean time of requests that did not queue: by Little's
 //! law, the host works on `limit · base / mean` requests, and the other requests queue. A request
 //! counts only if it began after the last change of the limit, and only if the limit was fully
 //! used.
@@ -322,8 +322,9 @@ impl ConcurrencyLimit {
     /// this repeatedly while requests wait.
     ///
     /// The limit grows by a sixth if no request has ended for a second and for twice the duration
-    /// of the last served request. Without this growth, requests that wait for an event, or for
-    /// each other, could keep all others waiting for ever.
+    /// of the last served request. Without this growth, a host that answers its running requests
+    /// only after some event, such as the arrival of another request, could keep all other requests
+    /// waiting for ever.
     ///
     /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed.
     /// Without this growth, long bodies could keep the refused requests waiting.
@@ -444,11 +445,12 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Adds the duration `total` of a request on a reused connection, in nanoseconds, to the sums
-    /// that begin when the limit jumps to the maximum. After six such requests, lowers `base` (the
-    /// mean time of a request that does not queue) if their mean is much lower: earlier requests
-    /// were slow only because their connections were new. The six reach the host before the
-    /// requests on connections that the new limit opens.
+    /// Corrects `base`, the mean time of a request that does not queue, after the limit has jumped
+    /// to the maximum. `total` is the duration in nanoseconds of a request on a reused connection.
+    /// If the mean of the first six such requests is much lower than `base`, it becomes the new
+    /// `base`: the requests before them were slow only because their connections were new. The six
+    /// do not queue, because they reach the host before the requests on the connections that the
+    /// new limit opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

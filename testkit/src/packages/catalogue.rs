@@ -56,9 +56,9 @@ impl SignedGzipPackage {
     }
 
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
-    /// header, the needed blocks, and one more block. The reader passes the blocks to an unpacker.
-    /// Only when the reader writes the additional block does it notice that the unpacker has
-    /// stopped.
+    /// header, the blocks that contain the wanted bytes, and one more block. The reader passes each
+    /// block to an unpacker, which exits when it has what it needs. The reader notices the exit
+    /// only when it tries to pass on one more block.
     pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)

@@ -27,8 +27,8 @@ impl FlagDefinition for LocationFlag {
     }
 }
 
-/// Cancels an earlier `--follow`, because the later of the two options applies. If haul acts as
-/// curl, adds a warning.
+/// Cancels an earlier `--follow`, because `--location` or `--location-trusted`, which comes later,
+/// overrides it. If haul acts as curl, adds a warning.
 pub(super) fn override_follow(args: &mut ParsedArgs) {
     if std::mem::take(&mut args.request().follow) && args.global.persona.is_curl() {
         args.warn("--location overrides --follow");

@@ -1,6 +1,6 @@
 //! The output of a job: standard output, or the file of `-o` that all bodies, records or values
-//! share. If the output is a regular file, a later run continues after the last complete record
-//! that the job has recorded.
+//! share. If the output is a regular file, a later run continues after the last output that is
+//! committed in the job's file.
 //!
 //! | output | after a kill |
 //! |---|---|

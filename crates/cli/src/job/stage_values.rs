@@ -6,8 +6,9 @@
 //! | became a URL of the next stage | a row of `url` with the state `queued` | at once |
 //! | kept until the end of its stage, or printed once | a line in a row of `stage_values` | with its page |
 //!
-//! A value in `stage_values` is committed together with its page. If the page is fetched again, the
-//! value is not known yet, and is printed again after the output was truncated.
+//! A value in `stage_values` is committed together with its page. So if a run is killed before this
+//! commit, the next run knows nothing of the value: it truncates the output to the last commit,
+//! fetches the page again, and prints the value again.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -204,8 +205,8 @@ impl JobRun {
         Ok(())
     }
 
-    /// Returns the origin of the first URL that an earlier run has fetched; `None` if there is
-    /// none.
+    /// Returns the origin of the job's first URL that was fetched, usually by an earlier run of
+    /// this job. Returns `None` if no URL was fetched yet, or if the job's file cannot be read.
     pub(crate) fn first_origin(&self) -> Option<Origin> {
         let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
         let connection = self.connection().ok()?;

@@ -1,5 +1,5 @@
-//! A cursor over the stored URLs of a job. It says for each URL of the lists whether it must be
-//! fetched.
+//! A cursor over the stored URLs of a job. For each URL of the lists, it returns whether the URL
+//! must be fetched.
 //!
 //! The lists are read in order, and the stored URLs are read in the same order, some thousand at a
 //! time. So neither the lists nor the stored URLs are ever in memory as a whole.

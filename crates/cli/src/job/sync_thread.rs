@@ -1,10 +1,10 @@
 //! The thread that makes a job durable: once a second it syncs the job's output, then the files of
 //! the committed URLs, then the job's file.
 //!
-//! After a loss of power, the next run relies only on synced data: it resets all later URLs, and
-//! truncates the output to the synced length. So it repeats at most the transfers that were running
-//! and those of the last second. A restart of the computer is detected by the identifier of the
-//! boot, which the job's file stores.
+//! After a loss of power, the next run relies only on synced data: it resets all URLs that were
+//! committed after the last sync, and truncates the output to the synced length. So it repeats at
+//! most the transfers that were running and those of the last second. A restart of the computer is
+//! detected by the identifier of the boot, which the job's file stores.
 //!
 //! The files of `-o` are synced together by `syncfs`, once for each file system, because syncing
 //! each of a hundred thousand files separately would take longer than fetching them.

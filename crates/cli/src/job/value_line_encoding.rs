@@ -5,7 +5,8 @@
 //! "a", "b\\c", "two␊lines"   ⇒   a␊b\\\\c␊two\\nlines␊
 //! ```
 //!
-//! One row per value would take longer to write than the search that found the value.
+//! All values of a page are stored in one row, because a row for each value would take longer to
+//! write than the search for the value takes.
 
 use haul::Result;
 

@@ -1,6 +1,6 @@
-//! The archive of a job (`--warc`): its end, and the payloads that it contains. The next run
-//! truncates the archive to this end, so that it contains the exchanges of each recorded transfer
-//! exactly once.
+//! The data about a job's archive (`--warc`) that the job's file stores: the length of the archive,
+//! and the payloads that it contains. The next run truncates the archive to this length, so that
+//! the archive contains the exchanges of each recorded transfer exactly once.
 
 use std::sync::Arc;
 

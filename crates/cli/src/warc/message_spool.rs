@@ -45,8 +45,9 @@ impl RecordingResources {
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
     }
 
-    /// Reserves memory for the records of a transfer that the job has not committed yet. Returns
-    /// `None` if the archive's memory limit leaves fewer bytes.
+    /// Reserves `bytes` bytes of the archive's memory budget. They are for the records of a
+    /// finished transfer that wait in memory until the job's file records the transfer. Returns
+    /// `None` if the budget has fewer bytes left.
     pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
         let mut reserved = ReservedMemory::new(&self.budget);
         reserved.grow(bytes).then_some(reserved)

@@ -6,7 +6,7 @@
 //! state is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match
-//! Accepted are sequences of runs with three properties:
+//! The matcher accepts sequences of runs with three properties:
 //! 1. Each repetition is greedy or of a fixed count, and there are no assertions.
 //! 2. A run of a variable count shares no byte with any run that can come directly after it (up to
 //!    and including the first one that is not optional). To the left of the hit, it also shares

@@ -128,10 +128,10 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the first hit at `from` or later, i.e. the first position that can be part of a
-    /// match; `None` if there is none. Returns `from` if the search method is
-    /// [`SearchMethod::Plain`], which knows no hits. The result also holds for a search in a part
-    /// of `text` that begins at `from`, because a hit depends only on the bytes of its match.
+    /// Returns the index of the first hit at `from` or later; `None` if there is no hit. A hit is a
+    /// position that can be part of a match, judged by the bytes around it. Without a hit, there is
+    /// no match. With [`SearchMethod::Plain`], which has no test for hits, returns `from`. The
+    /// result is also valid if only a part of `text` that begins at `from` is searched.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

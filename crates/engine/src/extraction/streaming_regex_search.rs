@@ -124,15 +124,17 @@ impl fmt::Debug for ExtractRegexes {
     }
 }
 
-/// Searches a body, which may arrive in pieces, for the values of regular expressions. After
-/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another body. Reuse an
-/// extractor, because it owns the working memory of the search.
+/// Searches a body for matches of regular expressions, and returns their values. The body may
+/// arrive in pieces. After [`finish`](Self::finish) or [`reset`](Self::reset), the extractor can
+/// search another body. Reuse an extractor, because it owns the working memory of the search.
 ///
-/// An extractor needs working memory for each expression, and keeps the unsettled end of the body,
-/// where later bytes can still change a match. That end is at most as long as the longest possible
-/// match plus 256 KiB. For an expression without a length limit, a match counts as at most 1 MiB,
-/// and a longer match may be cut. With several expressions, the extractor also keeps their values
-/// from the unsettled end.
+/// # Memory
+///
+/// An extractor keeps the end of the body received so far, because later bytes can still change the
+/// matches there. This end is at most as long as the longest possible match, plus 256 KiB. If an
+/// expression limits the length of its matches, that is the longest possible match. Otherwise it is
+/// 1 MiB, and a longer match may be cut. With several expressions, the extractor also keeps the
+/// values found in this end. In addition, each expression needs working memory.
 pub struct Extractor {
     searches: Vec<RegexSearch>,
     /// The values that were found but not passed on yet, because another expression may still find

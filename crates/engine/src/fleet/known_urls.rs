@@ -6,9 +6,9 @@ use crate::extraction::{Distinct, DistinctResult};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// A set of the URLs that a repeated stage has already queued. A repeated stage requests the links
-/// in its own pages again as a further stage ([`FleetStage::depth`](super::FleetStage::depth)). All
-/// repetitions share the set, so each URL is fetched only once.
+/// A set of the URLs that a repeated stage has already queued. A repeated stage
+/// ([`FleetStage::depth`](super::FleetStage::depth)) extracts links from its pages, and requests
+/// them in its next repetition. All repetitions share the set, so each URL is fetched only once.
 #[derive(Clone)]
 pub(super) struct KnownUrls {
     urls: Arc<Mutex<Distinct>>,

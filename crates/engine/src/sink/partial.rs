@@ -1,6 +1,5 @@
-//! Files that a later run can complete. The file contains the received part of a body, and a
-//! checkpoint: a record of the ranges of the content that the file contains. It is in the target's
-//! directory.
+//! Files that a later run can complete. Such a file contains the received part of a body, and a
+//! checkpoint: a record of the received ranges. The file is in the target's directory.
 //!
 //! ```text
 //!  dir/.NAME.haul-part    content, in any order           two checkpoints; the newer one counts

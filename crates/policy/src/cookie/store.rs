@@ -11,7 +11,7 @@ use super::{
 };
 use crate::target::Target;
 
-/// A store for at most [`MAX_COOKIES`] cookies of any number of hosts.
+/// A cookie jar: a store for at most [`MAX_COOKIES`] cookies of any number of hosts.
 ///
 /// Reading takes `&self`, so that many threads can read a shared jar at the same time. Eviction
 /// therefore depends on the time at which a cookie was last *set*, not on the time at which it was
@@ -73,7 +73,8 @@ pub enum SetCookieOutcome {
 }
 
 impl CookieStore {
-    /// Creates an empty jar with the conventions of [`CookieFileConventions::Standard`].
+    /// Creates an empty cookie jar. Its order of cookies and its file follow RFC 6265bis
+    /// ([`CookieFileConventions::Standard`]), not curl.
     pub fn new() -> CookieStore {
         CookieStore::default()
     }

@@ -13,8 +13,8 @@
 //! | the server does not understand the query | the same query is sent without EDNS |
 //! | the name does not exist, or has no address | the next name of the search list is looked up |
 //!
-//! A question fails after `timeout` × `attempts` × number of servers, or after `attempts` × number
-//! of servers failures. A lost datagram thus costs one second, not the five of `timeout`.
+//! A query fails after the time `timeout` × `attempts` × number of servers, or after `attempts` ×
+//! number of servers failures. A lost datagram thus costs one second, not the five of `timeout`.
 //!
 //! This state machine sends nothing and reads no clock. Its caller sends the queries that
 //! [`NameLookup::start`] and the other methods return, passes in the responses, and calls

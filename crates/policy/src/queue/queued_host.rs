@@ -1,7 +1,7 @@
 //! The state of one host in a [`JobQueue`](super::JobQueue): its jobs, its pause and its cap.
 //!
-//! The queue has each host with waiting jobs in at most one of its sets ([`HostSetMembership`]), from
-//! which it takes the next host that may start a job.
+//! The queue has several sets of hosts, from which it takes the next host that may start a job. A
+//! host with waiting jobs is in at most one of them ([`HostSetMembership`]).
 
 use super::JobPosition;
 use super::jobs_by_position::WaitingJobs;

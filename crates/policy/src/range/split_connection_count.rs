@@ -307,9 +307,10 @@ impl SplitPlanner {
     }
 
     /// Continues the comparison of one connection with several, and returns the number of
-    /// connections to use now. Connections leave when their requests are complete. The comparison
-    /// ends when the last connection was measured, or earlier if at most half of them are left, and
-    /// these are so slow that all connections are worth using.
+    /// connections to use now. Until the comparison ends, that is 1: the other connections complete
+    /// their requests and get no new ones. The comparison ends when a single connection has been
+    /// measured. It ends earlier if at most half of the connections are left, and these are so slow
+    /// that the maximum number of connections is worth using.
     fn compare(
         &mut self,
         comparison: RateComparison,
@@ -389,9 +390,9 @@ impl SplitPlanner {
     }
 
     /// Records that the server refused one of `connections` connections. From now on, the planner
-    /// asks for at most `connections` - 1 connections, but for at least 1. If one connection is
-    /// being compared with several, the comparison continues; the number of these several replaces
-    /// `connections` if it is larger.
+    /// asks for fewer connections than that, but for at least one. If the planner is comparing one
+    /// connection with a larger number of connections, it continues the comparison, and then asks
+    /// for fewer than the larger of that number and `connections`.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

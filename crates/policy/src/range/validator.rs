@@ -58,8 +58,8 @@ pub enum ValidatorMatch {
 }
 
 impl Validator {
-    /// Returns the strong validator in a response's ETag, Last-Modified and Date. `None` without a
-    /// strong validator. Blanks around the values are accepted.
+    /// Returns the strong validator in a response's ETag, Last-Modified and Date; `None` if these
+    /// fields contain no strong validator. Blanks around the values are accepted.
     ///
     /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
     /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: Last-Modified

@@ -34,8 +34,8 @@ impl TransferReport<'_> {
         self.outcome.result.as_ref().err()
     }
 
-    /// Returns true if the URL is a `file:` URL of a local file, which haul reads only if it acts
-    /// as curl.
+    /// Returns true if the URL is a `file:` URL and haul acts as curl. Only then does haul read
+    /// local files.
     pub(crate) fn is_local(&self, persona: ProgramPersona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }

@@ -55,10 +55,10 @@ pub(crate) enum WaitCountedInTimeout {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Only the request with this id may start, if it is the first one in the queue. It may then
-    /// start regardless of the limits on concurrent requests. If it is not the first one, no
-    /// request may start while any request is running. If none is running, a request whose retry is
-    /// due may start or, if no request waits for a retry, any request.
+    /// The request with this id comes next. If it is the first one in the queue, it may start
+    /// regardless of the limits on concurrent requests, and no other request may start. If it is
+    /// not the first one, no request may start while any request is running. If none is running, a
+    /// request whose retry is due may start or, if no request waits for a retry, any request.
     Only(u64),
     /// No request may start.
     None,

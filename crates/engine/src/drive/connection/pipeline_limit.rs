@@ -3,11 +3,11 @@
 //!
 //! A server may close each connection after a few requests, or accept only a few outstanding
 //! requests, without announcing it. Requests that were already sent then stay unanswered.
-//! Therefore, the next connection may have only as many outstanding requests as the last connection
-//! answered. After more responses, it may have half as many outstanding requests as it has answered
-//! itself. The limit grows in each round as long as the server keeps up (like TCP's slow start),
-//! and at most half as many requests as were answered are sent in vain. A peer that has answered
-//! everything has no limit.
+//! Therefore, the next connection begins with a limit: at first, it sends in total only as many
+//! requests as the last connection answered. Later, the limit on outstanding requests is half the
+//! number of responses that this connection has received. The limit thus grows as long as the
+//! server keeps up (like TCP's slow start), and at most half as many requests as were answered are
+//! sent in vain. A peer that has answered everything has no limit.
 //!
 //! ```
 //! use haul::drive::connection::PipelineLimit;

@@ -50,9 +50,11 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the transfer. If that is safe, the request is sent again.
-    /// Otherwise, the transfer fails with the error that the function `error` returns, or is
-    /// retried by its retry rules.
+    /// Returns the next step of the transfer. The request is sent again at once if the server
+    /// cannot have processed it, or if repeating it does no harm (its method is idempotent and no
+    /// response has begun). In all other cases, the exchange has failed with the error that the
+    /// function `error` returns: the transfer's retry rules then decide whether the transfer is
+    /// tried again later, or ends.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

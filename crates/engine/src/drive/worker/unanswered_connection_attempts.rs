@@ -208,9 +208,13 @@ impl Worker {
     }
 
     /// Lends the host slots (permits for one transfer to a host) of the transfers that wait on this
-    /// connection slot to other transfers. Attempts through a proxy lend no slots, since a silent
-    /// proxy affects all transfers. A shared connection lends no slots, since its host has answered
-    /// during the handshake.
+    /// connection slot to other transfers. Does nothing in these cases:
+    /// * The connection attempt is neither late nor silent.
+    /// * The connection goes through a proxy. (A silent proxy delays the other transfers, too.)
+    /// * The connection is open and uses HTTP/2 or HTTP/3. Its host has answered the handshake, so
+    ///   the host is not dead.
+    /// * The connection is open and is sending the content of a request.
+    /// * Busy connections use at least half of the file descriptors that the process may open.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptState::Silent;

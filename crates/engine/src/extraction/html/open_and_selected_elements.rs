@@ -274,8 +274,9 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, the test that finds text in which the filter may match (`None` if
-    /// there is no test), and the recently read names of tags and attributes.
+    /// Returns three parts of the state at once, so that the caller can change them separately: the
+    /// open elements, the test that finds text in which the user's regular expression may match
+    /// (`None` if there is no such test), and the recently read parts of start tags.
     pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentTagsAndAttributes) {
         (&mut self.open, self.hits.as_ref(), &mut self.recent)
     }

@@ -16,8 +16,9 @@ pub(super) const HEAD_SIZE: usize = 16;
 /// The number of entries for each kind of name in [`RecentTagsAndAttributes`].
 const RECENT: usize = 64;
 
-/// The recently read start tags, attribute names and ends of tags. Most tags of a page are equal to
-/// one of them, and are then read by a single comparison.
+/// The recently read parts of start tags: tag names, attribute names, and whole ends of tags (the
+/// attributes and the `>`). Most tags of a page consist of such parts. A part that was read
+/// recently is recognised by a single comparison, instead of byte by byte.
 #[derive(Default)]
 pub(super) struct RecentTagsAndAttributes {
     pub(super) tags: RecentTags,
@@ -38,10 +39,12 @@ pub(super) struct RecentAttributes([WordPrefix; RECENT]);
 /// attributes rarely do.
 pub(super) struct RecentTagEnds([KnownTagEnd; RECENT]);
 
-/// The maximum length in bytes of a [`KnownTagEnd`].
+/// The maximum length in bytes of the end of a start tag (its attributes and the `>`) that is
+/// remembered as a [`KnownTagEnd`].
 const TAG_END_SIZE: usize = 32;
 
-/// The end of a start tag: its attributes and the `>`. The default value equals the end of no tag.
+/// The end of a start tag, which was read recently: its attributes and the `>`. The default value
+/// is an empty entry, which matches no tag.
 #[derive(Clone, Copy, Default)]
 struct KnownTagEnd {
     words: [u64; TAG_END_SIZE / 8],

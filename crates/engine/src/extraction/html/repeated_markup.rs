@@ -1,14 +1,15 @@
 //! An automaton that recognises markup that repeats in a page. It is made while the page is read.
 //!
 //! A page from a template has few different runs of constant markup, such as
-//! `</td></tr>\n<tr class="odd"><td>`. Between two runs is a text, or the value of an attribute.
-//! Reading tag by tag, the length of each tag is known only after the one before. A run is compared
-//! as a whole with the one that followed its predecessor the last time.
+//! `</td></tr>\n<tr class="odd"><td>`. Between two runs is a text, or the value of an attribute. A
+//! tokenizer must find the end of each tag before it can read the next one. The automaton is
+//! faster: it expects the run that came next the last time, and compares this whole run with the
+//! page at once.
 //!
-//! A state of the automaton is a [`PagePlace`]: all open elements, the selected element whose text
-//! is skipped, and for a run that begins after the value of an attribute, the tag around it. Within
-//! one search, what tags do depends on nothing else, as long as no text is collected. So a run that
-//! once led from one place to another always does.
+//! A state of the automaton is a [`PagePlace`]. It stands for all open elements and the selected
+//! element whose text is skipped. If the position is inside a tag (after the value of an
+//! attribute), it also stands for this tag. As long as no text is collected, the effect of a tag
+//! depends on nothing else. So a run that once led from one place to another always does.
 
 use super::open_elements::{Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::TagName;
@@ -50,9 +51,10 @@ const FIRST_PAUSE: u32 = 256;
 const LONGEST_PAUSE: u32 = 1 << 16;
 
 /// An automaton that recognises markup that repeats in the pages of a search. Its states are
-/// places: the open elements at a position outside of tags or in a tag. Its transitions are runs:
-/// pieces of constant markup that lead from one place to another. A search always has the same
-/// queries and the same filter.
+/// places: a place stands for the open elements at a position of a page, outside of tags or in a
+/// tag. Its transitions are runs: pieces of constant markup that lead from one place to another.
+/// Each search has a separate automaton, because the effect of a run depends on the queries and the
+/// filter of the search.
 pub(super) struct RepeatedMarkup {
     places: Vec<PagePlace>,
     runs: Vec<MarkupRun>,

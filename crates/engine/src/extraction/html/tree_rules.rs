@@ -29,7 +29,8 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Handles the start tag of an element that has special rules, or that may not be in the body.
+    /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or whose
+    /// element may not be in the body.
     fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, rules) = match tag.id {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
@@ -261,7 +262,9 @@ impl TreeBuilder<'_, '_> {
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
-    /// Handles the end tag of an element that has special rules.
+    /// Handles an end tag for which HTML has special rules
+    /// ([`HAS_END_TAG_RULES`](properties::HAS_END_TAG_RULES)), such as `</p>`, which opens an empty
+    /// `p` element if none is open.
     fn end_by_rules(&mut self, name: TagName) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {

@@ -253,10 +253,11 @@ impl Recording<'_> {
     }
 }
 
-/// Returns the range of the next attribute value in a start tag that often differs from tag to tag.
-/// The start tag ends at the end of `tag`. `at` is the index after the name of the tag or after one
-/// of its attributes. Returns `None` if all further values are constant, or if an attribute has
-/// another form than `name="value"`.
+/// Returns the range of the next attribute value that is expected to differ between similar tags:
+/// the value of an attribute outside [`CONSTANT_ATTRIBUTES`], or a value of more than
+/// [`LONGEST_CONSTANT_VALUE`] bytes. `tag` is a complete start tag. The search begins at `at`, the
+/// index after the tag's name or after one of its attributes. Returns `None` if the rest of the tag
+/// has no such value, or an attribute that is not written as `name="value"`.
 fn changing_value(tag: &[u8], mut at: usize) -> Option<Range<usize>> {
     loop {
         let spaces = tag[at..].iter().take_while(|byte| is_space(**byte)).count();

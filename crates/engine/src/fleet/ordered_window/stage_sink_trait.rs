@@ -30,9 +30,9 @@ pub(in crate::fleet) trait StageSink: Send {
     /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
-    /// Returns true if a body that could be passed on directly may still be received while the sink
-    /// is full. The window then keeps the received bytes in memory, where they count towards the
-    /// window's budget. Default: false.
+    /// Returns true if the window may receive a body whose turn it is even while the sink is full.
+    /// The window then keeps the bytes in memory, up to its memory budget. If false, the transfer
+    /// waits until the sink has room. Default: false.
     fn may_receive_while_full(&self) -> bool {
         false
     }

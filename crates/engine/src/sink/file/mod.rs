@@ -1,7 +1,7 @@
 //! The sink that writes a body to a file.
 //!
 //! A regular file is first written in its target's directory, under another name or without a name.
-//! The file is renamed to the target when the body is complete. So no reader sees a partial one,
+//! The file is renamed to the target when the body is complete. So no reader sees a partial file,
 //! and a failure leaves the old file unchanged. A large body whose content has a strong validator
 //! is written to a [partial] file, which a later run can complete. Any other body is written to a
 //! file without a name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems

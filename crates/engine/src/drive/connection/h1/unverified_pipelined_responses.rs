@@ -18,8 +18,9 @@
 //! the extra response is the real answer to the last request, and the server may still be working
 //! on it.
 //!
-//! From then on, each connection to such a peer carries only one request. An extra response that
-//! comes late would answer the next request of any HTTP/1.1 client.
+//! After a peer has sent an extra response, each new connection to it carries only one request. On
+//! a connection with several requests, a late extra response would be taken for the answer to the
+//! next request, by any HTTP/1.1 client.
 //!
 //! Three ends of a pipeline prove nothing, and its responses are accepted: a response that
 //! announces the end of the connection, a close by the peer, and a body for which there is no
