@@ -5,8 +5,8 @@
 //! "a", "b\\c", "two␊lines"   ⇒   a␊b\\\\c␊two\\nlines␊
 //! ```
 //!
-//! All values of a page are stored in one row, because a row for each value would take longer to
-//! write than the search for the value takes.
+//! Many values of a page share one row, because a row for each value would take longer to write
+//! than the search for the value takes.
 
 use haul::Result;
 

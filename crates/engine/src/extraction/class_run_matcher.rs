@@ -1,8 +1,9 @@
 //! Matches expressions that need no automaton: sequences of runs in which any text can match in
 //! only one way.
 //!
-//! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. From the hit of a
-//! [`ByteSetTriple`], the match is followed to the left and to the right, byte by byte. The only
+//! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. A [`ByteSetTriple`]
+//! finds a hit: a position that may be in a match, because the bytes around it occur in every
+//! match. From the hit, the match is followed to the left and to the right, byte by byte. The only
 //! state is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match

@@ -174,9 +174,9 @@ pub(super) struct HitAcrossMarkupTest {
 #[cfg(feature = "select")]
 impl ByteSetTriple {
     /// Returns the test of markup for hits of this triple. Returns `None` in these cases:
-    /// - a hit can have several byte values;
-    /// - the hit is white space;
-    /// - the hit is a byte with a meaning in markup.
+    /// - the byte at a hit can have several values;
+    /// - that byte is white space;
+    /// - that byte has a meaning in markup.
     ///
     /// Any other byte of a text also stands in the markup, unless a character reference represents
     /// it. The neighbour of a hit in the text is also its neighbour in the markup, with these

@@ -1,5 +1,5 @@
 //! The regular expressions that search selected values. Short values are gathered, because one
-//! search for hits in many values costs less than a search in each.
+//! search in many values costs less than a search in each.
 
 use super::page_search::OnValue;
 use super::streaming_regex_search::Extractor;

@@ -1,9 +1,10 @@
 //! Sorted runs of values on disk, and their merge.
 //!
 //! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise
-//! order. Each run has a level. As soon as there are [`RUNS_PER_MERGE`] runs of one level, they are
-//! merged into one run of the next level. So every record is copied once for each level, and fewer
-//! than `RUNS_PER_MERGE` files are open for each level.
+//! order. The level of a run is the number of merges that its values have gone through. As soon as
+//! there are [`RUNS_PER_MERGE`] runs of one level, they are merged into one run of the next level.
+//! So every record is copied once for each level, and fewer than `RUNS_PER_MERGE` files are open
+//! for each level.
 //!
 //! The crate `extsort` was considered instead: it limits its memory by a number of items, not of
 //! bytes, allocates every item, opens all its runs at once, cannot drop repeated values, and has

@@ -50,11 +50,12 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the transfer. The request is sent again at once if the server
-    /// cannot have processed it, or if repeating it does no harm (its method is idempotent and no
-    /// response has begun). In all other cases, the exchange has failed with the error that the
-    /// function `error` returns: the transfer's retry rules then decide whether the transfer is
-    /// tried again later, or ends.
+    /// Returns the next step of the transfer. The request is sent again at once, but at most
+    /// [`FREE_REPLAYS`] times, if it was not sent, or if all of these are true: its method is
+    /// idempotent, its response has not begun, and the connection has served another request. If
+    /// the server violated the protocol, the request is not sent again at once. In that case and in
+    /// all others, the exchange fails with the error that the function `error` returns, and the
+    /// transfer's retry rules decide whether the transfer is tried again later or ends.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -395,8 +395,8 @@ impl Tokenizer {
 
     /// Reads the text of a script after `<!--`. Inside such a comment, a `</script>` that follows a
     /// `<script` does not end the script element. Returns the number of bytes read. `dashes` is the
-    /// number of hyphens directly before `bytes` (at most 2), and `is_nested` is true after that
-    /// `<script`.
+    /// number of hyphens directly before `bytes` (at most 2), and `is_nested` is true if such a
+    /// `<script` has been read.
     fn read_script_comment(
         &mut self,
         bytes: &[u8],
