@@ -26,11 +26,12 @@
 //! | `delivery` | the body on its way to the sink |
 //! | `delivery_range` | the delivered bytes, and the continuation of a broken body |
 //! | `end_of_exchange` | the end of an exchange: done, redirected, retried |
+//! | `host_overload` | the load of a host, derived from the results of its requests |
 //! | `misattributed_response` | discarding a response that may belong to another request |
 //! | `trace` | events for observers |
 //! | `wire_record` | the record of the exchange for an archive |
 //! | `rate_speed_and_stall_limits` | upper and lower limits on the speed |
-//! | `split_part`, `split_download_first_part_end` | one stream of a split download, and its end |
+//! | `split_part`, `first_stream_end` | one stream of a split download, and its end |
 //!
 //! Not part of this module: the choice of the connection ([`crate::net::pool`]), and waiting for
 //! time limits, which the drivers do.

@@ -24,7 +24,7 @@
 //! | `url` | the URL of a proxy: `-x`, `--preproxy`, the environment |
 //! | `environment` | the variables `http_proxy`, `https_proxy`, `all_proxy` |
 //! | `no_proxy` | `--noproxy`, `no_proxy` |
-//! | `route` | forwarding, tunnel or SOCKS; the contents of a CONNECT and of a forwarded request (RFC 9110 §9.3.6, RFC 9112 §3.2.2) |
+//! | `tunnel_or_forward` | forwarding, tunnel or SOCKS; the contents of a CONNECT and of a forwarded request (RFC 9110 §9.3.6, RFC 9112 §3.2.2) |
 //! | [`socks`] | the handshakes of SOCKS 4, 4a and 5, as a state machine without I/O |
 //!
 //! Left out: PAC files, WPAD, and the sockets.
