@@ -21,6 +21,8 @@ pub use list::{ChecksumList, DigestLookupError, LIST_MAX};
 use std::fmt;
 use std::str::FromStr;
 
+use haul_policy::system_family::SystemFamily;
+
 /// The value of `--checksum`: a digest, or the URL or file name of a checksum list (SHA256SUMS).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChecksumArg {
@@ -190,8 +192,9 @@ impl FromStr for ChecksumArg {
         }
         let list = || Ok(ChecksumArg::From(text.to_owned()));
         let Some((before, behind)) = text.split_once(':') else { return list() };
-        // A path, as ./a:b or /srv/a:b.
-        if before.contains('/') {
+        // A path, as ./a:b, /srv/a:b or, on Windows, C:\a.
+        let is_drive = SystemFamily::CURRENT == SystemFamily::Windows && before.len() == 1;
+        if before.contains('/') || is_drive {
             return list();
         }
         if behind.starts_with("//") {

@@ -1,5 +1,7 @@
 //! The option `--output` (`-o`): writes the body to this file.
 
+use haul_policy::system_family::SystemFamily;
+
 use super::prelude::*;
 use crate::plan;
 
@@ -33,7 +35,9 @@ impl FlagDefinition for OutputFlag {
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let output = match value.bytes() {
             b"-" => plan::OutputArg::Stdout,
-            name if !name.is_empty() && names_directory(name) => return Err(UsageErrorReason::Directory),
+            name if !name.is_empty() && names_directory(name, SystemFamily::CURRENT) => {
+                return Err(UsageErrorReason::Directory);
+            }
             _ => plan::OutputArg::File(value.path()?.into_os_string()),
         };
         args.push_output(output);
@@ -43,6 +47,24 @@ impl FlagDefinition for OutputFlag {
 
 /// Returns true if the last component of the name is empty, `.` or `..`, so that the name can only
 /// belong to a directory.
-fn names_directory(name: &[u8]) -> bool {
-    matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
+fn names_directory(name: &[u8], family: SystemFamily) -> bool {
+    matches!(name.rsplit(|&byte| family.is_separator(byte)).next(), Some(b"" | b"." | b".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backslash_ends_a_directory_on_windows_alone() {
+        for name in ["d/", "d/..", "."] {
+            assert!(
+                [SystemFamily::Unix, SystemFamily::Windows]
+                    .iter()
+                    .all(|&family| names_directory(name.as_bytes(), family))
+            );
+        }
+        assert!(names_directory(b"C:\\d\\", SystemFamily::Windows) && !names_directory(b"C:\\d\\", SystemFamily::Unix));
+        assert!(!names_directory(b"d\\f", SystemFamily::Windows));
+    }
 }
