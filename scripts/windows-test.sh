@@ -138,6 +138,8 @@ haul "http://127.0.0.1:$closed_port/"
 check "closed port: exit 7" [ "$code" = 7 ]
 haul -o missing/x "$url/small"
 check "a directory that is missing: exit 23" [ "$code" = 23 ]
+haul -o 'd\' "$url/small"
+check "-o names a directory: exit 23" [ "$code" = 23 ]
 haul --no-such-option
 check "an unknown option: exit 2" [ "$code" = 2 ]
 haul -d @page.bin "$url/echo"

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_file_urls_name_drives_but_no_other_computers() {
+    fn windows_file_urls_name_no_other_computer() {
         for (path, expected) in [
             ("/C:/a", Ok("C:/a")),
             ("/c:\\a", Ok("c:\\a")),
