@@ -7,6 +7,7 @@ ran=0
 failed=
 left_out=
 
+: >"$work/listening"
 "$ORIGIN" --pages 60 --cache --ca "$work/ca.pem" --write-answer "$work/answer" >"$work/listening" 2>"$work/origin.log" &
 origin_pid=$!
 trap 'kill "$origin_pid" 2>/dev/null || :' EXIT

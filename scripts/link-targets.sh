@@ -4,7 +4,8 @@
 #
 # `make check-targets` compiles no C and links nothing. This script does both with zig, which has the C libraries of these systems. The
 # frameworks of macOS belong to Apple's SDK: they are replaced by text stubs that name each function which the bindings declare. So a
-# missing function of a C library fails here; a wrong declaration of a framework's function does not. The results are not run.
+# missing function of a C library fails here; a wrong declaration of a framework's function does not. rustc warns that there is no SDK.
+# The results are not run.
 # Rust's standard library for a target comes by `rustup target add`, zig from PyPI (packaging/requirements.txt).
 set -eu
 
