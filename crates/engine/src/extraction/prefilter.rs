@@ -163,12 +163,12 @@ pub(super) struct HitAcrossMarkupTest {
     /// The finder for the next byte at which the test must decide: the `<` at the end of a text, a
     /// byte that may be a hit, or the `&` of a character reference.
     stops: FirstOfThreeBytesFinder,
-    /// For each byte value, the sides of a hit on which the byte may be: [`IS_BEFORE`],
-    /// [`IS_AFTER`], both or neither.
+    /// For each byte value, the sides of a hit on which the byte may be, and its part in the run
+    /// before a hit: a bit set of [`IS_BEFORE`], [`IS_AFTER`], [`ENDS_RUN`] and [`IS_BREAK`].
     neighbours: Box<[u8; 256]>,
-    /// The bytes before a hit in every match: a set of byte values (including [`BREAKS`]), and the
-    /// minimum number of bytes. `None` if they are not known.
-    run_before: Option<(Box<ByteSet>, usize)>,
+    /// The minimum number of bytes in the run directly before a hit in every match. The run has no
+    /// bytes with [`ENDS_RUN`], unless markup interrupts it. 0 if nothing is known.
+    run_before: usize,
 }
 
 #[cfg(feature = "select")]
@@ -197,9 +197,16 @@ impl ByteSetTriple {
             None => Box::new([true; 256]),
         };
         let (before, after) = (in_markup(before), in_markup(after));
-        let sides = |byte: usize| (u8::from(before[byte]) * IS_BEFORE) | (u8::from(after[byte]) * IS_AFTER);
-        let neighbours = Box::new(std::array::from_fn(sides));
-        let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
+        let run = run_before.map(|(set, _)| with_markup_bytes(set));
+        let neighbours = Box::new(std::array::from_fn(|byte| {
+            let is_break = BREAKS.contains(&(byte as u8));
+            let ends_run = is_break || run.as_ref().is_some_and(|run| !run[byte]);
+            (u8::from(before[byte]) * IS_BEFORE)
+                | (u8::from(after[byte]) * IS_AFTER)
+                | (u8::from(ends_run) * ENDS_RUN)
+                | (u8::from(is_break) * IS_BREAK)
+        }));
+        let run_before = run_before.map_or(0, |(_, count)| count);
         let stops = FirstOfThreeBytesFinder::new([b'<', here, b'&']);
         Some(HitAcrossMarkupTest { stops, neighbours, run_before })
     }
@@ -212,6 +219,12 @@ const IS_BEFORE: u8 = 1;
 /// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly after a hit.
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
+/// The bit for a byte value that is not part of the run before a hit, or that interrupts it.
+#[cfg(feature = "select")]
+const ENDS_RUN: u8 = 4;
+/// The bit for a byte value in [`BREAKS`].
+#[cfg(feature = "select")]
+const IS_BREAK: u8 = 8;
 
 /// The white space of HTML.
 #[cfg(feature = "select")]
@@ -241,16 +254,23 @@ impl HitAcrossMarkupTest {
     /// the `>` of a tag.
     #[inline(always)]
     pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        let mut at = from;
+        let at = from + self.stops.find(bytes.get(from..)?)?;
+        if bytes[at] == b'<' { Some(at) } else { self.skip_text_after_stop(bytes, at) }
+    }
+
+    /// Continues [`skip_text`](Self::skip_text) at the index `at`, at a byte other than `<` at which
+    /// the test must decide.
+    #[inline(never)]
+    fn skip_text_after_stop(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
-            at += self.stops.find(bytes.get(at..)?)?;
-            if bytes[at] == b'<' {
-                return Some(at);
-            }
             if self.is_hit(bytes, at) {
                 return None;
             }
             at += 1;
+            at += self.stops.find(bytes.get(at..)?)?;
+            if bytes[at] == b'<' {
+                return Some(at);
+            }
         }
     }
 
@@ -266,10 +286,9 @@ impl HitAcrossMarkupTest {
     /// match. The possible hit follows directly after `bytes`.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
-        let Some((set, count)) = &self.run_before else { return true };
+        let mut kinds = bytes.iter().rev().take(self.run_before).map(|byte| self.neighbours[usize::from(*byte)]);
         // A tag may be within the run.
-        let is_end = |byte: &&u8| BREAKS.contains(*byte) || !set[usize::from(**byte)];
-        bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
+        kinds.find(|kind| kind & ENDS_RUN != 0).is_none_or(|kind| kind & IS_BREAK != 0)
     }
 }
 
