@@ -100,13 +100,20 @@ impl MatchFinder {
     }
 
     /// Returns the leftmost match in the haystack that starts at `from` or later; `None` if there
-    /// is none.
-    pub(super) fn find(&self, scratch: &mut SearchScratch, haystack: &[u8], from: usize) -> Option<ValueMatch> {
+    /// is none. `known_hit` is a position at `from` or later before which no match has its hit, if
+    /// one is known.
+    pub(super) fn find(
+        &self,
+        scratch: &mut SearchScratch,
+        haystack: &[u8],
+        from: usize,
+        mut known_hit: Option<usize>,
+    ) -> Option<ValueMatch> {
         match &self.method {
             SearchMethod::Runs(runs) if !scratch.is_exhausted() => {
                 let mut at = from;
                 loop {
-                    let Some(hit) = runs.triple.find(haystack, at) else {
+                    let Some(hit) = known_hit.take().or_else(|| runs.triple.find(haystack, at)) else {
                         scratch.passed_bytes += haystack.len() - from;
                         return None;
                     };

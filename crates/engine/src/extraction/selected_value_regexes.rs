@@ -49,7 +49,7 @@ impl ValueFilter {
     /// search the gathered values first, so that the matches keep the order of the values. `query`
     /// is the index of the query that found the value.
     pub(super) fn search(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
-        self.extractor.search_whole(value, &mut |found| on_value(query, found))
+        self.extractor.search_whole(value, None, &mut |found| on_value(query, found))
     }
 
     /// Searches the gathered values, and passes the matches in them to `on_value`.
@@ -74,7 +74,8 @@ impl ValueFilter {
             }
             let Some(hit) = hit else { return Ok(()) };
             if hit < end {
-                self.search(query, &text[start..end], on_value)?;
+                let value = &text[start..end];
+                self.extractor.search_whole(value, Some(hit - start), &mut |found| on_value(query, found))?;
             }
             start = end;
         }

@@ -201,11 +201,17 @@ impl Extractor {
     }
 
     /// Searches a whole body that is in memory. Does the same as one [`push`](Self::push) and a
-    /// [`finish`](Self::finish), but without a copy.
+    /// [`finish`](Self::finish), but without a copy. `known_hit` is the result of
+    /// [`next_hit`](Self::next_hit) for the beginning of the body, if it is known.
     #[cfg(feature = "select")]
-    pub(super) fn search_whole(&mut self, body: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn search_whole(
+        &mut self,
+        body: &[u8],
+        known_hit: Option<usize>,
+        on_match: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         if let [search] = self.searches.as_mut_slice() {
-            let outcome = search.search(body, true, &mut |_, value| on_match(value));
+            let outcome = search.search(body, true, known_hit, &mut |_, value| on_match(value));
             search.reset();
             return outcome;
         }
@@ -342,7 +348,7 @@ impl RegexSearch {
             tail.extend_from_slice(&piece[taken..taken + count]);
             taken += count;
             step *= 2;
-            self.search(&tail, false, on_match)?;
+            self.search(&tail, false, None, on_match)?;
             if self.next >= before + ASSERTION_CONTEXT && taken < piece.len() {
                 self.next -= before;
                 self.origin += before as u64;
@@ -362,14 +368,14 @@ impl RegexSearch {
 
     fn finish(&mut self, on_match: &mut OnMatch<'_>) -> Result<()> {
         let tail = std::mem::take(&mut self.tail);
-        let result = self.search(&tail, true, on_match);
+        let result = self.search(&tail, true, None, on_match);
         self.tail = tail;
         self.reset();
         result
     }
 
     fn search_in_place(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
-        self.search(piece, false, on_match)?;
+        self.search(piece, false, None, on_match)?;
         let unneeded = self.next.saturating_sub(ASSERTION_CONTEXT);
         self.tail.extend_from_slice(&piece[unneeded..]);
         self.next -= unneeded;
@@ -378,9 +384,16 @@ impl RegexSearch {
         Ok(())
     }
 
-    /// Searches `window`. Passes to `on_match` the matches that later input cannot change, and
-    /// moves `next` past them. `last` is true if the body ends with the window.
-    fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
+    /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
+    /// `next` behind them. `last` is true if the body ends with the window. `known_hit` is a
+    /// position before which no match has its hit, if one is known.
+    fn search(
+        &mut self,
+        window: &[u8],
+        last: bool,
+        mut known_hit: Option<usize>,
+        on_match: &mut OnMatch<'_>,
+    ) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled = if last {
             window.len() + 1
@@ -388,7 +401,7 @@ impl RegexSearch {
             inner.lookahead.unsettled_from(self.reach_cache.as_mut(), window, self.next)
         };
         while self.next < settled {
-            let found = inner.finder.find(&mut self.scratch, window, self.next);
+            let found = inner.finder.find(&mut self.scratch, window, self.next, known_hit.take());
             let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
                 self.next = settled;
                 break;
