@@ -135,9 +135,10 @@ impl ElementText {
             } else if first == 0 {
                 rest = &rest[1..];
             } else if is_space(first) {
+                let length = rest.iter().take_while(|byte| is_space(**byte)).count();
                 self.is_separated = true;
-                self.is_after_return = first == b'\r';
-                rest = &rest[1..];
+                self.is_after_return = rest[length - 1] == b'\r';
+                rest = &rest[length..];
             } else {
                 let length = words_length(rest, end);
                 self.push_separator();
@@ -189,34 +190,45 @@ impl ElementText {
     }
 }
 
-/// The number of bytes that [`words_length`] examines at once.
-const WORD_STEP: usize = 16;
-
 /// Returns the length of the text at the beginning of `text` that can be copied unchanged: words
 /// with single blanks between them. If `end` is given, the copied part ends before the first byte
 /// `end`. The first byte must belong to a word.
 fn words_length(text: &[u8], end: Option<u8>) -> usize {
     let end = end.unwrap_or(0);
-    let is_stop = |before: u8, byte: u8| (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ');
-    let mut at = 1;
-    while at < text.len() {
-        // The last step may have bytes of the one before.
-        let from = at.min(text.len().saturating_sub(WORD_STEP)).max(1);
-        let Some(step) = text[from - 1..].first_chunk::<{ WORD_STEP + 1 }>() else { break };
-        if (0..WORD_STEP).fold(false, |any, index| any | is_stop(step[index], step[index + 1])) {
-            break;
-        }
-        at = from + WORD_STEP;
-    }
+    let mut at = skip_words::<16>(text, 1, end);
+    at = skip_words::<8>(text, at, end);
     while let Some(&byte) = text.get(at) {
         let before = text[at - 1];
         // Other control characters are part of words.
-        if is_stop(before, byte) && (byte == 0 || byte == end || is_space(byte)) {
+        if may_end_words(before, byte, end) && (byte == 0 || byte == end || is_space(byte)) {
             return at - usize::from(before == b' ');
         }
         at += 1;
     }
     text.len() - usize::from(text.ends_with(b" "))
+}
+
+/// Returns true if `byte` may be the first one that cannot be copied unchanged, after the byte
+/// `before`.
+fn may_end_words(before: u8, byte: u8, end: u8) -> bool {
+    (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ')
+}
+
+/// Skips words from the index `at` on, `STEP` bytes at once. Returns an index up to which the text
+/// can be copied unchanged; the text may end there.
+#[inline(always)]
+fn skip_words<const STEP: usize>(text: &[u8], mut at: usize, end: u8) -> usize {
+    while at < text.len() {
+        // The last step may have bytes of the one before.
+        let from = at.min(text.len().saturating_sub(STEP)).max(1);
+        let step = &text[from - 1..];
+        let (Some(before), Some(bytes)) = (step.first_chunk::<STEP>(), step[1..].first_chunk::<STEP>()) else { break };
+        if before.iter().zip(bytes).fold(false, |any, (before, byte)| any | may_end_words(*before, *byte, end)) {
+            break;
+        }
+        at = from + STEP;
+    }
+    at
 }
 
 /// Returns the index of an `&` near the end of `text` that may begin an incomplete character
