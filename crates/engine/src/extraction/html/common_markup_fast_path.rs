@@ -13,7 +13,7 @@ use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, Op
 use super::recent_tags::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
-use super::uncollected_markup::{SkippedTextElement, UncollectedMarkup};
+use super::uncollected_markup::UncollectedMarkup;
 use crate::Result;
 use crate::extraction::inline_memchr::find_near;
 
@@ -24,7 +24,7 @@ impl TreeBuilder<'_, '_> {
         let mut at = 0;
         while self.is_in_html_body() {
             if self.collects_nothing() {
-                at = self.skip_uncollected(bytes, at);
+                at = self.skip_uncollected(bytes, at)?;
                 if !self.is_in_html_body() {
                     break;
                 }
@@ -50,26 +50,24 @@ impl TreeBuilder<'_, '_> {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips common markup from the index `at` on, as long as the markup only opens and closes
-    /// elements. Returns the index after the skipped markup: the start of a tag that this fast path
-    /// cannot read, or the start of a selected element's text that must be collected.
-    fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
-        let Self { tree, queries, .. } = self;
-        let (open, hits, recent) = tree.parts();
-        let skipped = SkippedTextElement { start: 0, depth: 0 };
-        let mut markup = UncollectedMarkup { open, hits, recent, queries, skipped };
-        at = markup.skip(bytes, at);
-        let (skipped, open) = (markup.skipped, markup.open);
+    /// Skips common markup from the index `at` on, as far as it only opens and closes elements.
+    /// Returns the index after it: the start of a tag that the fast path cannot read, or of a
+    /// selected element's text that must be collected.
+    fn skip_uncollected(&mut self, bytes: &[u8], at: usize) -> Result<usize> {
+        let mut markup = self.uncollected_markup();
+        let at = markup.skip(bytes, at);
+        let UncollectedMarkup { open, skipped, texts, .. } = markup;
+        texts.outcome?;
         if skipped.depth == 0 {
-            return at;
+            return Ok(at);
         }
         while open.depth() > skipped.depth {
             open.pop();
         }
         open.select_innermost();
-        let rules = queries.names.rules(open.current().name);
-        tree.begin_only_text(rules);
-        skipped.start
+        let rules = self.queries.names.rules(self.tree.open.current().name);
+        self.tree.begin_only_text(rules);
+        Ok(skipped.start)
     }
 
     /// Adds `text`, which contains no tag, to the collected text, if text is collected at present.

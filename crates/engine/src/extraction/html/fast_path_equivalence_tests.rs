@@ -10,7 +10,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
-use crate::{Result, Target};
+use crate::{Error, ErrorKind, Result, Target};
 
 /// Selectors that disable the fast paths for all queries that are searched together with them. They
 /// need state, count siblings, and test the attributes of each element.
@@ -369,6 +369,75 @@ fn fast_paths_agree_on_repeated_rows() {
         Ok(())
     });
     outcome.unwrap();
+}
+
+#[test]
+fn hits_in_repeated_cells_agree() {
+    let long = "x".repeat(1200);
+    let parts = [
+        "",
+        " ",
+        "\n  ",
+        "<br>",
+        "<p>",
+        "</p>",
+        "<b> </b>",
+        "<b><i>",
+        "<pre> \n </pre>",
+        "<pre>",
+        "<div><pre></pre> <b></b></div>",
+        "<br class=\"a\">",
+        "/",
+        "<img alt=\"1/2\" src='3/4'>",
+        "&sol;",
+        "&am",
+        "\0",
+        "<!-- 1/2 -->",
+        "<script>1/2</script>",
+        &long,
+    ];
+    for part in parts {
+        let row = |number: usize| {
+            format!(
+                "<tr>\n  <td class=\"nowrap\">\n <a href=\"/net/{number}\">{number}.2/3</a>{part}<b>4/5{number}</b>\
+                 {part}/{number}</td>\n  <td>x {number}</td></tr>\n"
+            )
+        };
+        let page = format!("<body><table><tbody>{}", (0..30).map(row).collect::<String>());
+        filtered_values_agree(&page, page.len());
+        filtered_values_agree(&page, 700);
+    }
+}
+
+#[test]
+fn hit_in_repeated_cell_keeps_memory_limit() {
+    let filtered = query(&["td"]).filtered(ExtractRegexes::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap());
+    let row = |length: usize| format!("<tr><td><b>1.2.3.0/24</b>{}</td></tr>\n", "x".repeat(length));
+    let page = format!("<body><table><tbody>{}{}", row(90).repeat(40), row(200));
+    for (memory, fits) in [(200, false), (500, true)] {
+        let (mut search, mut found) = (PageSearch::with_memory(filtered.clone(), memory), 0);
+        search.begin(&PageInfo { url: None, content_type: Some(b"text/html") });
+        let mut take = |_: usize, _: &[u8]| {
+            found += 1;
+            Ok(())
+        };
+        let outcome = search.push(page.as_bytes(), &mut take).and_then(|()| search.finish(&mut take));
+        assert_eq!(outcome.is_ok(), fits);
+        assert_eq!(found, 40 + u32::from(fits));
+    }
+}
+
+#[test]
+fn receiver_error_ends_search_in_repeated_cells() {
+    let filtered = query(&["td"]).filtered(ExtractRegexes::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap());
+    let page = format!("<body><table><tbody>{}", "<tr><td>1.2.3.0/24</td></tr>\n".repeat(1000));
+    let (mut search, mut calls) = (PageSearch::new(filtered), 0);
+    search.begin(&PageInfo { url: None, content_type: Some(b"text/html") });
+    let outcome = search.push(page.as_bytes(), &mut |_, _| {
+        calls += 1;
+        Err(Error::new(ErrorKind::Write, "closed"))
+    });
+    assert_eq!((outcome.unwrap_err().kind(), calls), (ErrorKind::Write, 1));
 }
 
 #[test]

@@ -11,10 +11,12 @@ use haul_policy::page_reference::PageBase;
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::recent_tags::RecentTagsAndAttributes;
+use super::repeated_markup::SelectedTextCollector;
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
+use super::uncollected_markup::{SkippedTextElement, UncollectedMarkup};
 use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
@@ -49,8 +51,10 @@ enum DeferredValue {
     },
 }
 
-/// The state of the parser for one page: the open elements, and the texts and attribute values that
-/// the queries select.
+/// The number of bytes that one waiting text needs in addition to its bytes.
+pub(super) const MEMORY_OF_ONE_TEXT: usize = size_of::<DeferredValue>();
+
+/// The state of the parser for one page.
 pub(super) struct PageParserState {
     pub(super) open: OpenElements,
     selectors: SelectorState,
@@ -274,16 +278,8 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns three parts of the state at once, so that the caller can change them separately: the
-    /// open elements, the test that finds text in which the user's regular expression may match
-    /// (`None` if there is no such test), and the recently read parts of start tags.
-    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentTagsAndAttributes) {
-        (&mut self.open, self.hits.as_ref(), &mut self.recent)
-    }
-
-    /// Begins to collect the text of an element, and returns true. Does nothing and returns false
-    /// if other values are being collected or wait, or if the element cannot have content. `rules`
-    /// are the rules for the element's name.
+    /// Begins to collect the text of an element, if nothing else is collected or waits and the
+    /// element has content. Otherwise returns false. `rules` are the rules for the element's name.
     pub(super) fn begin_only_text(&mut self, rules: TagSearchRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
@@ -335,6 +331,23 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         on_found: &'a mut OnFound<'f>,
     ) -> Self {
         Self { tree, queries, encoding, on_found }
+    }
+
+    /// Returns a reader of markup whose text is not collected.
+    pub(super) fn uncollected_markup(&mut self) -> UncollectedMarkup<'_, 'f> {
+        let Self { tree, queries, on_found, .. } = self;
+        let PageParserState { open, recent, hits, text, base, keeps_empty, limit, .. } = &mut **tree;
+        let texts = SelectedTextCollector {
+            text,
+            queries,
+            base: base.as_ref(),
+            keeps_empty: *keeps_empty,
+            limit: *limit,
+            on_found: &mut **on_found,
+            outcome: Ok(()),
+        };
+        let skipped = SkippedTextElement { start: 0, depth: 0 };
+        UncollectedMarkup { open, hits: hits.as_ref(), recent, queries, texts, skipped }
     }
 
     /// Makes the tree builder read the page by the rules of XML instead of HTML.

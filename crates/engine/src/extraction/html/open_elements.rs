@@ -200,6 +200,7 @@ pub(super) enum ElementScope {
 
 /// The stack of open elements, the outermost first. The first entry is the document itself, whose
 /// depth is 0.
+#[derive(Clone)]
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
     /// The number of open elements, for each [`TagName::bucket`] of their names. Several names can

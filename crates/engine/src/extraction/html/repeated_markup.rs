@@ -11,10 +11,13 @@
 //! attribute), it also stands for this tag. As long as no text is collected, the effect of a tag
 //! depends on nothing else. So a run that once led from one place to another always does.
 
+mod selected_text;
+
 use super::open_elements::{Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::TagName;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
+pub(super) use selected_text::{CollectedElement, SelectedTextCollector};
 
 /// The maximum length in bytes of a run of constant markup ([`MarkupRun`]). This is also the number
 /// of bytes that are compared at once.
@@ -115,8 +118,18 @@ pub(super) enum GapAfterRun {
     AttributeValue,
 }
 
-/// A run: constant markup, such as `</td></tr><tr><td>`, that leads from one place (state of the
-/// automaton) to another.
+/// The effect of a run on the text of the selected element around it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RunTextEffect {
+    #[default]
+    Nothing,
+    /// The run separates the words before and after it.
+    SeparatesWords,
+    /// The run is in an element that keeps its blanks, so that the effect depends on them.
+    Unknown,
+}
+
+/// A run of constant markup that leads from one place to another.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MarkupRun {
     words: [u64; RUN_SIZE / 8],
@@ -126,8 +139,8 @@ pub(super) struct MarkupRun {
     /// The place (state of the automaton) after the run.
     pub(super) place: u16,
     pub(super) gap: GapAfterRun,
-    /// The index in the run at which the last tag begins, if the run ends within this tag. `None`
-    /// if the run ends outside of tags, or if the tag began in an earlier run.
+    pub(super) text_effect: RunTextEffect,
+    /// The index in the run of the tag in which the run ends, if the tag begins in the run.
     pub(super) tag_start: Option<u8>,
     /// The index in the run at which the text of a selected element begins, if the run opens such
     /// an element and the text is skipped; otherwise `None`.
@@ -137,8 +150,28 @@ pub(super) struct MarkupRun {
     next: [u16; CONTEXTS],
 }
 
-/// The position in a page where markup that the automaton already knows ends: the result of
-/// [`RepeatedMarkup::follow`].
+/// A position in known markup, after the gap that follows a run.
+#[derive(Clone, Copy)]
+pub(super) struct KnownMarkupPosition {
+    at: usize,
+    /// The start of the tag, if the position is in a tag.
+    tag: usize,
+    /// The place after `previous`, or at the beginning.
+    place: u16,
+    /// The run before the position, or [`NONE`].
+    previous: u16,
+    /// The run that probably follows, or [`NONE`].
+    guess: u16,
+}
+
+/// The run that opened a selected element, and the index at which the run begins.
+#[derive(Clone, Copy)]
+pub(super) struct OpeningRun {
+    at: usize,
+    run: u16,
+}
+
+/// The end of the known markup.
 pub(super) struct KnownMarkupEnd {
     /// The index of the next text or tag.
     pub(super) at: usize,
@@ -147,6 +180,8 @@ pub(super) struct KnownMarkupEnd {
     /// The index at which the text of a selected element begins, if the known markup opens such an
     /// element and the text is skipped; otherwise `None`.
     pub(super) skipped_start: Option<usize>,
+    /// The run that opened the selected element, if its text must be collected.
+    pub(super) collected: Option<OpeningRun>,
 }
 
 impl Default for RepeatedMarkup {
@@ -266,73 +301,90 @@ impl RepeatedMarkup {
         if entry.kind == PlaceKind::Tag { entry.parent } else { place }
     }
 
-    /// Reads markup that has occurred before, from the tag at the index `at` on. `place` is the
-    /// place before this tag. `hits` is the test that finds text of selected elements in which the
-    /// filter may match.
+    /// Reads known markup from the position `from` on. `hits` is the test for the text of selected
+    /// elements. The known markup ends before a text that fails this test.
+    #[inline(never)]
     pub(super) fn follow(
         &mut self,
         bytes: &[u8],
-        at: usize,
-        place: u16,
+        from: KnownMarkupPosition,
         hits: Option<&HitAcrossMarkupTest>,
     ) -> KnownMarkupEnd {
-        let (mut at, mut end) = (at, KnownMarkupEnd { at, place, skipped_start: None });
-        let (mut previous, mut context, mut guess, mut known) = (NONE, 0, NONE, 0_u32);
+        let KnownMarkupPosition { mut at, mut tag, place, mut previous, mut guess } = from;
+        let (mut context, mut known, mut is_in_gap) = (0, 0_u32, false);
+        let mut opening = OpeningRun { at, run: NONE };
         while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RUN_SIZE>()) {
             let run = match self.runs.get(usize::from(guess)) {
                 Some(run) if run.begins(window) => run,
                 _ => {
-                    let Some(found) = self.find(end.place, window) else {
-                        self.credit = self.credit.saturating_sub(COST_OF_UNKNOWN);
-                        break;
-                    };
-                    if let Some(run) = self.runs.get_mut(usize::from(previous)) {
-                        run.next[context] = found;
-                    }
+                    let Some(found) = self.find_next(previous, context, place, window) else { break };
                     guess = found;
                     &self.runs[usize::from(found)]
                 }
             };
             known += 1;
-            if let Some(start) = run.tag_start {
-                end.at = at + usize::from(start);
+            if run.skipped_start.is_some() {
+                opening = OpeningRun { at, run: guess };
             }
-            if let Some(start) = run.skipped_start {
-                end.skipped_start = Some(at + usize::from(start));
-            }
+            let start = at;
             at += usize::from(run.length);
-            end.place = run.place;
             context = usize::from(previous) % CONTEXTS;
             (previous, guess) = (guess, run.next[context]);
             let rest = &bytes[at..];
-            let next = match run.gap {
-                GapAfterRun::AttributeValue => match find_near(b'"', rest) {
-                    Some(length) => at + length,
-                    None => break,
-                },
-                gap => {
-                    end.at = at;
-                    let next = match gap {
-                        GapAfterRun::Text => find_near(b'<', rest).map(|length| at + length),
-                        GapAfterRun::SelectedText => hits.and_then(|hits| hits.skip_text(bytes, at)),
-                        _ => Some(at),
-                    };
-                    let Some(next) = next else { break };
-                    end.at = next;
-                    next
+            let length = match run.gap {
+                GapAfterRun::Nothing => continue,
+                GapAfterRun::Text => find_near(b'<', rest),
+                GapAfterRun::SelectedText => hits.and_then(|hits| hits.skip_text(bytes, at)).map(|end| end - at),
+                GapAfterRun::AttributeValue => {
+                    if let Some(offset) = run.tag_start {
+                        tag = start + usize::from(offset);
+                    }
+                    find_near(b'"', rest)
                 }
             };
-            at = next;
+            let Some(length) = length else {
+                is_in_gap = true;
+                break;
+            };
+            at += length;
         }
         self.credit = (self.credit + known).min(MAX_CREDIT);
         if self.credit == MAX_CREDIT {
             self.next_pause = FIRST_PAUSE;
         }
-        end.place = self.outside(end.place);
         if self.credit < COST_OF_UNKNOWN {
             self.begin_pause();
         }
-        end
+        self.end_of_known(KnownMarkupPosition { at, tag, place, previous, guess }, opening, is_in_gap)
+    }
+
+    /// Returns the end of known markup at this position. `opening` is the run that opened the last
+    /// selected element; it may be [`NONE`]. `is_in_gap` is true if the position is before the gap.
+    fn end_of_known(&self, here: KnownMarkupPosition, opening: OpeningRun, is_in_gap: bool) -> KnownMarkupEnd {
+        let last = self.runs.get(usize::from(here.previous));
+        let gap = last.map(|run| run.gap);
+        let opened = self.runs.get(usize::from(opening.run));
+        KnownMarkupEnd {
+            at: if gap == Some(GapAfterRun::AttributeValue) { here.tag } else { here.at },
+            place: self.outside(last.map_or(here.place, |run| run.place)),
+            skipped_start: opened.and_then(|run| run.skipped_start).map(|start| opening.at + usize::from(start)),
+            collected: opened.filter(|_| is_in_gap && gap == Some(GapAfterRun::SelectedText)).map(|_| opening),
+        }
+    }
+
+    /// Returns the index of the run with which `window` begins, after the run `previous`. If there
+    /// is no such run, counts it as unknown. The place is that of `first` if `previous` is [`NONE`].
+    #[inline(never)]
+    fn find_next(&mut self, previous: u16, context: usize, first: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
+        let place = self.runs.get(usize::from(previous)).map_or(first, |run| run.place);
+        let Some(found) = self.find(place, window) else {
+            self.credit = self.credit.saturating_sub(COST_OF_UNKNOWN);
+            return None;
+        };
+        if let Some(run) = self.runs.get_mut(usize::from(previous)) {
+            run.next[context] = found;
+        }
+        Some(found)
     }
 
     /// Returns the index of the run that begins at this place and with which `window` begins;
@@ -386,6 +438,13 @@ impl RepeatedMarkup {
     }
 }
 
+impl KnownMarkupPosition {
+    /// Makes the position of a tag at the index `at`, at this place.
+    pub(super) fn new(at: usize, place: u16) -> Self {
+        Self { at, tag: at, place, previous: NONE, guess: NONE }
+    }
+}
+
 impl PagePlace {
     fn new(parent: u16, element: OpenElement, kind: PlaceKind) -> Self {
         Self {
@@ -421,7 +480,7 @@ impl MarkupRun {
         let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| window[8 * index + at]));
         let differences = |index: usize| (word(index) & self.masks[index]) ^ self.words[index];
         let is_same = |words: std::ops::Range<usize>| words.fold(0, |all, index| all | differences(index)) == 0;
-        is_same(0..4) && (self.length <= 32 || is_same(4..8))
+        is_same(0..2) && (self.length <= 16 || is_same(2..4) && (self.length <= 32 || is_same(4..8)))
     }
 }
 
@@ -441,7 +500,7 @@ mod tests {
         let window = page.as_bytes().first_chunk().unwrap();
         let run = MarkupRun { place, gap: GapAfterRun::AttributeValue, tag_start: Some(0), ..MarkupRun::default() };
         repeated.add(0, window, 10, run).unwrap();
-        let end = repeated.follow(page.as_bytes(), 0, 0, None);
+        let end = repeated.follow(page.as_bytes(), KnownMarkupPosition::new(0, 0), None);
         assert_eq!((end.at, end.place), (0, 0), "the tag is not complete");
         assert_eq!(repeated.find(place, window), None);
         let other = page.replace("href", "hreF");
@@ -465,7 +524,7 @@ mod tests {
         let mut repeated = RepeatedMarkup::default();
         let page = "<a>".repeat(40);
         let calls = (0..).take_while(|_| {
-            repeated.follow(page.as_bytes(), 0, 0, None);
+            repeated.follow(page.as_bytes(), KnownMarkupPosition::new(0, 0), None);
             !repeated.pauses()
         });
         assert_eq!(calls.count() as u32, FIRST_CREDIT / COST_OF_UNKNOWN - 1);

@@ -5,10 +5,13 @@ use std::ops::Range;
 
 use super::HtmlQueries;
 use super::common_markup_fast_path::end_of_innermost;
-use super::open_elements::OpenElements;
+use super::open_elements::{KEEPS_BLANKS, OpenElement, OpenElements};
 use super::recent_tags::{HEAD_SIZE, RecentTagsAndAttributes, word_at};
-use super::repeated_markup::{GapAfterRun, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup};
-use super::tag_name_and_rules::TagName;
+use super::repeated_markup::{
+    CollectedElement, GapAfterRun, KnownMarkupPosition, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup, RunTextEffect,
+    SelectedTextCollector,
+};
+use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::is_space;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
@@ -42,13 +45,14 @@ pub(super) struct SkippedTextElement {
 }
 
 /// The reader of markup whose text is not collected.
-pub(super) struct UncollectedMarkup<'a> {
+pub(super) struct UncollectedMarkup<'a, 'f> {
     pub(super) open: &'a mut OpenElements,
     /// The test that finds text in which the filter of the query (a regular expression) may match.
     /// Only such text is collected. `None` if all text of selected elements is collected.
     pub(super) hits: Option<&'a HitAcrossMarkupTest>,
     pub(super) recent: &'a mut RecentTagsAndAttributes,
     pub(super) queries: &'a HtmlQueries,
+    pub(super) texts: SelectedTextCollector<'a, 'f>,
     pub(super) skipped: SkippedTextElement,
 }
 
@@ -59,6 +63,8 @@ struct ReadTag {
     change: StackChange,
     /// The length in bytes of the `<` and the name of a start tag with attributes, otherwise 0.
     attributes_start: usize,
+    /// The properties of the name of the element.
+    properties: u32,
 }
 
 /// The effect of a tag on the open elements.
@@ -68,10 +74,9 @@ enum StackChange {
     Closed,
 }
 
-impl UncollectedMarkup<'_> {
-    /// Skips common markup from the index `at` on. Returns the index after the skipped markup: the
-    /// start of a tag that this fast path cannot read, or a position in text that may have to be
-    /// collected.
+impl UncollectedMarkup<'_, '_> {
+    /// Skips common markup from the index `at` on. Returns the index after it: the start of a tag
+    /// that this fast path cannot read, or a position in text that may have to be collected.
     pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut tags = 0;
         while let Some(rest) = bytes.get(at..)
@@ -101,16 +106,16 @@ impl UncollectedMarkup<'_> {
     /// `head` is the first bytes of `rest`. Returns `None` if this fast path cannot read the tag.
     #[inline(always)]
     fn read_tag(&mut self, rest: &[u8], at: usize, head: &[u8; HEAD_SIZE]) -> Option<ReadTag> {
-        let Self { open, hits, recent, queries, skipped } = self;
+        let Self { open, hits, recent, queries, skipped, .. } = self;
         if head[1] == b'/' {
-            let end_tag = open.current().end_tag;
+            let OpenElement { end_tag, properties, .. } = *open.current();
             let length =
                 if end_tag.begins(word_at(head, 2)) { end_tag.length() + 2 } else { end_of_innermost(head, open)? };
             if skipped.depth == open.depth() {
                 skipped.depth = 0;
             }
             open.pop_innermost();
-            return Some(ReadTag { end: at + length, change: StackChange::Closed, attributes_start: 0 });
+            return Some(ReadTag { end: at + length, change: StackChange::Closed, attributes_start: 0, properties });
         }
         let tag = recent.tags.tag(head, queries)?;
         if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
@@ -132,7 +137,7 @@ impl UncollectedMarkup<'_> {
             *skipped = SkippedTextElement { start: end, depth: open.depth() };
         }
         let change = if is_opened { StackChange::Opened } else { StackChange::Nothing };
-        Some(ReadTag { end, change, attributes_start })
+        Some(ReadTag { end, change, attributes_start, properties: tag.element.properties })
     }
 
     /// Skips markup that has occurred before, from the tag at the index `at` on. If markup follows
@@ -142,11 +147,26 @@ impl UncollectedMarkup<'_> {
         let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);
         };
-        let known = self.recent.repeated.follow(bytes, at, place, self.hits);
+        let mut from = KnownMarkupPosition::new(at, place);
+        let (known, unknown) = loop {
+            let known = self.recent.repeated.follow(bytes, from, self.hits);
+            let Some(opening) = known.collected else { break (known, None) };
+            match self.recent.repeated.collect(bytes, opening, &mut self.texts) {
+                CollectedElement::Whole(next) => from = next,
+                CollectedElement::Unknown(at, place) => break (known, Some((at, place))),
+                CollectedElement::Failed => break (known, None),
+            }
+        };
         self.recent.repeated.restore(self.open, known.place);
         self.skipped.depth = self.recent.repeated.skipped_depth(known.place);
         if let Some(start) = known.skipped_start {
             self.skipped.start = start;
+        }
+        if self.texts.outcome.is_err() {
+            return None;
+        }
+        if let Some((at, place)) = unknown {
+            self.learn_for_later(bytes, at, place);
         }
         if known.at > at && bytes.get(known.at) != Some(&b'<') {
             return Some(known.at);
@@ -156,6 +176,16 @@ impl UncollectedMarkup<'_> {
             None => Some(known.at),
             next => next,
         }
+    }
+
+    /// Adds the unknown run at the index `at`, at this place, to the repeated markup. Changes neither
+    /// the open elements nor the skipped element, since the run is read again.
+    fn learn_for_later(&mut self, bytes: &[u8], at: usize, place: u16) {
+        let (open, skipped) = (self.open.clone(), self.skipped);
+        self.recent.repeated.restore(self.open, place);
+        self.skipped.depth = self.recent.repeated.skipped_depth(place);
+        self.learn(bytes, at, place);
+        (*self.open, self.skipped) = (open, skipped);
     }
 
     fn read_tag_at(&mut self, bytes: &[u8], at: usize) -> Option<ReadTag> {
@@ -175,6 +205,11 @@ impl UncollectedMarkup<'_> {
             let Some(next) = self.learn_tag(&mut recording, at, &tag, place) else { return Some(tag.end) };
             place = next;
             let space = bytes[tag.end..].iter().take(LONGEST_SPACE + 1).take_while(|byte| is_space(**byte)).count();
+            recording.add_effect(match tag.properties & properties::SEPARATES_WORDS {
+                _ if self.open.current().is(KEEPS_BLANKS) => RunTextEffect::Unknown,
+                0 if space == 0 => RunTextEffect::Nothing,
+                _ => RunTextEffect::SeparatesWords,
+            });
             at = tag.end + space;
             if space > LONGEST_SPACE || bytes.get(at) != Some(&b'<') {
                 let is_skipped = self.skipped.depth > 0;
@@ -240,8 +275,12 @@ struct Recording<'b> {
 }
 
 impl Recording<'_> {
-    /// Adds the run to the automaton, and begins the next run. `end` is the index after the run,
-    /// and `place` is the place (the state of the automaton) there. Returns `None` if the run
+    fn add_effect(&mut self, effect: RunTextEffect) {
+        self.run.text_effect = self.run.text_effect.max(effect);
+    }
+
+    /// Adds the run to the repeated markup, and begins the next run. `end` is the index after the
+    /// run, and `place` is the place (the state of the automaton) there. Returns `None` if the run
     /// cannot be added.
     fn add(&mut self, repeated: &mut RepeatedMarkup, end: usize, place: u16) -> Option<()> {
         let mut run = std::mem::take(&mut self.run);
