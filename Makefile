@@ -278,7 +278,7 @@ purity: ## check the dependencies between the crates, and that the protocol crat
 check-targets: ## type-check the command and libhaul for macOS, the BSDs, musl, aarch64 and i686, and for Windows the Python module, too (rustup installs what is missing)
 	sh scripts/check-targets.sh $(TARGETS)
 
-link-targets: ## link the command for FreeBSD and macOS, and the Python module for Windows, by zig from PyPI; nothing is run
+link-targets: ## link the command for FreeBSD and macOS by zig from PyPI; nothing is run
 	sh scripts/link-targets.sh $(TARGETS)
 
 check-features: ## check the engine and the command with and without their optional parts
