@@ -302,8 +302,9 @@ portable-slice: ## the part of `portable-test` that concerns files, pipes and th
 release-check: ## check versions, change logs, lock files and sums before a tag (.github/RELEASE_CHECKLIST.md)
 	sh scripts/release-check.sh
 
-licences: ## check the licences of all dependencies, and list duplicate versions
+licences: ## check the licences of all dependencies, list duplicate versions, and check that the public suffixes are psl's
 	sh scripts/licences.sh
+	sh scripts/public-suffixes.sh --check
 
 words: ## count doc comments, test names and type names that break the rules of CONTRIBUTING.md
 	sh scripts/words.sh

@@ -42,11 +42,12 @@ pub(super) fn is_secure(target: &Target) -> bool {
 /// the host if it has none. All hosts that can share a cookie have the same key. Therefore, one
 /// look-up finds all cookies of a host, and one limit covers all subdomains of a domain.
 pub(super) fn registrable_domain(host: &str) -> &str {
-    // A name with a trailing dot is another host than the one without.
-    if is_address(host) || host.ends_with('.') {
+    if is_address(host) {
         return host;
     }
-    let below = &host[..host.len() - public_suffix(host).len()];
+    // A name with a trailing dot is another host than the one without, so the dot stays in the key.
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let below = &name[..name.len() - public_suffix(name).len()];
     below.strip_suffix('.').map_or(host, |below| &host[below.rfind('.').map_or(0, |dot| dot + 1)..])
 }
 
@@ -171,8 +172,8 @@ mod tests {
         ] {
             assert_eq!(registrable_domain(host), expected);
         }
-        // Whatever its key is, a name with a trailing dot has one of its own.
-        assert_ne!(registrable_domain("www.example.com."), registrable_domain("www.example.com"));
+        assert_eq!(registrable_domain("a.www.example.com."), "example.com.");
+        assert_eq!(registrable_domain("co.uk."), "co.uk.");
     }
 
     #[test]
