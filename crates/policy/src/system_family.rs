@@ -37,6 +37,17 @@ impl SystemFamily {
         byte == b'/' || (self == SystemFamily::Windows && byte == b'\\')
     }
 
+    /// Returns the offset at which the last component of a path begins: after the last separator or, on
+    /// Windows, at least after `C:`.
+    pub fn last_component_start(self, path: &[u8]) -> usize {
+        let separator = path.iter().rposition(|&byte| self.is_separator(byte));
+        let drive = match (self, path) {
+            (SystemFamily::Windows, [letter, b':', ..]) if letter.is_ascii_alphabetic() => 2,
+            _ => 0,
+        };
+        separator.map_or(0, |at| at + 1).max(drive)
+    }
+
     /// Returns a name that a URL or a response chose, as the name of one file.
     ///
     /// On Windows, `_` replaces separators, colons, control characters and `<>"|?*`; dots and spaces
@@ -87,12 +98,7 @@ impl SystemFamily {
     /// directories only: up to the last separator or, on Windows, at least `C:`.
     pub fn literal_directory_length(self, template: &[u8]) -> usize {
         let literal = template.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(template.len());
-        let directory = template[..literal].iter().rposition(|&byte| self.is_separator(byte));
-        let drive = match (self, template) {
-            (SystemFamily::Windows, [letter, b':', ..]) if letter.is_ascii_alphabetic() => 2,
-            _ => 0,
-        };
-        directory.map_or(0, |at| at + 1).max(drive)
+        self.last_component_start(&template[..literal])
     }
 }
 

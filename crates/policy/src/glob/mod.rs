@@ -27,6 +27,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::filename;
+use crate::system_family::SystemFamily;
 
 /// The largest number of decimal digits that a `u64` has.
 const MAX_DIGITS: usize = 20;
@@ -311,20 +312,24 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
 /// become `value`, the text from which the URL was made.
 ///
 /// The value never leads to another directory. Slashes, backslashes and deceptive characters in it
-/// become `_`, and so does a dot at the beginning of the name of a file or directory.
+/// become `_`, and so does a dot at the beginning of the name of a file or directory. `family` decides
+/// where such a name begins: on Windows also after a backslash or a drive.
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
-/// assert_eq!(fill_by_value(b"d/{}-#1.txt", b"a/b"), b"d/a_b-a_b.txt");
-/// assert_eq!(fill_by_value(b"d/{}", b"../x"), b"d/_._x");
+/// use haul_policy::system_family::SystemFamily::{Unix, Windows};
+///
+/// assert_eq!(fill_by_value(Unix, b"d/{}-#1.txt", b"a/b"), b"d/a_b-a_b.txt");
+/// assert_eq!(fill_by_value(Unix, b"d/{}", b"../x"), b"d/_._x");
+/// assert_eq!(fill_by_value(Windows, b"d\\{}\\x", b".."), b"d\\_.\\x");
 /// ```
-pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
+pub fn fill_by_value(family: SystemFamily, template: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(template.len() + value.len());
     let mut rest = template;
     while let Some(&byte) = rest.first() {
         let length = match placeholder(rest) {
             Some((_, length)) => {
-                let begins = out.iter().rev().take_while(|byte| **byte != b'/').all(|byte| *byte == b'.');
+                let begins = out[family.last_component_start(&out)..].iter().all(|byte| *byte == b'.');
                 filename::push_with_safe_characters(&mut out, value, begins);
                 length
             }

@@ -155,10 +155,30 @@ fn filled_value_stays_within_its_directory() {
         ("#", "x", "#"),
         ("#<>{", "x", "#<>{"),
     ] {
-        let filled = fill_by_value(template.as_bytes(), value.as_bytes());
-        assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
+        for family in [SystemFamily::Unix, SystemFamily::Windows] {
+            let filled = fill_by_value(family, template.as_bytes(), value.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
+        }
     }
-    assert_eq!(fill_by_value(b"\xff{}", b"\xfe/"), b"\xff\xfe_");
+    assert_eq!(fill_by_value(SystemFamily::Unix, b"\xff{}", b"\xfe/"), b"\xff\xfe_");
     let found: Vec<_> = placeholders(b"{}#01#<a>#<>#x").collect();
     assert_eq!(found, [ValuePlaceholder::Value, ValuePlaceholder::Number("01"), ValuePlaceholder::Name("a")]);
+}
+
+#[test]
+fn windows_value_begins_name_after_backslash_or_drive() {
+    for (template, value, expected) in [
+        ("out\\{}\\page.html", "..", "out\\_.\\page.html"),
+        ("out\\{}\\{}\\x", "..", "out\\_.\\_.\\x"),
+        ("out\\{}", ".npmrc", "out\\_npmrc"),
+        ("out\\.#1\\x", ".", "out\\._\\x"),
+        ("C:{}\\x", "..", "C:_.\\x"),
+        ("C:\\{}", ".ssh", "C:\\_ssh"),
+        ("d/#<id>\\x", "..", "d/_.\\x"),
+        ("out\\v{}", ".2", "out\\v.2"),
+    ] {
+        let filled = fill_by_value(SystemFamily::Windows, template.as_bytes(), value.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
+    }
+    assert_eq!(fill_by_value(SystemFamily::Unix, b"out\\{}", b".x"), b"out\\.x", "one name on Unix");
 }

@@ -12,6 +12,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
+use haul_policy::system_family::SystemFamily;
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
@@ -82,7 +83,7 @@ impl LaterStage {
             OutputArg::Null => Some(NULL_DEVICE.into()),
             OutputArg::File(template) => {
                 let template = fill_page_number(stage, template, page);
-                let text = |text: &[u8]| fill_by_value(text, value);
+                let text = |text: &[u8]| fill_by_value(SystemFamily::CURRENT, text, value);
                 let name = match self.group.in_place {
                     true => text(template.as_bytes()),
                     false => fill_url_parts(template.as_bytes(), target, &no_columns, &text)
