@@ -109,6 +109,15 @@ haul -O "$url/nul.txt"
 check "-O names no device" holds _nul.txt small
 haul curl -s -O "$url/com1"
 check "curl -O names no device" holds _com1 small
+haul -O "$url/GIT~1"
+check "-O names no short name" holds GIT_1 small
+haul -o 'out\{path}' --create-dirs "$url/GIT~1/hooks/pre-commit"
+check "-o {path} names no short name" holds out/GIT_1/hooks/pre-commit small
+printf '{"url":"%s/small","output":"GIT~1/config"}\n' "$url" >records.jsonl
+haul --jsonl-in records.jsonl --create-dirs
+check "a record names no short name" all '[ $code != 0 ]' '! [ -e GIT~1 ]' 'says ../err "~ before a digit"'
+haul "$url/dots" --extract 'v=([^ ]*)' --then "$url/small?{}" -o 'then\a\{}\page.html' --create-dirs
+check "-o with a value leaves no directory" all 'holds then/a/_./page.html small' 'holds then/a/_npmrc/page.html small' '! [ -e then/page.html ]'
 haul -O -J "$url/disposition"
 check "-J names no device or stream" holds _CON.a_b small
 haul -o 'out\{host}\{path}' --create-dirs "$url/p/q%3Fr"

@@ -49,6 +49,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(b"cookie", Set_Cookie="token=%d; Max-Age=1000" % threading.get_native_id())
         elif path == "/agent":
             self.answer(self.headers["User-Agent"].encode())
+        elif path == "/dots":
+            self.answer(b"v=.. v=.npmrc")
         elif path == "/auth":
             given = self.headers.get("Authorization", "Basic ").split(" ", 1)[1]
             self.answer(base64.b64decode(given))

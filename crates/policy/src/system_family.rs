@@ -51,7 +51,8 @@ impl SystemFamily {
     /// Returns a name that a URL or a response chose, as the name of one file.
     ///
     /// On Windows, `_` replaces separators, colons, control characters and `<>"|?*`; dots and spaces
-    /// at the end are removed; and `_` precedes the name of a device. On Unix, the name is unchanged.
+    /// at the end are removed; and `_` precedes the name of a device. `_` also replaces a `~` before a
+    /// digit, because `GIT~1` may be the short name of `.git`. On Unix, the name is unchanged.
     pub fn file_name(self, name: &[u8]) -> Cow<'_, [u8]> {
         match self {
             SystemFamily::Unix => Cow::Borrowed(name),
@@ -105,7 +106,11 @@ impl SystemFamily {
 /// Returns true if [`push_windows_file_name`] would not change the name.
 fn is_windows_file_name(name: &[u8]) -> bool {
     let is_clean = |byte: &u8| !is_reserved_byte(*byte);
-    !name.is_empty() && name.iter().all(is_clean) && !ends_in_removed(name) && !is_device(name)
+    !name.is_empty()
+        && name.iter().all(is_clean)
+        && !name.windows(2).any(begins_short_name_number)
+        && !ends_in_removed(name)
+        && !is_device(name)
 }
 
 fn push_windows_file_name(made: &mut Vec<u8>, name: &[u8]) {
@@ -114,7 +119,8 @@ fn push_windows_file_name(made: &mut Vec<u8>, name: &[u8]) {
         end -= 1;
     }
     let start = made.len();
-    made.extend(name[..end].iter().map(|&byte| if is_reserved_byte(byte) { b'_' } else { byte }));
+    let is_replaced = |at: usize| is_reserved_byte(name[at]) || begins_short_name_number(&name[at..end]);
+    made.extend((0..end).map(|at| if is_replaced(at) { b'_' } else { name[at] }));
     if end == 0 || is_device(&made[start..]) {
         made.insert(start, b'_');
     }
@@ -122,6 +128,13 @@ fn push_windows_file_name(made: &mut Vec<u8>, name: &[u8]) {
 
 fn is_reserved_byte(byte: u8) -> bool {
     byte.is_ascii_control() || matches!(byte, b'<' | b'>' | b':' | b'"' | b'|' | b'?' | b'*' | b'/' | b'\\')
+}
+
+/// Returns true if the text begins with `~` and a digit. NTFS and FAT give a file with a long name a
+/// second, short one, such as `SSH~1` for `.ssh`. By that, a name could reach a hidden directory, or
+/// the file of another URL.
+fn begins_short_name_number(text: &[u8]) -> bool {
+    matches!(text, [b'~', b'0'..=b'9', ..])
 }
 
 /// Returns true if Windows ignores the last character: `a.` and `a ` are other names of `a`.
@@ -159,6 +172,28 @@ mod tests {
             assert_eq!(file_name(name), expected, "{name}");
             assert_eq!(Unix.file_name(name.as_bytes()), name.as_bytes());
         }
+    }
+
+    #[test]
+    fn windows_names_are_never_short_names() {
+        for (name, expected) in [
+            ("GIT~1", "GIT_1"),
+            ("ssh~2", "ssh_2"),
+            ("GI7EBA~1", "GI7EBA_1"),
+            ("LONGNA~1.TXT", "LONGNA_1.TXT"),
+            ("a~~1~22", "a~_1_22"),
+            ("~1. ", "_1"),
+            ("~", "~"),
+            ("~user", "~user"),
+            ("a~", "a~"),
+            ("a~.1", "a~.1"),
+        ] {
+            assert_eq!(file_name(name), expected, "{name}");
+            assert_eq!(file_name(expected), expected);
+            assert_eq!(Unix.file_name(name.as_bytes()), name.as_bytes());
+        }
+        let path = |path: &str, written| Windows.chosen_path(path.as_bytes(), written).into_owned();
+        assert_eq!(path("PROGRA~1\\GIT~1/hooks\\pre-commit", 9), b"PROGRA~1\\GIT_1/hooks\\pre-commit");
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub enum OutputPathFault {
     Control,
     /// A component of the path has more than 255 bytes, or the whole path more than 4,000.
     TooLong,
-    /// A component of the path is a device on Windows, or has a character that no name has there.
+    /// A component of the path is a device on Windows, has a character that no name has there, or may
+    /// be the short name of another file.
     Reserved,
 }
 
@@ -34,7 +35,7 @@ impl fmt::Display for OutputPathFault {
             OutputPathFault::Control => "control characters are refused",
             OutputPathFault::TooLong => "the path is too long",
             OutputPathFault::Reserved => {
-                "Windows allows no such name; avoid <>:\"|?*, a dot or space at the end, and names of devices"
+                "no safe name on Windows; avoid <>:\"|?*, ~ before a digit, a dot or space at the end, and names of devices"
             }
         })
     }
@@ -135,6 +136,8 @@ mod tests {
             ("nul.txt", OutputPathFault::Reserved),
             ("a. /b", OutputPathFault::Reserved),
             ("a?", OutputPathFault::Reserved),
+            ("GIT~1/config", OutputPathFault::Reserved),
+            ("a\\SSH~2\\x", OutputPathFault::Reserved),
         ] {
             assert_eq!(check(bad), Err(fault), "{bad}");
         }
