@@ -131,6 +131,10 @@ haul --input-file list -o 'many/{name}.txt' --create-dirs
 check "a list in parallel, into files" all '[ $code = 0 ]' '[ "$(ls many | wc -l)" = 40 ]' 'holds many/17.txt 17'
 haul -o 'Same.txt' "$url/small" -o 'same.TXT' "$url/number/2"
 check "names that differ in case are one file" all '[ $code = 23 ]'
+haul --mirror-paths --output-dir case "$url/Docs/a" "$url/docs/a"
+check "directories that differ in case are one" all '[ $code = 23 ]' '[ "$(find case -name a | wc -l)" = 1 ]'
+haul --mirror-paths --output-dir case2 "$url/docs2/intro" "$url/Docs2"
+check "a file beside a directory that differs in case" all '[ $code = 0 ]' '[ -n "$(find case2 -name Docs2.file)" ]'
 haul --job job.haul --input-file list --jsonl -o job.jsonl
 check "--job" all '[ $code = 0 ]' '[ "$(wc -l <job.jsonl)" = 40 ]'
 haul --job job.haul

@@ -28,6 +28,13 @@ pub enum SystemFamily {
     Windows,
 }
 
+impl Default for SystemFamily {
+    /// Returns the family of the system for which this code was compiled.
+    fn default() -> Self {
+        Self::CURRENT
+    }
+}
+
 impl SystemFamily {
     /// The family of the system for which this code was compiled.
     pub const CURRENT: SystemFamily = if cfg!(windows) { SystemFamily::Windows } else { SystemFamily::Unix };
@@ -86,6 +93,25 @@ impl SystemFamily {
             made.extend_from_slice(separator);
         }
         Cow::Owned(made)
+    }
+
+    /// Returns the text by which two paths are compared. On Windows, letters are in upper case, as in
+    /// the comparisons of NTFS: `a` and `A` are the same file.
+    pub fn comparison_key(self, path: &[u8]) -> Cow<'_, [u8]> {
+        if self == SystemFamily::Unix {
+            return Cow::Borrowed(path);
+        }
+        let mut key = Vec::with_capacity(path.len());
+        for chunk in path.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                // NTFS replaces one character by one: the upper case of \u{df} is itself.
+                let mut upper = c.to_uppercase();
+                let upper = upper.next().filter(|_| upper.next().is_none()).unwrap_or(c);
+                key.extend_from_slice(upper.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            key.extend_from_slice(chunk.invalid());
+        }
+        Cow::Owned(key)
     }
 
     /// Returns true if the name of an output file names a device by itself, in any directory: on
@@ -239,6 +265,19 @@ mod tests {
         for file in ["", "a", "nul/a", "C:\\null", "/dev/null"] {
             assert!(!Windows.names_device(file.as_bytes()), "{file}");
         }
+    }
+
+    #[test]
+    fn windows_paths_are_compared_in_upper_case() {
+        let is_same = |a: &str, b: &str| Windows.comparison_key(a.as_bytes()) == Windows.comparison_key(b.as_bytes());
+        for (a, b) in [("Docs/a", "docs/A"), ("\u{e9}", "\u{c9}"), ("\u{3bf}\u{3c3}", "\u{39f}\u{3c2}")] {
+            assert!(is_same(a, b), "{a} {b}");
+            assert_ne!(Unix.comparison_key(a.as_bytes()), Unix.comparison_key(b.as_bytes()));
+        }
+        for (a, b) in [("\u{df}", "ss"), ("\u{df}", "SS"), ("a", "\u{e4}"), ("a/b", "ab")] {
+            assert!(!is_same(a, b), "{a} {b}");
+        }
+        assert_eq!(Windows.comparison_key(b"a\xffb"), &b"A\xffB"[..]);
     }
 
     #[test]

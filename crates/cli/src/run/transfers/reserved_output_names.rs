@@ -16,8 +16,10 @@ use std::time::SystemTime;
 use haul::sink::temporary_and_final_names::{FilePathCheck, directory_of};
 use haul::system::files::FileExt;
 use haul::{Error, ErrorKind, Result};
+use haul_policy::system_family::SystemFamily;
 
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
+use crate::system::os_text::OsStrExt;
 use crate::system::paths;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
@@ -35,6 +37,8 @@ pub(crate) struct ReservedOutputNames(Arc<Mutex<ReservedOutputNamesState>>);
 #[derive(Debug, Default)]
 struct ReservedOutputNamesState {
     hasher: RandomState,
+    /// The family of systems by whose rules paths are compared.
+    family: SystemFamily,
     /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
     /// that reserved it.
     names: OnDiskHashIndex,
@@ -184,13 +188,13 @@ impl ReservedOutputNamesState {
     }
 
     fn has_directory(&mut self, path: &Path) -> bool {
-        let found = self.directories.get(self.hasher.hash_one(path.as_os_str()));
+        let found = self.directories.get(self.path_hash(path));
         self.is_found(found)
     }
 
     fn add_directory(&mut self, path: &Path) {
         if !self.has_directory(path)
-            && let Err(error) = self.directories.insert(self.hasher.hash_one(path.as_os_str()), 0)
+            && let Err(error) = self.directories.insert(self.path_hash(path), 0)
         {
             self.failure = Some(error);
         }
@@ -210,6 +214,12 @@ impl ReservedOutputNamesState {
         !is_known_directory && (path.metadata().is_ok_and(|metadata| !metadata.is_dir()) || is_taken(self))
     }
 
+    /// Returns the hash of a path as it is spelled, except that upper and lower case are equal on
+    /// Windows.
+    fn path_hash(&self, path: &Path) -> u64 {
+        self.hasher.hash_one(self.family.comparison_key(path.as_os_str().as_bytes()))
+    }
+
     /// Returns the hash of an output path. All spellings of a path have the same hash, and so does
     /// a link to the file.
     fn hash(&mut self, path: &Path) -> u64 {
@@ -220,8 +230,11 @@ impl ReservedOutputNamesState {
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
             self.directory = Some((parent.to_owned(), absolute(parent)));
         }
-        let directory = self.directory.as_ref().map(|(_, canonical)| canonical);
-        self.hasher.hash_one((directory, path.file_name().map(paths::file_name_key)))
+        let family = self.family;
+        let directory = self.directory.as_ref();
+        let directory = directory.map(|(_, canonical)| family.comparison_key(canonical.as_os_str().as_bytes()));
+        let name = path.file_name().map(|name| family.comparison_key(name.as_bytes()));
+        self.hasher.hash_one((directory, name))
     }
 }
 
@@ -396,6 +409,31 @@ mod tests {
         assert_eq!((take("h/old"), take("h/page/x")), ("h/old.file".into(), "h/page.dir/x".into()));
         let outside = dir.path().join("elsewhere");
         assert_eq!(names.avoid_blocked_path(&base, outside.clone()), outside);
+    }
+
+    #[test]
+    fn windows_output_names_that_differ_in_case_are_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ReservedOutputNames::default();
+        names.0.lock().unwrap().family = SystemFamily::Windows;
+        let take = |name: &str| names.reserve_for_url(&dir.path().join(name), "http://h/");
+        take("Docs/a").unwrap();
+        assert!(take("docs/A").is_err(), "before the directory exists");
+        std::fs::create_dir(dir.path().join("DOCS")).unwrap();
+        assert!(take("DOCS/a").is_err(), "after its creation in another spelling");
+        take("docs/b").unwrap();
+
+        let base = dir.path().join("out");
+        let avoid = |name: &str| {
+            let path = names.avoid_blocked_path(&base, base.join(name));
+            names.reserve_for_url(&path, "http://h/").unwrap();
+            path.strip_prefix(&base).unwrap().display().to_string()
+        };
+        for (name, expected) in [("h/docs/intro", "h/docs/intro"), ("h/Docs", "h/Docs.file"), ("H/DOCS/x", "H/DOCS/x")]
+        {
+            assert_eq!(avoid(name), expected);
+        }
+        assert_eq!((avoid("h/page"), avoid("h/Page/x")), ("h/page".into(), "h/Page.dir/x".into()));
     }
 
     #[test]
