@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use haul_policy::system_family::SystemFamily;
+use haul::system::files;
 
 /// Returns true if the path names a device, such as `NUL`.
 pub(crate) fn names_descriptor(path: &Path) -> bool {
-    SystemFamily::CURRENT.names_device(path.as_os_str().as_encoded_bytes())
+    files::is_named_device(path)
 }

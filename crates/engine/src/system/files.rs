@@ -18,6 +18,18 @@ pub fn is_null_device_name(path: &Path) -> bool {
     path.as_os_str() == NULL_DEVICE
 }
 
+/// Returns false, because on Unix only a file itself tells that it is a device.
+#[must_use]
+pub fn is_named_device(_path: &Path) -> bool {
+    false
+}
+
+/// Returns true if an open file is a character device, such as a terminal or the null device.
+#[must_use]
+pub fn is_char_device(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.file_type().is_char_device())
+}
+
 /// Returns the device and the inode of a file, which together identify the file. On Unix, the
 /// result is never `None`.
 #[must_use]

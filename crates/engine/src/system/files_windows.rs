@@ -9,6 +9,7 @@ use std::path::Path;
 
 pub use std::os::windows::io::OwnedHandle as OwnedFile;
 
+use haul_policy::system_family::SystemFamily;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
 };
@@ -21,6 +22,23 @@ pub const NULL_DEVICE: &str = "NUL";
 #[must_use]
 pub fn is_null_device_name(path: &Path) -> bool {
     path.as_os_str().eq_ignore_ascii_case(NULL_DEVICE)
+}
+
+/// Returns true if the path names a device, such as `NUL` or `COM1`. An open decides, because a name
+/// such as `aux.log` is a device on Windows 10, and that of a file on Windows 11.
+#[must_use]
+pub fn is_named_device(path: &Path) -> bool {
+    SystemFamily::Windows.names_device(path.as_os_str().as_encoded_bytes())
+        && match OpenOptions::new().write(true).open(path) {
+            Ok(file) => !winapi_util::file::typ(&file).is_ok_and(|kind| kind.is_disk()),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+}
+
+/// Returns true if an open file is a character device, such as a console or the null device.
+#[must_use]
+pub fn is_char_device(file: &File) -> bool {
+    winapi_util::file::typ(file).is_ok_and(|kind| kind.is_char())
 }
 
 /// The time from 1601, where Windows begins to count, to 1970, in units of 100 ns.

@@ -6,8 +6,6 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use haul_policy::system_family::SystemFamily;
-
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::file_sink_descriptor::{DeviceFile, OutputFileState};
 use super::open_beneath;
@@ -23,7 +21,7 @@ impl FileSink {
         {
             return Ok(OutputFileState::from_device(device));
         }
-        if SystemFamily::CURRENT.names_device(self.path.as_os_str().as_encoded_bytes()) {
+        if files::is_named_device(&self.path) {
             let file = OpenOptions::new().write(true).open(&self.path)?;
             return Ok(OutputFileState::from_device(DeviceFile::with_name(file, &self.path)));
         }
