@@ -16,9 +16,10 @@
 //! ```
 //! use haul_policy::Target;
 //! use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
+//! use haul_policy::system_family::SystemFamily::Unix;
 //!
 //! let target = Target::parse("http://Example.com/a%20b/..%2f.ssh/?q=1").unwrap();
-//! let name = fill_url_parts(b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
+//! let name = fill_url_parts(Unix, b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
 //! assert_eq!(name, b"site/example.com/a b/_._.ssh/index.html");
 //! assert_eq!(mirrored_path(&target).unwrap(), "example.com/a b/_._.ssh/index.html?q=1");
 //! ```
@@ -27,6 +28,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use crate::filename::{MAX_NAME, is_deceptive, is_reserved_device_name};
+use crate::system_family::SystemFamily;
 use crate::target::Target;
 use crate::urlencode::percent_decode;
 
@@ -88,7 +90,7 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
 
 /// Replaces the placeholders of an output name. The value of a placeholder is what `column` returns
 /// for the placeholder's name, or else the part of the URL with that name. `text` converts the text
-/// between the placeholders.
+/// between the placeholders. `family` decides which characters separate the components of the name.
 ///
 /// A path component of more than [`MAX_NAME`] bytes is shortened if it contains a value or
 /// converted text. A hash of the whole component then replaces the removed part.
@@ -96,12 +98,13 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
 /// # Errors
 /// The path of the URL is too long for a file name.
 pub fn fill_url_parts(
+    family: SystemFamily,
     template: &[u8],
     target: &Target,
     column: &ColumnLookup<'_>,
     text: &dyn Fn(&[u8]) -> Vec<u8>,
 ) -> Result<Vec<u8>, UrlPathTooLong> {
-    let mut name = OutputNameBuilder::default();
+    let mut name = OutputNameBuilder::new(family);
     for piece in pieces(template) {
         match piece {
             OutputNamePiece::Text(literal) => name.push_text(literal, &text(literal)),
@@ -279,8 +282,8 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
 
 /// A file name that is being put together from text and values. A path component that contains a
 /// placeholder's value is never empty, `.` or `..`.
-#[derive(Default)]
 struct OutputNameBuilder {
+    family: SystemFamily,
     bytes: Vec<u8>,
     /// The offset in `bytes` at which the last path component begins.
     begin: usize,
@@ -294,16 +297,21 @@ struct OutputNameBuilder {
 }
 
 impl OutputNameBuilder {
+    fn new(family: SystemFamily) -> Self {
+        Self { family, bytes: Vec::new(), begin: 0, has_value: false, is_filled: false, value_end: 0 }
+    }
+
     /// Appends `text`, the literal text between two placeholders in its final form. `written` is
     /// this text as the template has it, before the caller's function converted it.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
-        for part in text.split_inclusive(|byte| *byte == b'/') {
-            let name = part.strip_suffix(b"/").unwrap_or(part);
-            self.bytes.extend_from_slice(name);
+        let family = self.family;
+        for part in text.split_inclusive(|&byte| family.is_separator(byte)) {
+            let separator = part.last().copied().filter(|&byte| family.is_separator(byte));
+            self.bytes.extend_from_slice(&part[..part.len() - usize::from(separator.is_some())]);
             self.is_filled |= is_filled;
-            if name.len() < part.len() {
-                self.begin_component();
+            if let Some(separator) = separator {
+                self.begin_component(separator);
             }
         }
     }
@@ -311,16 +319,16 @@ impl OutputNameBuilder {
     fn push_value(&mut self, value: &str) {
         for (index, part) in value.split('/').enumerate() {
             if index > 0 {
-                self.begin_component();
+                self.begin_component(b'/');
             }
             self.bytes.extend_from_slice(part.as_bytes());
             (self.has_value, self.is_filled, self.value_end) = (true, true, self.bytes.len());
         }
     }
 
-    fn begin_component(&mut self) {
+    fn begin_component(&mut self, separator: u8) {
         self.end_component();
-        self.bytes.push(b'/');
+        self.bytes.push(separator);
         (self.begin, self.value_end) = (self.bytes.len(), self.bytes.len());
     }
 
@@ -362,10 +370,11 @@ impl OutputNameBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system_family::SystemFamily::{Unix, Windows};
 
     fn filled(template: &str, url: &str) -> String {
         let target = Target::parse(url).unwrap();
-        let name = fill_url_parts(template.as_bytes(), &target, &no_columns, &|text| text.to_vec()).unwrap();
+        let name = fill_url_parts(Unix, template.as_bytes(), &target, &no_columns, &|text| text.to_vec()).unwrap();
         String::from_utf8(name).unwrap()
     }
 
@@ -424,7 +433,7 @@ mod tests {
                 _ => None,
             }
         };
-        let name = fill_url_parts(b"{none}/{name}.{host}", &target, &column, &|text| text.to_vec()).unwrap();
+        let name = fill_url_parts(Unix, b"{none}/{name}.{host}", &target, &column, &|text| text.to_vec()).unwrap();
         assert_eq!(name, b"_/_._Ann.h");
     }
 
@@ -457,7 +466,7 @@ mod tests {
         assert_eq!(filled(&format!("{long}/{{name}}"), "http://h/a"), format!("{long}/a"));
         let target = Target::parse("http://h/a").unwrap();
         let value = |text: &[u8]| -> Vec<u8> { text.iter().flat_map(|byte| [*byte; 200]).collect() };
-        let name = fill_url_parts("\u{e9}{}".as_bytes(), &target, &no_columns, &value).unwrap();
+        let name = fill_url_parts(Unix, "\u{e9}{}".as_bytes(), &target, &no_columns, &value).unwrap();
         assert!(name.len() <= MAX_NAME, "{}", name.len());
     }
 
@@ -498,7 +507,7 @@ mod tests {
             };
             for (ending, is_kept) in [("e".repeat(MAX_ENDING), true), ("e".repeat(MAX_ENDING + 1), false)] {
                 let template = format!("{{x}}{{x}}{ending}");
-                let name = fill_url_parts(template.as_bytes(), &target, &column, &|text| text.to_vec()).unwrap();
+                let name = fill_url_parts(Unix, template.as_bytes(), &target, &column, &|text| text.to_vec()).unwrap();
                 let name = String::from_utf8(name).expect("whole characters");
                 assert!((MAX_NAME - 2..=MAX_NAME).contains(&name.len()), "{name}");
                 assert!(name.starts_with(&long), "{name}");
@@ -520,11 +529,27 @@ mod tests {
         let target = Target::parse("http://h/a").unwrap();
         for (length, is_kept) in [(MAX_NAME - 2, true), (MAX_NAME - 1, false)] {
             let column = move |_: &str| -> Option<Cow<'static, [u8]>> { Some(Cow::Owned(vec![b'v'; length])) };
-            let name = fill_url_parts(b"dir/{x}-{x}/-{x}-", &target, &column, &|text| text.to_vec()).unwrap();
+            let name = fill_url_parts(Unix, b"dir/{x}-{x}/-{x}-", &target, &column, &|text| text.to_vec()).unwrap();
             let last = format!("-{}-", "v".repeat(length));
             assert_eq!(name.ends_with(last.as_bytes()), is_kept, "{length}");
             assert!(name.split(|byte| *byte == b'/').all(|part| part.len() <= MAX_NAME), "{length}");
         }
+    }
+
+    #[test]
+    fn windows_component_begins_after_a_backslash() {
+        let target = Target::parse(&format!("http://h/{}", "n".repeat(200))).unwrap();
+        let made = |family, template: &str| {
+            let name = fill_url_parts(family, template.as_bytes(), &target, &no_columns, &|text| text.to_vec());
+            String::from_utf8(name.unwrap()).unwrap()
+        };
+        let directory = format!("C:\\{}\\", "d".repeat(150));
+        let template = format!("{directory}{{name}}.txt");
+        assert_eq!(made(Windows, &template), format!("{directory}{}.txt", "n".repeat(200)));
+        assert!(made(Unix, &template).len() <= MAX_NAME, "one component on Unix");
+        let both = made(Windows, &format!("{directory}{{name}}{{name}}\\x/{{port}}"));
+        assert!(both.starts_with(&format!("{directory}nnn")) && both.ends_with("\\x/80"), "{both}");
+        assert!(both.split(['\\', '/']).all(|component| component.len() <= MAX_NAME), "{both}");
     }
 
     #[test]

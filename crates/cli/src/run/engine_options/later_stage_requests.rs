@@ -86,7 +86,7 @@ impl LaterStage {
                 let text = |text: &[u8]| fill_by_value(SystemFamily::CURRENT, text, value);
                 let name = match self.group.in_place {
                     true => text(template.as_bytes()),
-                    false => fill_url_parts(template.as_bytes(), target, &no_columns, &text)
+                    false => fill_url_parts(SystemFamily::CURRENT, template.as_bytes(), target, &no_columns, &text)
                         .map_err(|error| unnamed_output_error(&error, target))?,
                 };
                 Some(in_output_dir(&self.group, chosen_path(&template, name)))

@@ -46,7 +46,7 @@ pub(crate) fn output_file_path(
             let template = &*fill_page_number(&group.stages[0], template, page);
             if group.has_url_part(template) {
                 let text = |text: &[u8]| fill_globs(text, parts);
-                let name = fill_url_parts(template.as_bytes(), target, columns, &text);
+                let name = fill_url_parts(SystemFamily::CURRENT, template.as_bytes(), target, columns, &text);
                 chosen_path(template, name.map_err(|error| unnamed_output_error(&error, target))?)
             } else if has_placeholder(template) {
                 chosen_path(template, fill_globs(template.as_bytes(), parts))
