@@ -95,6 +95,14 @@ haul -o "$(printf '\303\251.txt')" "$url/small"
 check "-o with a name that is not ASCII" holds "$(printf '\303\251.txt')" small
 haul -o NUL "$url/small"
 check "-o NUL" all '[ $code = 0 ]' '! [ -e NUL ]'
+haul -o NUL "$url/small" -o NUL "$url/number/2"
+check "-o NUL for two URLs" all '[ $code = 0 ]' '! [ -e NUL ]'
+haul -c NUL --hsts NUL --alt-svc NUL "$url/cookie"
+check "-c, --hsts and --alt-svc with NUL" all '[ $code = 0 ]' '! [ -s ../err ]' '! [ -e NUL ]'
+haul --events NUL -D NUL "$url/small"
+check "--events NUL with -D NUL" all '[ $code = 0 ]' '! [ -e NUL ]'
+haul --warc same.gz --events Same.GZ "$url/small"
+check "own files that differ in case are one" [ "$code" = 2 ]
 haul --out-null "$url/small"
 check "--out-null" all '[ $code = 0 ]' '! [ -e NUL ]'
 haul -O "$url/a%3Fb%3Cc%3E%7C%2A%22.txt"

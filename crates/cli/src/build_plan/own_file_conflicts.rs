@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 use haul::sink::temporary_and_final_names::directory_of;
 use haul::system::files;
+use haul_policy::system_family::SystemFamily;
 
 use super::misused_option_error;
 use crate::plan::{
     BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
+use crate::system::os_text::OsStrExt;
 use crate::system::standard_streams;
 use crate::usage_error::UsageError;
 use crate::write_out::{WriteOut, WriteOutDestination};
@@ -32,19 +34,19 @@ struct OwnFile {
     identity: InodeIdentity,
 }
 
-/// The identity of a regular file: its device and inode numbers, or its absolute path if it does
-/// not exist yet.
+/// The identity of a regular file: its device and inode numbers or, if it does not exist yet, its
+/// absolute path in the form for comparisons.
 #[derive(PartialEq, Eq)]
 enum InodeIdentity {
     Existing((u64, u64)),
-    Missing(PathBuf),
+    Missing(Vec<u8>),
 }
 
 impl InodeIdentity {
     /// Returns the identity of the file at `path`. Returns `None` for a device, a pipe, a
     /// directory, and for `-` and `%`, which do not name files.
     fn from_path(path: &Path) -> Option<Self> {
-        if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) {
+        if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) || files::is_named_device(path) {
             return None;
         }
         if let Ok(metadata) = std::fs::metadata(path) {
@@ -52,7 +54,8 @@ impl InodeIdentity {
         }
         let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
-        Some(Self::Missing(directory.join(path.file_name()?)))
+        let path = directory.join(path.file_name()?);
+        Some(Self::Missing(SystemFamily::CURRENT.comparison_key(path.as_os_str().as_bytes()).into_owned()))
     }
 
     /// Returns the identity of the regular file to which a standard stream is redirected; `None` if

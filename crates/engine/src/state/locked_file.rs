@@ -52,6 +52,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => write_special(path, &change(b"")),
+        _ if files::is_named_device(path) => write_special(path, &change(b"")),
         _ => {
             let mut file = lock(path, deadline)?;
             try_update(path, &mut file, change)
