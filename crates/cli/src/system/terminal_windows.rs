@@ -1,8 +1,14 @@
 //! The terminal of standard error on Windows: a console.
 
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use winapi_util::HandleRef;
 use winapi_util::console::{mode, screen_buffer_info, set_mode};
-use windows_sys::Win32::System::Console::{ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleOutputCP, SetConsoleOutputCP};
+use windows_sys::Win32::System::Console::{
+    ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleOutputCP, SetConsoleCtrlHandler, SetConsoleOutputCP,
+};
+use windows_sys::core::BOOL;
 
 /// The number of UTF-8 among the character sets of Windows.
 const UTF8: u32 = 65_001;
@@ -29,29 +35,52 @@ pub(crate) fn is_in_background() -> bool {
     false
 }
 
+/// The character set of the console before [`Utf8Console::begin`] changed it; 0 if it has not changed
+/// it, or if it is restored.
+static FORMER_CHARACTER_SET: AtomicU32 = AtomicU32::new(0);
+
 /// The character set in which the console reads the output of programs: UTF-8 while this value
 /// exists, and the former one afterwards.
-pub struct Utf8Console(u32);
+pub struct Utf8Console(());
 
 impl Utf8Console {
-    /// Makes the console read UTF-8. Without a console, this has no effect.
+    /// Makes the console read UTF-8, also if Ctrl-C ends the process. If standard output is no console,
+    /// this has no effect: std converts what it prints on standard error. So in `haul A | haul B`, the
+    /// end of the first process does not disturb the output of the second.
     #[must_use]
     pub fn begin() -> Self {
-        // SAFETY: neither call takes a pointer.
-        let before = unsafe { GetConsoleOutputCP() };
+        // SAFETY: the call takes no pointer.
+        let before = if io::stdout().is_terminal() { unsafe { GetConsoleOutputCP() } } else { 0 };
         if ![0, UTF8].contains(&before) {
+            FORMER_CHARACTER_SET.store(before, Ordering::SeqCst);
+            // SAFETY: the handler is a function of the program, and uses an atomic variable only.
+            unsafe { SetConsoleCtrlHandler(Some(on_event), 1) };
             // SAFETY: the call takes no pointer.
             unsafe { SetConsoleOutputCP(UTF8) };
         }
-        Self(before)
+        Self(())
     }
 }
 
 impl Drop for Utf8Console {
     fn drop(&mut self) {
-        if ![0, UTF8].contains(&self.0) {
-            // SAFETY: the call takes no pointer.
-            unsafe { SetConsoleOutputCP(self.0) };
-        }
+        restore_character_set();
     }
+}
+
+/// Gives the console its former character set. Whoever ends the process without destructors calls
+/// this before.
+pub(crate) fn restore_character_set() {
+    let before = FORMER_CHARACTER_SET.swap(0, Ordering::SeqCst);
+    if before != 0 {
+        // SAFETY: the call takes no pointer.
+        unsafe { SetConsoleOutputCP(before) };
+    }
+}
+
+/// Restores the character set before the system ends the process, and leaves the event to the system.
+/// A handler of the run is installed later, so it is called first.
+extern "system" fn on_event(_event: u32) -> BOOL {
+    restore_character_set();
+    0
 }

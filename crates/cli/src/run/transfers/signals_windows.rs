@@ -13,6 +13,8 @@ use windows_sys::Win32::Foundation::STATUS_CONTROL_C_EXIT;
 use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, SetConsoleCtrlHandler};
 use windows_sys::core::BOOL;
 
+use crate::system::terminal;
+
 /// True once an event has arrived.
 static HAS_ARRIVED: AtomicBool = AtomicBool::new(false);
 /// The time that the system leaves a process whose console is closed. It ends the process when the
@@ -53,6 +55,7 @@ impl BlockedSignals {
     /// Ends the process as Ctrl-C does if an event has arrived. Does nothing if none has arrived.
     pub(crate) fn end_process_by_signal(self) {
         if self.has_arrived() {
+            terminal::restore_character_set();
             std::process::exit(STATUS_CONTROL_C_EXIT);
         }
     }
