@@ -207,19 +207,19 @@ pub(crate) fn is_deceptive(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns `true` if Windows reserves the file name for a device, with or without an extension.
+/// Returns `true` if Windows reserves the file name for a device, with or without an extension. Such a
+/// name is changed on every system, because files are copied between systems. Rarer names of devices
+/// are changed on Windows only ([`system_family`](crate::system_family)), so that names on Unix stay as
+/// they are.
 pub(crate) fn is_reserved_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
-    // Windows reads superscript digits as digits.
-    let is_digit =
-        |text: &str| matches!(text.as_bytes(), [b'0'..=b'9']) || matches!(text, "\u{b9}" | "\u{b2}" | "\u{b3}");
     let port = |prefix: &str| {
         let parts = stem.split_at_checked(prefix.len());
-        parts.is_some_and(|(start, number)| start.eq_ignore_ascii_case(prefix) && is_digit(number))
+        parts.is_some_and(|(start, number)| {
+            start.eq_ignore_ascii_case(prefix) && matches!(number.as_bytes(), [b'0'..=b'9'])
+        })
     };
-    ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].iter().any(|device| stem.eq_ignore_ascii_case(device))
-        || port("COM")
-        || port("LPT")
+    ["CON", "PRN", "AUX", "NUL"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || port("COM") || port("LPT")
 }
 
 /// An iterator over the `name=value` parameters of a Content-Disposition. Other text between
@@ -432,6 +432,9 @@ mod tests {
             ("lpt9.x", Some("_lpt9.x")),
             ("com", Some("com")),
             ("com10", Some("com10")),
+            ("com\u{b9}", Some("com\u{b9}")),
+            ("CONIN$", Some("CONIN$")),
+            ("conout$.txt", Some("conout$.txt")),
             ("console", Some("console")),
             ("a. . .", Some("a")),
             ("   ", None),

@@ -170,7 +170,19 @@ fn ends_in_removed(name: &[u8]) -> bool {
 
 fn is_device(name: &[u8]) -> bool {
     let stem = name.split(|&byte| byte == b'.').next().unwrap_or_default();
-    std::str::from_utf8(stem).is_ok_and(is_reserved_device_name)
+    std::str::from_utf8(stem).is_ok_and(|stem| is_reserved_device_name(stem) || is_rare_device_name(stem))
+}
+
+/// Returns true for names of devices that [`is_reserved_device_name`] does not know: the console's own
+/// names, and ports with a superscript digit, which Windows reads as a digit.
+fn is_rare_device_name(stem: &str) -> bool {
+    let stem = stem.trim_end();
+    let is_port = |prefix: &str| {
+        stem.split_at_checked(prefix.len()).is_some_and(|(start, number)| {
+            start.eq_ignore_ascii_case(prefix) && matches!(number, "\u{b9}" | "\u{b2}" | "\u{b3}")
+        })
+    };
+    ["CONIN$", "CONOUT$"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || is_port("COM") || is_port("LPT")
 }
 
 #[cfg(test)]
