@@ -204,6 +204,10 @@ wait "$slow" || code=$?
 check "Ctrl-C leaves no file" all '[ $code = 58 ]' '! [ -e slow.bin ]' '! ls -A | grep -q "^\.haul"'
 haul --agent "$url/small"
 check "--agent is refused: exit 2" all '[ $code = 2 ]' 'says ../err "Windows has no agent"'
+export HAUL_AGENT=1
+haul "$url/small" "$url/number/2" "$url/number/3"
+check "HAUL_AGENT warns once" all '[ $code = 0 ]' '[ "$(grep -c "HAUL_AGENT has no effect" ../err)" = 1 ]'
+unset HAUL_AGENT
 haul ftp "$url/small"
 check "haul ftp is refused: exit 2" all '[ $code = 2 ]' 'says ../err "haul curl"'
 haul curl -s "file:///Z:$(pwd)/page.bin"

@@ -59,6 +59,8 @@ pub mod status_and_stop_commands {
 
 /// The choice of requests that go through the agent: none.
 pub(crate) mod eligibility {
+    use std::sync::Once;
+
     use haul::sink::file::FileOptions;
     use haul::transfer::TransferOutcome;
     use haul::{Client, RequestOptions, Result};
@@ -67,7 +69,7 @@ pub(crate) mod eligibility {
     use crate::file_and_environment_access::print_error_line;
     use crate::plan::{GlobalArgs, UrlGroup};
 
-    /// Returns `None`. Prints a warning if `HAUL_AGENT` asks for an agent.
+    /// Returns `None`. Prints a warning, once in a run, if `HAUL_AGENT` asks for an agent.
     ///
     /// # Errors
     /// None.
@@ -80,8 +82,9 @@ pub(crate) mod eligibility {
         _request: &RequestOptions,
         _file: Option<(&Path, FileOptions)>,
     ) -> Result<Option<TransferOutcome>> {
+        static WARNING: Once = Once::new();
         if global.agent.is_some() && !global.silent {
-            print_error_line("Warning: HAUL_AGENT has no effect: Windows has no agent");
+            WARNING.call_once(|| print_error_line("Warning: HAUL_AGENT has no effect: Windows has no agent"));
         }
         Ok(None)
     }

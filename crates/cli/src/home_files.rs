@@ -37,9 +37,11 @@ const CURLRC_ON_WINDOWS: &[(&str, &str)] = &[
 /// The places of `.netrc` on Unix.
 const NETRC_ON_UNIX: &[(&str, &str)] = &[("HOME", ".netrc")];
 
-/// The places of `.netrc` on Windows.
-const NETRC_ON_WINDOWS: &[(&str, &str)] =
-    &[("HOME", ".netrc"), ("HOME", "_netrc"), ("USERPROFILE", ".netrc"), ("USERPROFILE", "_netrc")];
+/// The places of `.netrc` on Windows if `HOME` is set.
+const NETRC_ON_WINDOWS: &[(&str, &str)] = &[("HOME", ".netrc"), ("HOME", "_netrc")];
+
+/// The places of `.netrc` on Windows if `HOME` is not set.
+const NETRC_ON_WINDOWS_WITHOUT_HOME: &[(&str, &str)] = &[("USERPROFILE", ".netrc"), ("USERPROFILE", "_netrc")];
 
 /// Returns the paths at which `.curlrc` may be, in the order of the search. `variable` returns the
 /// value of an environment variable.
@@ -62,7 +64,8 @@ where
 {
     let places = match family {
         SystemFamily::Unix => NETRC_ON_UNIX,
-        SystemFamily::Windows => NETRC_ON_WINDOWS,
+        SystemFamily::Windows if variable("HOME").is_some_and(|home| !home.is_empty()) => NETRC_ON_WINDOWS,
+        SystemFamily::Windows => NETRC_ON_WINDOWS_WITHOUT_HOME,
     };
     paths(places, variable)
 }
@@ -119,9 +122,8 @@ mod tests {
     #[test]
     fn netrc_begins_with_underscore_on_windows() {
         assert_eq!(texts(netrc_paths(SystemFamily::Unix, variable)), ["/h/.netrc"]);
-        assert_eq!(
-            texts(netrc_paths(SystemFamily::Windows, variable)),
-            ["/h/.netrc", "/h/_netrc", "/u/.netrc", "/u/_netrc"]
-        );
+        assert_eq!(texts(netrc_paths(SystemFamily::Windows, variable)), ["/h/.netrc", "/h/_netrc"]);
+        let without_home = |name: &str| variable(name).filter(|_| name != "HOME");
+        assert_eq!(texts(netrc_paths(SystemFamily::Windows, without_home)), ["/u/.netrc", "/u/_netrc"]);
     }
 }

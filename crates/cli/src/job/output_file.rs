@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
-use haul::system::files::{self, FileTypeExt, OpenOptionsExt, OwnedFile};
+use haul::system::files::{self, OpenOptionsExt, OwnedFile};
 use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams;
@@ -68,7 +68,7 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> 
     let cannot = |error| output_error("standard output", error);
     let file = standard_streams::stdout_file().map_err(cannot)?;
     if !files::is_regular(&file).map_err(cannot)? {
-        let is_lossy = !file.metadata().is_ok_and(|metadata| metadata.file_type().is_char_device());
+        let is_lossy = !files::is_char_device(&file);
         let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
         let note = is_lossy.then(|| text.to_owned());
         return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });

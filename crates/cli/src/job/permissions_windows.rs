@@ -5,6 +5,7 @@ use std::fs::Metadata;
 use std::path::Path;
 
 use haul::Result;
+use haul::sink::temporary_and_final_names::directory_of;
 
 /// Accepts every directory.
 ///
@@ -33,7 +34,8 @@ pub(super) fn check_owner(_job: &Path, _metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Returns true: SQLite reports a directory in which it cannot create files.
-pub(super) fn can_write_beside(_job: &Path) -> bool {
-    true
+/// Returns true if this process can create files beside a job. Only an attempt tells: the file has no
+/// lasting name.
+pub(super) fn can_write_beside(job: &Path) -> bool {
+    tempfile::tempfile_in(directory_of(job)).is_ok()
 }
