@@ -199,6 +199,7 @@ fn files_of_body(request: &RequestArgs) -> Vec<(&'static str, &Path)> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn different_paths_of_a_file_have_one_identity() {
         let dir = tempfile::tempdir().unwrap();

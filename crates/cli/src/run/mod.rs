@@ -18,7 +18,6 @@ mod parallel_group_dependencies;
 pub(crate) mod report;
 pub(crate) mod transfers;
 
-use std::fs::File;
 use std::io::IsTerminal;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -29,7 +28,7 @@ use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{HostStartRate, StartRate};
 use haul::interrupt::InterruptCallback;
 use haul::request::TotalRateLimit;
-use haul::system::files::is_null_device_name;
+use haul::system::files::{self, is_null_device_name};
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
@@ -350,7 +349,7 @@ fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Opti
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.
 pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
-    let file = if path == Path::new("-") { standard_streams::stdout_file()? } else { File::create(path)? };
+    let file = if path == Path::new("-") { standard_streams::stdout_file()? } else { files::create(path)? };
     standard_streams::redirect_stderr(file)
 }
 

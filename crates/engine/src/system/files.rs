@@ -131,6 +131,14 @@ pub fn busy_error() -> io::Error {
     rustix::io::Errno::BUSY.into()
 }
 
+/// Creates or truncates a file.
+///
+/// # Errors
+/// The file cannot be opened for writing.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
 /// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
 /// too.
 ///

@@ -323,12 +323,23 @@ pub fn busy_error() -> io::Error {
     io::ErrorKind::ResourceBusy.into()
 }
 
+/// Creates or truncates a file, or opens the device that the path names, which cannot be truncated.
+///
+/// # Errors
+/// The file cannot be opened for writing.
+pub fn create(path: &Path) -> io::Result<File> {
+    if is_named_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
+}
+
 /// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
 /// too.
 ///
 /// # Errors
 /// The file cannot be opened for writing.
 pub fn create_for_appending(path: &Path) -> io::Result<File> {
+    if is_named_device(path) {
+        return create(path);
+    }
     // An open for appending alone has no right to truncate.
     File::create(path)?;
     OpenOptions::new().append(true).open(path)

@@ -325,6 +325,7 @@ fn is_device(path: &Path) -> bool {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn output_name_is_reserved_once_in_any_spelling() {
         let dir = tempfile::tempdir().unwrap();
@@ -358,6 +359,7 @@ mod tests {
         assert!(error.to_string().contains("job is the job of this run"), "{error}");
     }
 
+    #[cfg(unix)]
     #[test]
     fn output_name_stays_reserved_when_directories_are_created() {
         let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
 
 use haul::sink::descriptor_writer::DescriptorWriter;
-use haul::system::files::{OwnedFile, is_regular};
+use haul::system::files::{OwnedFile, create, is_regular};
 use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams::duplicate_for_writing;
@@ -51,7 +51,7 @@ impl EventOutput {
             }
             None => {
                 let failed = |cause| refused(cause, format!("failed to open {} for the events", path.display()));
-                let file = File::create(path).map_err(failed)?;
+                let file = create(path).map_err(failed)?;
                 let copy = if is_regular(&file).is_ok_and(|is_regular| is_regular) {
                     Some(file.try_clone().map_err(failed)?)
                 } else {
