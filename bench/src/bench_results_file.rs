@@ -25,7 +25,7 @@ const UNFINISHED: &str = "-unfinished";
 /// The results of one run of the bench, with all jobs or only some. A job compares programs at one
 /// kind of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BenchRecord {
+pub(crate) struct BenchRunResults {
     pub(crate) schema: u32,
     /// The date in the format of `date +%F`.
     pub(crate) date: String,
@@ -124,11 +124,11 @@ pub(crate) struct JobGoal {
     pub(crate) at_most: f64,
 }
 
-impl BenchRecord {
-    /// Reads the results from a file that [`write`](BenchRecord::write) wrote.
-    pub(crate) fn read(path: &Path) -> Result<BenchRecord> {
+impl BenchRunResults {
+    /// Reads the results from a file that [`write`](BenchRunResults::write) wrote.
+    pub(crate) fn read(path: &Path) -> Result<BenchRunResults> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let record: BenchRecord =
+        let record: BenchRunResults =
             serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         if record.schema != SCHEMA {
             return Err(format!("{}: schema {}, not {SCHEMA}", path.display(), record.schema).into());
@@ -138,7 +138,7 @@ impl BenchRecord {
 
     /// Writes the results to `DATE-HOST.json` in `dir`, or to `DATE-HOST-JOB.json` if only some
     /// jobs ran, and returns the path. Removes the file that
-    /// [`write_so_far`](BenchRecord::write_so_far) wrote.
+    /// [`write_so_far`](BenchRunResults::write_so_far) wrote.
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -310,8 +310,8 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn record(part_results: Vec<PartResult>) -> BenchRecord {
-        BenchRecord {
+    pub(crate) fn record(part_results: Vec<PartResult>) -> BenchRunResults {
+        BenchRunResults {
             schema: SCHEMA,
             date: "2026-01-02".to_owned(),
             host: MachineInfo {
@@ -372,14 +372,14 @@ pub(crate) mod tests {
         let record = record(part_results);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));
         record.write_so_far(&dir).unwrap();
-        assert_eq!(BenchRecord::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);
+        assert_eq!(BenchRunResults::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);
         let path = record.write(&dir).unwrap();
         assert!(path.ends_with("2026-01-02-host.json"));
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
-        assert_eq!(BenchRecord::read(&path).unwrap(), record);
+        assert_eq!(BenchRunResults::read(&path).unwrap(), record);
         let newer = std::fs::read_to_string(&path).unwrap().replace("\"schema\": 1", "\"schema\": 2");
         std::fs::write(&path, newer).unwrap();
-        assert!(BenchRecord::read(&path).is_err());
+        assert!(BenchRunResults::read(&path).is_err());
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

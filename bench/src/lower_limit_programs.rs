@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match words[..] {
         ["aes", bytes] => {
             let bytes = bytes.parse()?;
-            RecordCipher::new()?.seal(bytes)?;
+            TlsRecordEncryptor::new()?.seal(bytes)?;
             println!("{bytes}");
         }
         ["recv", url] => {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             splice::splice_once(io::stdin().as_fd(), stream.as_fd(), left)
         })?,
         ["sealed-put", file, url] => {
-            let (mut cipher, mut content) = (RecordCipher::new()?, vec![0; UPLOAD_READ]);
+            let (mut cipher, mut content) = (TlsRecordEncryptor::new()?, vec![0; UPLOAD_READ]);
             put(&File::open(file)?, url, |mut stream, mut file, _| {
                 let len = file.read(&mut content)?;
                 cipher.seal(len as u64)?;
@@ -171,16 +171,16 @@ fn put(file: &File, url: &str, mut send_some: impl FnMut(&TcpStream, &File, u64)
 
 /// Encrypts the same buffer repeatedly with AES-128-GCM, in the size of TLS records. It shows the
 /// minimum CPU time that encryption needs.
-struct RecordCipher {
+struct TlsRecordEncryptor {
     key: LessSafeKey,
     record: Vec<u8>,
     sequence: u64,
 }
 
-impl RecordCipher {
-    fn new() -> Result<RecordCipher> {
+impl TlsRecordEncryptor {
+    fn new() -> Result<TlsRecordEncryptor> {
         let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).map_err(|_| "no key")?;
-        Ok(RecordCipher { key: LessSafeKey::new(key), record: vec![0; RECORD], sequence: 0 })
+        Ok(TlsRecordEncryptor { key: LessSafeKey::new(key), record: vec![0; RECORD], sequence: 0 })
     }
 
     /// Encrypts this number of bytes, in records of the largest size.
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn tls_sealing_accepts_last_record_of_any_length() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
-            assert!(RecordCipher::new().unwrap().seal(bytes).is_ok());
+            assert!(TlsRecordEncryptor::new().unwrap().seal(bytes).is_ok());
         }
     }
 

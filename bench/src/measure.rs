@@ -38,14 +38,14 @@ const LIMIT: Duration = Duration::from_secs(900);
 pub(crate) struct MeasuredCommand {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
-    pub(crate) reader: OutputReader,
+    pub(crate) reader: OutputReaderKind,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
 }
 
 /// The reader of the standard output of a measured command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OutputReader {
+pub(crate) enum OutputReaderKind {
     /// No reader: the command writes to the standard output of the helper process that started it.
     /// The command runs `times` times in a row.
     None { times: u32 },
@@ -56,15 +56,17 @@ pub(crate) enum OutputReader {
     Watch(PathBuf),
 }
 
-impl OutputReader {
+impl OutputReaderKind {
     /// Parses an argument of `bench --measure`: `to`, `times=NUMBER`, `cat` or `watch=FILE`.
     /// Returns `None` for any other text.
-    pub(crate) fn parse(word: &str) -> Option<OutputReader> {
+    pub(crate) fn parse(word: &str) -> Option<OutputReaderKind> {
         match word.split_once('=').unwrap_or((word, "")) {
-            ("to", "") => Some(OutputReader::None { times: 1 }),
-            ("times", times) => times.parse().ok().filter(|times| *times > 0).map(|times| OutputReader::None { times }),
-            ("cat", "") => Some(OutputReader::Cat),
-            ("watch", file) => Some(OutputReader::Watch(file.into())),
+            ("to", "") => Some(OutputReaderKind::None { times: 1 }),
+            ("times", times) => {
+                times.parse().ok().filter(|times| *times > 0).map(|times| OutputReaderKind::None { times })
+            }
+            ("cat", "") => Some(OutputReaderKind::Cat),
+            ("watch", file) => Some(OutputReaderKind::Watch(file.into())),
             _ => None,
         }
     }
@@ -187,9 +189,9 @@ pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode>
     let (mut cat, mut watcher) = (None, None);
     let mut times = 1;
     match &run.reader {
-        OutputReader::None { times: asked } => times = *asked,
-        OutputReader::Cat => cat = Some(pipe_to_cat(&mut client)?),
-        OutputReader::Watch(_) => {
+        OutputReaderKind::None { times: asked } => times = *asked,
+        OutputReaderKind::Cat => cat = Some(pipe_to_cat(&mut client)?),
+        OutputReaderKind::Watch(_) => {
             let (reader, writer) = io::pipe()?;
             client.stdout(writer);
             watcher = Some(thread::spawn(move || read_output(reader)));
@@ -217,7 +219,7 @@ pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode>
     }
     let wall = start.elapsed().as_secs_f64() / f64::from(times);
     let mut first_byte = None;
-    if let (Some(watcher), OutputReader::Watch(file)) = (watcher, &run.reader) {
+    if let (Some(watcher), OutputReaderKind::Watch(file)) = (watcher, &run.reader) {
         let (first, print) = watcher.join().map_err(|_| "the reader panicked")??;
         first_byte = first.map(|first| first.duration_since(start).as_secs_f64());
         std::fs::write(file, print.to_line())?;
@@ -344,11 +346,11 @@ mod tests {
 
     #[test]
     fn output_reader_names_are_parsed() {
-        assert_eq!(OutputReader::parse("to"), Some(OutputReader::None { times: 1 }));
-        assert_eq!(OutputReader::parse("times=20"), Some(OutputReader::None { times: 20 }));
-        assert_eq!(OutputReader::parse("times=0"), None);
-        assert_eq!(OutputReader::parse("cat"), Some(OutputReader::Cat));
-        assert_eq!(OutputReader::parse("watch=a b"), Some(OutputReader::Watch("a b".into())));
-        assert_eq!(OutputReader::parse("dog"), None);
+        assert_eq!(OutputReaderKind::parse("to"), Some(OutputReaderKind::None { times: 1 }));
+        assert_eq!(OutputReaderKind::parse("times=20"), Some(OutputReaderKind::None { times: 20 }));
+        assert_eq!(OutputReaderKind::parse("times=0"), None);
+        assert_eq!(OutputReaderKind::parse("cat"), Some(OutputReaderKind::Cat));
+        assert_eq!(OutputReaderKind::parse("watch=a b"), Some(OutputReaderKind::Watch("a b".into())));
+        assert_eq!(OutputReaderKind::parse("dog"), None);
     }
 }

@@ -7,7 +7,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::Result;
-use crate::measure::{MeasuredCommand, OutputReader};
+use crate::measure::{MeasuredCommand, OutputReaderKind};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
@@ -133,7 +133,7 @@ pub(crate) fn parse() -> Result<BenchCommand> {
                 let limit = Duration::from_secs(parser.value()?.parse()?);
                 let mut words = parser.raw_args()?;
                 let usage = "--measure FILE SECONDS to|times=N|cat|watch=FILE PROGRAM [ARGUMENT...]";
-                let reader = OutputReader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
+                let reader = OutputReaderKind::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
                 return Ok(BenchCommand::Measure(MeasuredCommand {
                     figures,

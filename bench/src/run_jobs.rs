@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::bench_results_file::{BenchRecord, PartResult, SCHEMA};
+use crate::bench_results_file::{BenchRunResults, PartResult, SCHEMA};
 use crate::jobs::{self, BenchJob, JobEnvironment};
 use crate::options::BenchOptions;
 use crate::rounds::{self, RoundLimits};
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
         installed_programs::install_haul()?;
     }
     let until = options.budget.or(whole.then_some(TIME_BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
-    let mut record = BenchRecord {
+    let mut record = BenchRunResults {
         schema: SCHEMA,
         date: options.date.clone().unwrap_or_else(|| installed_programs::output_of_command("date", &["+%F"])),
         host: machine_info::this_machine(options.host.as_deref()),

@@ -25,11 +25,11 @@ const LINE: u64 = 4096;
 /// site's threads end with the process.
 pub(crate) struct VersionedSite {
     pub(crate) addr: SocketAddr,
-    state: Arc<SiteState>,
+    state: Arc<VersionedSiteState>,
 }
 
 /// The state of the site, which all connections share.
-struct SiteState {
+struct VersionedSiteState {
     pages: u64,
     period: Option<u64>,
     day: AtomicU64,
@@ -53,7 +53,7 @@ impl VersionedSite {
     pub(crate) fn start(pages: u64, period: Option<u64>) -> io::Result<VersionedSite> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let addr = listener.local_addr()?;
-        let state = Arc::new(SiteState { pages, period, day: AtomicU64::new(0), counts: Default::default() });
+        let state = Arc::new(VersionedSiteState { pages, period, day: AtomicU64::new(0), counts: Default::default() });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -122,7 +122,7 @@ impl ReplyCheck {
     }
 }
 
-impl SiteState {
+impl VersionedSiteState {
     fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream);

@@ -9,7 +9,7 @@
 mod support;
 
 use haul_proto::h1::{BodyLength, H1Config, H1Deviations, H1Event, H1Machine, RequestHead};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use libfuzzer_sys::fuzz_target;
 
 /// The part of the input that was not used yet: operations and their bytes.
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let config = H1Config { limits: support::limits(), max_pipeline: 3, deviations, ..H1Config::default() };
     let mut conn = H1Machine::new(config);
-    let mut now = Timestamp(0);
+    let mut now = MonotonicTimestamp(0);
     let mut wire = Vec::new();
     while let Some(operation) = data.one() {
         match operation % 11 {
@@ -68,7 +68,7 @@ fuzz_target!(|data: &[u8]| {
                 read(&mut conn, now, &mut wire);
             }
             6 => {
-                now = Timestamp(now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                now = MonotonicTimestamp(now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
                 conn.handle_timeout(now);
                 assert!(conn.poll_timeout().is_none_or(|deadline| deadline > now));
             }
@@ -105,7 +105,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn enqueue(conn: &mut H1Machine, now: Timestamp, pick: u8) {
+fn enqueue(conn: &mut H1Machine, now: MonotonicTimestamp, pick: u8) {
     const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "CONNECT"];
     const FIELDS: [&[(&str, &[u8])]; 4] =
         [&[], &[("Host", b"h")], &[("Connection", b"close")], &[("Connection", b"upgrade"), ("Upgrade", b"x")]];
@@ -128,7 +128,7 @@ fn enqueue(conn: &mut H1Machine, now: Timestamp, pick: u8) {
     assert_eq!(conn.output().len() > before, possible);
 }
 
-fn read(conn: &mut H1Machine, now: Timestamp, wire: &mut Vec<u8>) {
+fn read(conn: &mut H1Machine, now: MonotonicTimestamp, wire: &mut Vec<u8>) {
     loop {
         let unanswered = conn.unanswered().count();
         let Ok(step) = conn.step(now, wire) else {

@@ -11,7 +11,7 @@ mod support;
 
 use haul_proto::ResponseError;
 use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestId};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl<'a> H2Operations<'a> {
 /// A connection, with the model's list of open requests and its counts of unreleased bytes.
 struct H2Session {
     conn: H2Machine,
-    now: Timestamp,
+    now: MonotonicTimestamp,
     open: BTreeSet<RequestId>,
     held: BTreeMap<RequestId, u64>,
 }
@@ -57,7 +57,7 @@ fuzz_target!(|data: &[u8]| {
         max_streams: 6,
         ..config()
     });
-    let mut session = H2Session { conn, now: Timestamp(0), open: BTreeSet::new(), held: BTreeMap::new() };
+    let mut session = H2Session { conn, now: MonotonicTimestamp(0), open: BTreeSet::new(), held: BTreeMap::new() };
     while let Some(operation) = data.one() {
         session.apply(operation, &mut data);
         session.check();
@@ -98,7 +98,7 @@ impl H2Session {
                 self.read([&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, id][..], payload].concat());
             }
             8 => {
-                self.now = Timestamp(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                self.now = MonotonicTimestamp(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
                 let ended = conn.handle_timeout(self.now);
                 assert!(ended.is_err() || conn.poll_timeout().is_none_or(|deadline| deadline > self.now));
             }

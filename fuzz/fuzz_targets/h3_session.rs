@@ -13,7 +13,7 @@ use haul_proto::ResponseError;
 use haul_proto::h3::{
     BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3SendStream, H3StreamAbortToSend, RequestId,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 use support::{config, request};
@@ -53,14 +53,14 @@ impl<'a> H3Operations<'a> {
 /// A connection, with the model's list of open requests.
 struct H3Session {
     conn: H3Machine,
-    now: Timestamp,
+    now: MonotonicTimestamp,
     open: BTreeSet<RequestId>,
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut data = H3Operations(data);
     let conn = H3Machine::new(H3Config { max_streams: 6, ..config() });
-    let mut session = H3Session { conn, now: Timestamp(0), open: BTreeSet::new() };
+    let mut session = H3Session { conn, now: MonotonicTimestamp(0), open: BTreeSet::new() };
     while let Some(operation) = data.one() {
         session.apply(operation, &mut data);
         session.check();
@@ -104,7 +104,7 @@ impl H3Session {
                 self.read(stream, &[&[kind, length as u8], &payload[..length]].concat(), false);
             }
             9 => {
-                self.now = Timestamp(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                self.now = MonotonicTimestamp(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
                 conn.handle_timeout(self.now);
                 assert!(conn.poll_timeout().is_none_or(|deadline| deadline > self.now));
             }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery, RequestedRecords};
+use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::message::DnsRecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
@@ -42,5 +42,5 @@ fuzz_target!(|input: (&str, bool, Vec<(bool, bool, Vec<u8>)>)| {
     while let Some(at) = lookup.next_timeout() {
         lookup.on_timeout(at);
     }
-    assert_ne!(*lookup.state(), DnsLookupState::Waiting);
+    assert_ne!(*lookup.status(), DnsLookupStatus::Waiting);
 });

@@ -7,7 +7,7 @@
 use haul_cli::program_persona::ProgramPersona;
 use haul_cli::write_out::{WriteOut, WriteOutValues};
 use haul_proto::h1::{H1Config, H1Event, H1Machine, RequestHead};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,9 +16,9 @@ fuzz_target!(|data: &[u8]| {
     let mut wire = [b"HTTP/1.1 200 OK\r\n", fields, b"\r\n\r\n"].concat();
     let mut conn = H1Machine::new(H1Config::default());
     let request = RequestHead { fields: &[("Host", b"h")], ..RequestHead::default() };
-    conn.enqueue(Timestamp(0), &request).expect("a valid request");
+    conn.enqueue(MonotonicTimestamp(0), &request).expect("a valid request");
     conn.advance_output(conn.output().len());
-    let head = match conn.step(Timestamp(0), &mut wire).map(|step| step.event) {
+    let head = match conn.step(MonotonicTimestamp(0), &mut wire).map(|step| step.event) {
         Ok(H1Event::Head { head, .. }) => Some(head),
         _ => None,
     };

@@ -47,8 +47,8 @@ impl LargeBodyServer {
 
     /// Returns the http URL of the generated body of `len` bytes, with the digest of its content.
     /// `addr` is the address of the server, or of a relay in front of it.
-    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
-        Ok(LargeBodyDownload {
+    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyToFetch> {
+        Ok(LargeBodyToFetch {
             url: format!("http://{addr}{}", LargeBodyFiles::path(len)),
             tls: false,
             print: self.bodies.prepare(len)?,
@@ -57,8 +57,8 @@ impl LargeBodyServer {
 
     /// Returns the https URL of the generated body of `len` bytes, with the digest of its content.
     /// `addr` is the address of the server, or of a relay in front of it.
-    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
-        Ok(LargeBodyDownload {
+    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyToFetch> {
+        Ok(LargeBodyToFetch {
             url: format!("https://{addr}{}", LargeBodyFiles::path(len)),
             tls: true,
             print: self.bodies.prepare(len)?,
@@ -77,7 +77,7 @@ pub(super) fn length_that_fits(bench: &JobEnvironment, len: u64) -> u64 {
 }
 
 /// A large body to fetch: its URL, the digest of its content, and whether it is fetched over TLS.
-pub(super) struct LargeBodyDownload {
+pub(super) struct LargeBodyToFetch {
     pub(super) url: String,
     tls: bool,
     print: OutputDigest,
@@ -107,7 +107,7 @@ pub(super) enum BulkOutput {
     PipeWithFirstByteTime,
 }
 
-impl LargeBodyDownload {
+impl LargeBodyToFetch {
     /// Creates the benchmark programs for these clients. All write the body to the same
     /// destination.
     pub(super) fn bench_programs(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<BenchProgram> {
@@ -193,7 +193,7 @@ pub(super) mod limits {
     pub(in super::super) const SPLICE_FILE: &str = "limit: splice to a file";
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
-    pub(in super::super) fn recv(body: &LargeBodyDownload) -> BenchProgram {
+    pub(in super::super) fn recv(body: &LargeBodyToFetch) -> BenchProgram {
         command_program(
             RECV,
             &format!("bench limit recv {}", body.url),
@@ -201,7 +201,7 @@ pub(super) mod limits {
         )
     }
 
-    pub(in super::super) fn splice(body: &LargeBodyDownload) -> BenchProgram {
+    pub(in super::super) fn splice(body: &LargeBodyToFetch) -> BenchProgram {
         command_program(
             SPLICE,
             &format!("bench limit splice {}", body.url),
@@ -209,18 +209,18 @@ pub(super) mod limits {
         )
     }
 
-    pub(in super::super) fn splice_pipe(body: &LargeBodyDownload) -> BenchProgram {
+    pub(in super::super) fn splice_pipe(body: &LargeBodyToFetch) -> BenchProgram {
         let words = format!("limit splice-pipe {}", body.url);
         let check = OutputCheck::CheckedOnce(format!("$BENCH {words}"), body.print.clone());
         BenchProgram { piped: true, ..command_program(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
-    pub(in super::super) fn splice_file(body: &LargeBodyDownload) -> BenchProgram {
+    pub(in super::super) fn splice_file(body: &LargeBodyToFetch) -> BenchProgram {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
         command_program(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
     }
 
-    pub(in super::super) fn aes(body: &LargeBodyDownload) -> BenchProgram {
+    pub(in super::super) fn aes(body: &LargeBodyToFetch) -> BenchProgram {
         command_program(
             AES,
             &format!("bench limit aes {}", body.print.len),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use testkit::relay::Relay;
 
 use super::large_body_common::{
-    BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyDownload, LargeBodyServer, length_that_fits,
+    BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, LargeBodyToFetch, length_that_fits,
 };
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
@@ -26,7 +26,7 @@ const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 30
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
-    let job_part = |part, body: &LargeBodyDownload, sink, len, server| JobPart {
+    let job_part = |part, body: &LargeBodyToFetch, sink, len, server| JobPart {
         part,
         bench_programs: bench
             .allowed_programs(body.bench_programs(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),

@@ -2,14 +2,14 @@
 //! number of connections and with `curl -Z`.
 
 use super::markdown_and_html::{DocumentBlock, DocumentTable};
-use crate::bench_results_file::{BenchRecord, PartResult, ProgramRuns};
+use crate::bench_results_file::{BenchRunResults, PartResult, ProgramRuns};
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 const JOB: &str = "adapt";
 const CURL_Z: &str = "curl -Z";
 
 /// Creates the heading, the description and the table; an empty list if the job did not run.
-pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
+pub(super) fn blocks(record: &BenchRunResults) -> Vec<DocumentBlock> {
     let part_results: Vec<&PartResult> =
         record.part_results.iter().filter(|part_result| part_result.job == JOB).collect();
     let Some(first) = part_results.first() else { return Vec::new() };

@@ -1,12 +1,12 @@
 //! The contents of `docs/benchmarks.md`, of [`ROWS_FILE`], and of the HTML page.
 
 use super::goal_causes::GoalCauses;
-use super::goal_verdict::{GoalStatus, GoalVerdict};
+use super::goal_verdict::{GoalStatus, GoalTableRow};
 use super::markdown_and_html::{self, DocumentBlock, DocumentTable};
 use super::project_goals;
 use super::{adaptive_connections_table, bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
-use crate::bench_results_file::{BenchRecord, PartResult};
+use crate::bench_results_file::{BenchRunResults, PartResult};
 use crate::compared_programs_and_goals::WorkPerRun;
 use crate::terminal_table;
 
@@ -14,13 +14,13 @@ use crate::terminal_table;
 pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
 
 /// Renders `docs/benchmarks.md`: the summary, charts, goals, and the method.
-pub(super) fn markdown(record: &BenchRecord, causes: &GoalCauses) -> Result<String> {
+pub(super) fn markdown(record: &BenchRunResults, causes: &GoalCauses) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
     Ok(made.to_owned() + &markdown_and_html::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
 /// Renders the Markdown file [`ROWS_FILE`]: a table for each job, with a row for each program.
-pub(super) fn rows_markdown(record: &BenchRecord) -> String {
+pub(super) fn rows_markdown(record: &BenchRunResults) -> String {
     let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
     let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
     let mut blocks = vec![title];
@@ -29,7 +29,7 @@ pub(super) fn rows_markdown(record: &BenchRecord) -> String {
 }
 
 /// Renders one HTML page with all results.
-pub(super) fn html(record: &BenchRecord, causes: &GoalCauses) -> Result<String> {
+pub(super) fn html(record: &BenchRunResults, causes: &GoalCauses) -> Result<String> {
     let mut blocks = blocks(record, causes)?;
     blocks.push(DocumentBlock::Heading(2, "Every contestant".to_owned()));
     blocks.extend(rows(record));
@@ -37,7 +37,7 @@ pub(super) fn html(record: &BenchRecord, causes: &GoalCauses) -> Result<String> 
 }
 
 /// Draws all charts. Returns the name and the SVG of each.
-pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
+pub(super) fn charts(record: &BenchRunResults) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
     charts.extend(overview_chart::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
     for (job, part_results) in jobs(record) {
@@ -51,7 +51,7 @@ pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
 
 /// Returns the parts of each job in the order in which they ran. Leaves out parts that are points
 /// of a curve in a line chart.
-fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
+fn jobs(record: &BenchRunResults) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
     for part_result in record
         .part_results
@@ -66,7 +66,7 @@ fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
     jobs
 }
 
-fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock>> {
+fn blocks(record: &BenchRunResults, causes: &GoalCauses) -> Result<Vec<DocumentBlock>> {
     let mut blocks = vec![DocumentBlock::Heading(1, "Benchmarks".to_owned())];
     if let Some(svg) = overview_chart::chart(record)? {
         let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
@@ -91,7 +91,8 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
         let shows = format!("{}: wall time, CPU and peak memory", curve.title);
         blocks.push(DocumentBlock::Chart { name: format!("curve-{}", curve.name), shows, svg });
     }
-    let verdicts: Vec<GoalVerdict> = project_goals::ALL.iter().map(|anchor| GoalVerdict::new(anchor, record)).collect();
+    let verdicts: Vec<GoalTableRow> =
+        project_goals::ALL.iter().map(|anchor| GoalTableRow::new(anchor, record)).collect();
     blocks.extend(goals(&verdicts));
     blocks.extend(misses(&verdicts, causes));
     blocks.extend(method(record));
@@ -100,7 +101,7 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
 
 /// Creates the table of jobs with haul's ratios to its best competitors, and the text that says
 /// where the numbers come from.
-fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
+fn summary(record: &BenchRunResults) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme_figures::job_rows(record);
     let head = readme_figures::JOB_HEAD.map(str::to_owned).to_vec();
@@ -122,7 +123,7 @@ fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
 }
 
 /// Creates the tables of all jobs, with a row for each program.
-fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
+fn rows(record: &BenchRunResults) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::Paragraph(
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
             .to_owned(),
@@ -138,7 +139,7 @@ fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
 }
 
 /// Creates the description of the measurement, the machine and the programs.
-fn method(record: &BenchRecord) -> Vec<DocumentBlock> {
+fn method(record: &BenchRunResults) -> Vec<DocumentBlock> {
     let host = &record.host;
     let mut blocks = vec![DocumentBlock::Heading(2, "How it is measured".to_owned())];
     let rules = [
@@ -170,7 +171,7 @@ fn method(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
+fn goals(verdicts: &[GoalTableRow]) -> Vec<DocumentBlock> {
     let count = |wanted: fn(&GoalStatus) -> bool| verdicts.iter().filter(|verdict| wanted(&verdict.end)).count();
     let mut blocks = vec![
         DocumentBlock::Heading(2, "Goals".to_owned()),
@@ -184,12 +185,12 @@ fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
     ];
     for (section, title) in project_goals::SECTIONS {
         blocks.push(DocumentBlock::Heading(3, format!("{section}. {title}")));
-        let of_section = |verdict: &&GoalVerdict| verdict.id.split('.').next() == Some(section);
+        let of_section = |verdict: &&GoalTableRow| verdict.id.split('.').next() == Some(section);
         let rows = verdicts
             .iter()
             .filter(of_section)
             .map(|verdict| {
-                let GoalVerdict { id, goal, best_peer, limit, haul, end } = verdict;
+                let GoalTableRow { id, goal, best_peer, limit, haul, end } = verdict;
                 vec![
                     (*id).to_owned(),
                     (*goal).to_owned(),
@@ -206,8 +207,8 @@ fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
     blocks
 }
 
-fn misses(verdicts: &[GoalVerdict], causes: &GoalCauses) -> Vec<DocumentBlock> {
-    let missed: Vec<&GoalVerdict> =
+fn misses(verdicts: &[GoalTableRow], causes: &GoalCauses) -> Vec<DocumentBlock> {
+    let missed: Vec<&GoalTableRow> =
         verdicts.iter().filter(|verdict| matches!(verdict.end, GoalStatus::Missed(..))).collect();
     if missed.is_empty() {
         return Vec::new();

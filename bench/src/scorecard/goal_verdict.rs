@@ -1,12 +1,12 @@
 //! Compares the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
-use crate::bench_results_file::{BenchRecord, PartResult, ProgramRuns, median};
+use crate::bench_results_file::{BenchRunResults, PartResult, ProgramRuns, median};
 use crate::compared_programs_and_goals::{MetricKind, WorkPerRun};
 
 /// A goal and its result, as text for a table row.
 #[derive(Debug, PartialEq)]
-pub(super) struct GoalVerdict {
+pub(super) struct GoalTableRow {
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) best_peer: String,
@@ -28,10 +28,10 @@ pub(super) enum GoalStatus {
     Unmeasured(String),
 }
 
-impl GoalVerdict {
+impl GoalTableRow {
     /// Compares a goal with the results of a run of the bench.
-    pub(super) fn new(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
-        let mut verdict = GoalVerdict {
+    pub(super) fn new(anchor: &ProjectGoal, record: &BenchRunResults) -> GoalTableRow {
+        let mut verdict = GoalTableRow {
             id: anchor.id,
             goal: anchor.goal,
             best_peer: "–".to_owned(),
@@ -156,7 +156,7 @@ mod tests {
         ProjectGoal { id: "9.9", goal: "a goal", proof: GoalProof::Figure { part: "job", of: "haul", what, bound } }
     }
 
-    fn judged(what: MetricKind, bound: ProjectGoalBound) -> GoalVerdict {
+    fn judged(what: MetricKind, bound: ProjectGoalBound) -> GoalTableRow {
         let mut part_result = part_result(vec![
             entry("haul", runs(&[1.0, 2.0, 3.0])),
             entry("curl", runs(&[4.0, 4.0, 4.0])),
@@ -164,7 +164,7 @@ mod tests {
             entry("limit: least", runs(&[0.5, 0.5, 0.5])),
         ]);
         part_result.limit = Some("limit: least".to_owned());
-        GoalVerdict::new(&anchor(what, bound), &record(vec![part_result]))
+        GoalTableRow::new(&anchor(what, bound), &record(vec![part_result]))
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
     fn verdict_of_skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = GoalVerdict::new(&anchor(MetricKind::Wall, ProjectGoalBound::AtMost(1.0)), &record);
+        let verdict = GoalTableRow::new(&anchor(MetricKind::Wall, ProjectGoalBound::AtMost(1.0)), &record);
         assert_eq!(verdict.end, GoalStatus::Unmeasured("not measured: no compiler".to_owned()));
     }
 }

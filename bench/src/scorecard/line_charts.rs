@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, bold_font, font};
-use crate::bench_results_file::BenchRecord;
+use crate::bench_results_file::BenchRunResults;
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 const WIDTH: u32 = 1000;
@@ -76,7 +76,7 @@ struct CurveSeries {
 }
 
 /// Draws the chart of a curve. Returns `None` if the results contain no point of the curve.
-pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Option<String>> {
+pub(super) fn chart(curve: &ScalingCurve, record: &BenchRunResults) -> DrawResult<Option<String>> {
     let panels: Vec<(String, Vec<CurveSeries>)> =
         [(MetricKind::Wall, "wall, s"), (MetricKind::Cpu, "CPU, s"), (MetricKind::Rss, "peak memory, MB")]
             .into_iter()
@@ -115,7 +115,7 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
 
 /// Returns the programs of a curve in the order of the results, each with its points in ascending
 /// order.
-fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
+fn curve_series(curve: &ScalingCurve, record: &BenchRunResults, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
     for part_result in &record.part_results {
         let Some((name, x)) = part_result.part.split_once('@').filter(|_| part_result.job == curve.job) else {

@@ -24,7 +24,7 @@ mod readme_figures;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::bench_results_file::BenchRecord;
+use crate::bench_results_file::BenchRunResults;
 use crate::jobs::home;
 use crate::{Result, scorecard::goal_causes::GoalCauses};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         println!("no results of the whole scorecard yet: bench all");
         return Ok(());
     };
-    let record = BenchRecord::read(&path)?;
+    let record = BenchRunResults::read(&path)?;
     let made = generated_files(&record)?;
     if check {
         return check_unchanged(&repository_root(), &made);
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// Returns the names and contents of the repository's files that are generated from results.
-fn generated_files(record: &BenchRecord) -> Result<Vec<(String, String)>> {
+fn generated_files(record: &BenchRunResults) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
         ("docs/benchmarks.md".to_owned(), benchmark_pages::markdown(record, &causes)?),
@@ -106,7 +106,7 @@ fn newest_record(results: &Path) -> Result<Option<PathBuf>> {
         let path = entry?.path();
         // The directory also contains other results.
         if path.extension().is_some_and(|extension| extension == "json")
-            && let Ok(record) = BenchRecord::read(&path)
+            && let Ok(record) = BenchRunResults::read(&path)
             && record.whole
         {
             found.push((record.date, path));

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, bold_font, font};
-use crate::bench_results_file::{BenchRecord, PartResult};
+use crate::bench_results_file::{BenchRunResults, PartResult};
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 /// The width of the chart, in pixels.
@@ -19,8 +19,8 @@ const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
 /// Draws the chart of all parts in which haul has a competitor; `None` if there is no such part.
-pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
-    let rows: Vec<(&PartResult, [Option<CompetitorRatio>; 2])> = record
+pub(super) fn chart(record: &BenchRunResults) -> DrawResult<Option<String>> {
+    let rows: Vec<(&PartResult, [Option<RatioToBestCompetitor>; 2])> = record
         .part_results
         .iter()
         .filter(|part_result| !part_result.part.contains('@'))
@@ -66,7 +66,7 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
 }
 
 /// The ratio of haul's result to the result of its best competitor.
-struct CompetitorRatio {
+struct RatioToBestCompetitor {
     value: f64,
     peer: String,
 }
@@ -74,14 +74,14 @@ struct CompetitorRatio {
 /// Returns the ratio of the result of the first variant of haul to the result of its best
 /// competitor. Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio
 /// is below [`LEAST_RATIO`].
-fn ratio(part_result: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
+fn ratio(part_result: &PartResult, what: MetricKind) -> Option<RatioToBestCompetitor> {
     let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
     let what =
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
     let peer = &part_result.best_peer(what)?.name;
     let value = part_result.ratio(what, &haul.name, peer)?;
-    (value >= LEAST_RATIO).then(|| CompetitorRatio { value, peer: peer.clone() })
+    (value >= LEAST_RATIO).then(|| RatioToBestCompetitor { value, peer: peer.clone() })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! generated here; everything else is written by hand.
 
 use crate::Result;
-use crate::bench_results_file::BenchRecord;
+use crate::bench_results_file::BenchRunResults;
 use crate::compared_programs_and_goals::MetricKind;
 
 /// Returns the README with the figures of these results. A generated passage stays unchanged if the
 /// results lack a job that it needs.
-pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> {
+pub(super) fn fill_readme(readme: &str, record: &BenchRunResults) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
         let (open, close) = (format!("<!-- bench:{name} -->\n"), format!("<!-- /bench:{name} -->"));
@@ -23,13 +23,13 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> 
 
 /// Returns the ratio of a program's result to the result of haul's best competitor, and the
 /// competitor's name. Returns `None` if one of the two results is missing.
-fn ratio(record: &BenchRecord, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
+fn ratio(record: &BenchRunResults, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
     let part_result = record.part(part_result)?;
     let peer = part_result.best_peer(what)?;
     Some((part_result.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
 
-fn site(record: &BenchRecord) -> Option<String> {
+fn site(record: &BenchRunResults) -> Option<String> {
     let (wall, peer) = ratio(record, "site", "haul", MetricKind::Wall)?;
     let part_result = record.part("site")?;
     let cpu = part_result.ratio(MetricKind::Cpu, "haul", &peer)?;
@@ -71,11 +71,11 @@ pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`
 
 /// Returns the rows of the README's table of results: description, ratio of the wall time to that
 /// of the best other program, ratio of the CPU time, part of the job.
-pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
+pub(super) fn job_rows(record: &BenchRunResults) -> Vec<[String; 4]> {
     ROWS.iter().filter_map(|(about, part_result, of)| job_row(record, about, part_result, of)).collect()
 }
 
-fn job_row(record: &BenchRecord, about: &str, part_result: &str, of: &str) -> Option<[String; 4]> {
+fn job_row(record: &BenchRunResults, about: &str, part_result: &str, of: &str) -> Option<[String; 4]> {
     let is_client = record.part(part_result)?.bench_program(of)?.median(MetricKind::Client).is_some();
     let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
     let shares = [MetricKind::Wall, cpu].map(|what| {
@@ -87,7 +87,7 @@ fn job_row(record: &BenchRecord, about: &str, part_result: &str, of: &str) -> Op
     Some([about.to_owned(), wall, cpu, format!("`{part_result}`")])
 }
 
-fn jobs(record: &BenchRecord) -> Option<String> {
+fn jobs(record: &BenchRunResults) -> Option<String> {
     let row = |cells: &[String; 4]| format!("| {} |\n", cells.join(" | "));
     let of_readme = ROWS.iter().filter(|(_, part_result, _)| README_PARTS.contains(part_result));
     let rows: String = of_readme

@@ -34,7 +34,7 @@ use crate::streamed_body::StreamedBody;
 
 /// A request whose response has not begun. Dropping it cancels the request.
 #[pyclass(frozen, module = "haul._haul")]
-pub(crate) struct AsyncExchange(Mutex<Option<OpeningExchange>>);
+pub(crate) struct PendingAsyncRequest(Mutex<Option<OpeningExchange>>);
 
 /// A request in progress, and the data that are needed to create its response.
 struct OpeningExchange {
@@ -45,7 +45,7 @@ struct OpeningExchange {
     exception: BodySourceException,
 }
 
-impl AsyncExchange {
+impl PendingAsyncRequest {
     /// Makes an exchange that is sent when it is first polled.
     pub(crate) fn new(client: &haul::Client, call: PreparedCall, waker: Waker) -> Self {
         let PreparedCall { request, url, exception, cookie } = call;
@@ -59,7 +59,7 @@ impl AsyncExchange {
 }
 
 #[pymethods]
-impl AsyncExchange {
+impl PendingAsyncRequest {
     /// Returns the head of the response and its body; `None` if the head has not arrived. Never
     /// waits. After the result or an error, a further call is an error.
     fn poll(&self, py: Python<'_>) -> PyResult<Option<(ReceivedResponse, StreamedBody)>> {

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::async_exchange::{AsyncExchange, Upload};
+use crate::async_exchange::{PendingAsyncRequest, Upload};
 use crate::bytes_sink::{BytesSink, SpareBuffers};
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
@@ -198,9 +198,9 @@ impl PyBatch {
         url: &str,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<AsyncExchange> {
+    ) -> PyResult<PendingAsyncRequest> {
         let call = PreparedCall::new(options, method, prepare(url, None)?, fields, body, None, None)?;
-        Ok(AsyncExchange::new(&self.client, call, self.batch.task_waker(task)))
+        Ok(PendingAsyncRequest::new(&self.client, call, self.batch.task_waker(task)))
     }
 
     /// Creates a request body for `open`. When the sender needs the next piece, or needs no further

@@ -243,10 +243,12 @@ impl BytesSink {
     pub(crate) fn into_body(self, py: Python<'_>) -> ReceivedBody {
         let state = match self {
             Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {
-                BodyState::Gathered(bytes, spare)
+                ReceivedBodyStorage::Gathered(bytes, spare)
             }
-            Self { store: CollectedBytes::ReadBuffer(kept), spare: Some(_), .. } => BodyState::ReadBuffer(kept),
-            sink => BodyState::BytesObject(sink.into_bytes(py)),
+            Self { store: CollectedBytes::ReadBuffer(kept), spare: Some(_), .. } => {
+                ReceivedBodyStorage::ReadBuffer(kept)
+            }
+            sink => ReceivedBodyStorage::BytesObject(sink.into_bytes(py)),
         };
         ReceivedBody(Mutex::new(state))
     }
@@ -280,11 +282,11 @@ impl BytesSink {
 /// A complete body. The `bytes` object of a body that a batch received is created at its first use:
 /// the objects of many results at once would not fit into the CPU caches and the memory that the
 /// allocator keeps.
-pub(crate) struct ReceivedBody(Mutex<BodyState>);
+pub(crate) struct ReceivedBody(Mutex<ReceivedBodyStorage>);
 
 /// The memory that holds a complete body: a buffer outside Python, which later bodies use again, or
 /// a `bytes` object.
-enum BodyState {
+enum ReceivedBodyStorage {
     Gathered(Vec<u8>, Arc<SpareBuffers>),
     ReadBuffer(KeptReadBuffer),
     BytesObject(Py<PyBytes>),
@@ -292,7 +294,7 @@ enum BodyState {
 
 impl From<Py<PyBytes>> for ReceivedBody {
     fn from(bytes: Py<PyBytes>) -> Self {
-        Self(Mutex::new(BodyState::BytesObject(bytes)))
+        Self(Mutex::new(ReceivedBodyStorage::BytesObject(bytes)))
     }
 }
 
@@ -301,16 +303,16 @@ impl ReceivedBody {
     pub(crate) fn bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
-            BodyState::BytesObject(bytes) => bytes.bind(py).clone(),
-            BodyState::Gathered(gathered, spare) => {
+            ReceivedBodyStorage::BytesObject(bytes) => bytes.bind(py).clone(),
+            ReceivedBodyStorage::Gathered(gathered, spare) => {
                 let object = PyBytes::new(py, gathered);
                 spare.return_buffer(std::mem::take(gathered));
-                *state = BodyState::BytesObject(object.clone().unbind());
+                *state = ReceivedBodyStorage::BytesObject(object.clone().unbind());
                 object
             }
-            BodyState::ReadBuffer(kept) => {
+            ReceivedBodyStorage::ReadBuffer(kept) => {
                 let object = PyBytes::new(py, kept.bytes());
-                *state = BodyState::BytesObject(object.clone().unbind());
+                *state = ReceivedBodyStorage::BytesObject(object.clone().unbind());
                 object
             }
         }
@@ -320,7 +322,7 @@ impl ReceivedBody {
 impl Drop for ReceivedBody {
     fn drop(&mut self) {
         let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let BodyState::Gathered(gathered, spare) = state {
+        if let ReceivedBodyStorage::Gathered(gathered, spare) = state {
             spare.return_buffer(std::mem::take(gathered));
         }
     }

@@ -46,9 +46,9 @@ mod _haul {
 
     #[cfg(feature = "arrow")]
     #[pymodule_export]
-    use crate::arrow::ArrowResults;
+    use crate::arrow::ArrowTableBuilder;
     #[pymodule_export]
-    use crate::async_exchange::{AsyncExchange, Upload};
+    use crate::async_exchange::{PendingAsyncRequest, Upload};
     #[pymodule_export]
     use crate::batch::PyBatch;
     #[pymodule_export]

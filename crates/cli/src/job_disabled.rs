@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use haul::fleet::{FleetJob, OutputObserver, StageValueStatus, StageValueStore, UnfinishedTransferIterator};
+use haul::fleet::{FleetJob, OutputObserver, RecalledValueKind, StageValueStore, UnfinishedTransferIterator};
 use haul::system::files::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
-use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, RecordHoldingArchive};
 use crate::parsed_args::ParsedArgs;
-use crate::plan::{JobArgs, UrlGroup};
+use crate::plan::{ResumableJobArgs, UrlGroup};
 
 pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
@@ -57,7 +57,7 @@ pub(crate) enum JobRun {}
 
 /// Stands in for the output of a job's run in a build without jobs, so that other code compiles. It
 /// has no values.
-pub(crate) struct JobOutput {
+pub(crate) struct JobRunOutput {
     pub(crate) descriptor: OwnedFile,
     pub(crate) is_new: bool,
     pub(crate) note: Option<String>,
@@ -74,7 +74,7 @@ impl UrlCursor {
 }
 
 impl JobRun {
-    pub(crate) fn open(_args: &JobArgs, _group: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
+    pub(crate) fn open(_args: &ResumableJobArgs, _group: &UrlGroup, _refreshes: bool) -> Result<Arc<Self>> {
         Err(unavailable_error())
     }
 
@@ -90,11 +90,11 @@ impl JobRun {
         match *self {}
     }
 
-    pub(crate) fn open_output(&self, _file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
+    pub(crate) fn open_output(&self, _file: Option<(&Path, Option<u32>)>) -> Result<JobRunOutput> {
         match *self {}
     }
 
-    pub(crate) fn output_begins(&self, _output: &JobOutput, _header: usize) {
+    pub(crate) fn output_begins(&self, _output: &JobRunOutput, _header: usize) {
         match *self {}
     }
 
@@ -113,7 +113,7 @@ impl JobRun {
     }
 
     #[cfg(feature = "warc")]
-    pub(crate) fn set_archive(&self, _archive: Arc<dyn ArchiveWithHeldRecords>) {
+    pub(crate) fn set_archive(&self, _archive: Arc<dyn RecordHoldingArchive>) {
         match *self {}
     }
 
@@ -169,7 +169,7 @@ impl StageValueStore for JobRun {
         match *self {}
     }
 
-    fn recall_values(&self, _: usize, _: StageValueStatus, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn recall_values(&self, _: usize, _: RecalledValueKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match *self {}
     }
 

@@ -77,20 +77,20 @@ pub struct ParsedArgs {
     /// field at once, which leaves `None`, and reads the file.
     pub(crate) list: Option<PathBuf>,
     /// The settings with which each `--next` group begins.
-    pub(crate) defaults: DefaultSettings,
+    pub(crate) defaults: NextGroupDefaults,
 }
 
 /// The transfer and proxy settings with which each `--next` group begins. The groups share them, so
 /// that a list of thousands of groups needs no copies.
 #[derive(Clone, Debug)]
-pub(crate) struct DefaultSettings {
+pub(crate) struct NextGroupDefaults {
     transfer: Arc<TransferArgs>,
     proxy: Arc<ParsedProxyOptions>,
 }
 
-impl DefaultSettings {
+impl NextGroupDefaults {
     fn new(persona: ProgramPersona) -> Self {
-        DefaultSettings { transfer: Arc::new(TransferArgs::with_defaults(persona)), proxy: Arc::default() }
+        NextGroupDefaults { transfer: Arc::new(TransferArgs::with_defaults(persona)), proxy: Arc::default() }
     }
 }
 
@@ -163,12 +163,12 @@ pub struct ParsedUrlGroup {
 impl ParsedUrlGroup {
     /// Returns a `--next` group without URLs, with the default options of the persona.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
-        ParsedUrlGroup::with_settings(&DefaultSettings::new(persona))
+        ParsedUrlGroup::with_settings(&NextGroupDefaults::new(persona))
     }
 
     /// Returns a `--next` group without URLs, which shares the default settings until an option
     /// changes them.
-    fn with_settings(defaults: &DefaultSettings) -> Self {
+    fn with_settings(defaults: &NextGroupDefaults) -> Self {
         let (transfer, proxy) = (Arc::clone(&defaults.transfer), Arc::clone(&defaults.proxy));
         ParsedUrlGroup {
             is_listed: false,
@@ -478,7 +478,7 @@ impl ParsedArgs {
     /// Returns the parsed form of an empty command line: one group without URLs, with the default
     /// options of the persona.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
-        let defaults = DefaultSettings::new(persona);
+        let defaults = NextGroupDefaults::new(persona);
         ParsedArgs {
             global: GlobalArgs::with_defaults(persona),
             groups: vec![ParsedUrlGroup::with_settings(&defaults)],

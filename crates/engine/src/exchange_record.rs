@@ -23,12 +23,12 @@ use crate::transfer_facts::TlsFacts;
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. The factory must be
+/// A factory of [`ExchangeRecordWriter`]s, for example for a WARC archive. The factory must be
 /// thread-safe, because any worker thread may call it.
 pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
     /// Begins the record of an exchange (a request and its response) whose request is about to be
     /// sent.
-    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
+    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecordWriter>;
 
     /// Returns the error that ended all recording, such as a full disk; `None` while recording is
     /// possible. After such an error, transfers fail before they send a request.
@@ -37,7 +37,7 @@ pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
 
 /// The record of one exchange (a request and its response). If the record is dropped without a call
 /// of [`end`](Self::end), the exchange was abandoned or had no response.
-pub trait ExchangeRecord: Send {
+pub trait ExchangeRecordWriter: Send {
     /// Adds content of the request, exactly as it is sent.
     fn request_content(&mut self, bytes: &[u8]);
 

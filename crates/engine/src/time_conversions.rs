@@ -2,20 +2,23 @@
 //! dates.
 //!
 //! ```
-//! let now = std::time::Instant::now();
-//! assert!(haul::time_conversions::to_timestamp(now) <= haul::time_conversions::to_timestamp(now + std::time::Duration::from_secs(1)));
+//! use haul::time_conversions::to_monotonic_timestamp;
+//! use std::time::{Duration, Instant};
+//!
+//! let now = Instant::now();
+//! assert!(to_monotonic_timestamp(now) <= to_monotonic_timestamp(now + Duration::from_secs(1)));
 //! ```
 
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// Converts an instant to the time format of the protocol machines: nanoseconds since the first
 /// call in this process.
-pub fn to_timestamp(now: Instant) -> Timestamp {
-    Timestamp(nanoseconds(now))
+pub fn to_monotonic_timestamp(now: Instant) -> MonotonicTimestamp {
+    MonotonicTimestamp(nanoseconds(now))
 }
 
 /// Converts an instant to the type of time that `haul_policy` uses.

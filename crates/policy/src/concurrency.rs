@@ -173,7 +173,7 @@ pub struct ConcurrencyLimit {
     /// The value up to which the limit may grow in one step: `max`, or a lower value after a
     /// refusal.
     bound: usize,
-    phase: LimitPhase,
+    phase: SearchPhase,
     window: SampleWindow,
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
@@ -205,7 +205,7 @@ pub struct ConcurrencyLimit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LimitPhase {
+enum SearchPhase {
     Measuring,
     /// The limit is reduced, to find out whether requests queue. `usual` and `mean` are the limit
     /// and the mean time of a request before the test. `goes_on` is true for the second of two
@@ -273,7 +273,7 @@ impl ConcurrencyLimit {
             max,
             is_shared: false,
             bound: max,
-            phase: LimitPhase::Measuring,
+            phase: SearchPhase::Measuring,
             window: SampleWindow::default(),
             base: 0,
             doubted_base: None,
@@ -332,15 +332,15 @@ impl ConcurrencyLimit {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
         }
-        if self.phase != LimitPhase::Recovering {
+        if self.phase != SearchPhase::Recovering {
             self.last_end = now;
             let limit = (self.limit + self.limit.div_ceil(6)).min(self.bound.max(self.limit));
-            self.begin_window(LimitPhase::Measuring, limit, now);
+            self.begin_window(SearchPhase::Measuring, limit, now);
         } else if now.since(self.refusals.last) >= FIRST_REFUSAL_PAUSE {
             self.last_end = now;
             let limit = (self.limit + 1).min(INITIAL_LIMIT.min(self.max));
             self.bound = self.bound.max(limit);
-            self.begin_window(LimitPhase::Recovering, limit, now);
+            self.begin_window(SearchPhase::Recovering, limit, now);
         }
         self.limit
     }
@@ -351,7 +351,7 @@ impl ConcurrencyLimit {
         if !sample.on_new_connection {
             self.correct_base(to_nanos(sample.total));
         }
-        let holds_back = sample.in_flight >= self.limit || self.phase == LimitPhase::Recovering;
+        let holds_back = sample.in_flight >= self.limit || self.phase == SearchPhase::Recovering;
         if !holds_back || sample.start_time() < self.window.since {
             return;
         }
@@ -362,7 +362,7 @@ impl ConcurrencyLimit {
         self.window.first_byte = self.window.first_byte.saturating_add(to_nanos(sample.first_byte));
         self.window.slowest = self.window.slowest.max(to_nanos(sample.first_byte));
         self.window.total = self.window.total.saturating_add(to_nanos(sample.total));
-        let may_be_short = self.base == 0 || self.phase == LimitPhase::Recovering;
+        let may_be_short = self.base == 0 || self.phase == SearchPhase::Recovering;
         let is_short = sample.now.since(self.window.begin) < MIN_WINDOW;
         if self.window.count < self.window_size() || is_short && !may_be_short {
             return;
@@ -370,13 +370,13 @@ impl ConcurrencyLimit {
         let mean = (self.window.total / self.window.count as u64).max(1);
         let first_byte = self.window.first_byte / self.window.count as u64;
         match self.phase {
-            LimitPhase::Measuring if self.base == 0 => self.measure_first(mean, first_byte, sample.now),
-            LimitPhase::Measuring => self.measure(mean, sample.now),
-            LimitPhase::Testing { usual, mean: before, goes_on } => {
+            SearchPhase::Measuring if self.base == 0 => self.measure_first(mean, first_byte, sample.now),
+            SearchPhase::Measuring => self.measure(mean, sample.now),
+            SearchPhase::Testing { usual, mean: before, goes_on } => {
                 self.end_test(usual, before, mean, goes_on, sample.now);
             }
-            LimitPhase::Probing { usual, mean: before } => self.end_probe(usual, before, mean, sample.now),
-            LimitPhase::Recovering => self.recover(sample.now),
+            SearchPhase::Probing { usual, mean: before } => self.end_probe(usual, before, mean, sample.now),
+            SearchPhase::Recovering => self.recover(sample.now),
         }
     }
 
@@ -384,9 +384,9 @@ impl ConcurrencyLimit {
     /// covers.
     fn window_size(&self) -> usize {
         match self.phase {
-            LimitPhase::Measuring => self.limit,
-            LimitPhase::Testing { .. } | LimitPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL_REQUESTS),
-            LimitPhase::Recovering => {
+            SearchPhase::Measuring => self.limit,
+            SearchPhase::Testing { .. } | SearchPhase::Probing { .. } => (2 * self.limit).max(MIN_TRIAL_REQUESTS),
+            SearchPhase::Recovering => {
                 INITIAL_LIMIT << self.refusals.count.saturating_sub(1).min(MAX_RECOVERY_DOUBLINGS)
             }
         }
@@ -398,7 +398,7 @@ impl ConcurrencyLimit {
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
-            return self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            return self.begin_window(SearchPhase::Measuring, self.limit, MonotonicTime(0));
         }
         let is_even = self.window.slowest <= self.fastest / 5 * 7 && first_byte <= self.fastest / 10 * 13;
         if self.is_shared || is_even {
@@ -439,9 +439,9 @@ impl ConcurrencyLimit {
                 return self.raise_to_bound(now);
             }
             let limit = self.limit + 1;
-            self.begin_window(LimitPhase::Probing { usual: self.limit, mean }, limit, now);
+            self.begin_window(SearchPhase::Probing { usual: self.limit, mean }, limit, now);
         } else {
-            self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            self.begin_window(SearchPhase::Measuring, self.limit, MonotonicTime(0));
         }
     }
 
@@ -471,7 +471,7 @@ impl ConcurrencyLimit {
         self.warm = Some(WarmConnectionSums::default());
         // New connections take a round trip, and so do their first requests.
         let since = now + Duration::from_nanos(self.base.saturating_mul(2));
-        self.begin_window(LimitPhase::Measuring, self.bound.max(self.limit), since);
+        self.begin_window(SearchPhase::Measuring, self.bound.max(self.limit), since);
     }
 
     /// Lowers the limit, to find out whether requests queue at the host. If no lower limit makes
@@ -483,9 +483,9 @@ impl ConcurrencyLimit {
             limit => (requests_in_service(limit, self.base, mean) as usize).max(INITIAL_LIMIT),
         };
         if fewer >= self.limit {
-            return self.begin_window(LimitPhase::Measuring, self.limit, MonotonicTime(0));
+            return self.begin_window(SearchPhase::Measuring, self.limit, MonotonicTime(0));
         }
-        self.begin_window(LimitPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
+        self.begin_window(SearchPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
     }
 
     fn end_test(&mut self, usual: usize, before: u64, mean: u64, goes_on: bool, now: MonotonicTime) {
@@ -502,13 +502,13 @@ impl ConcurrencyLimit {
             }
             if usual > INITIAL_LIMIT && self.limit == INITIAL_LIMIT {
                 // The base may be of requests that queued: fewer than six will tell.
-                let phase = LimitPhase::Testing { usual: INITIAL_LIMIT, mean, goes_on: true };
+                let phase = SearchPhase::Testing { usual: INITIAL_LIMIT, mean, goes_on: true };
                 return self.begin_window(phase, LOW_TEST_LIMIT, now);
             }
             if usual <= INITIAL_LIMIT {
                 self.pause_trials(now);
             }
-            self.begin_window(LimitPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
+            self.begin_window(SearchPhase::Measuring, self.limit.max(INITIAL_LIMIT.min(usual)), now);
         } else {
             self.best_rate = usual_rate;
             self.doubted_base = self.doubted_base.or((self.base > 0).then_some(self.base));
@@ -518,7 +518,7 @@ impl ConcurrencyLimit {
             } else {
                 self.pause_trials(now);
             }
-            self.begin_window(LimitPhase::Measuring, usual, now);
+            self.begin_window(SearchPhase::Measuring, usual, now);
         }
     }
 
@@ -527,10 +527,10 @@ impl ConcurrencyLimit {
         let gain = self.limit as f64 * before as f64 / (usual as f64 * mean as f64);
         if gain >= 1.0 + added / 2.0 {
             self.bound = self.bound.max(self.limit);
-            self.begin_window(LimitPhase::Measuring, self.limit, now);
+            self.begin_window(SearchPhase::Measuring, self.limit, now);
         } else {
             self.pause_trials(now);
-            self.begin_window(LimitPhase::Measuring, usual, now);
+            self.begin_window(SearchPhase::Measuring, usual, now);
         }
     }
 
@@ -552,23 +552,23 @@ impl ConcurrencyLimit {
             let doublings = self.refusals.count.saturating_sub(1).min(16);
             self.try_at = now + (FIRST_REFUSAL_PAUSE * (1 << doublings)).min(MAX_PAUSE);
         }
-        self.begin_window(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
+        self.begin_window(SearchPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
     }
 
     /// Raises the limit after a refusal. Called when enough requests were served without another
     /// refusal.
     fn recover(&mut self, now: MonotonicTime) {
         if self.bound > self.limit {
-            self.begin_window(LimitPhase::Measuring, self.bound, now);
+            self.begin_window(SearchPhase::Measuring, self.bound, now);
         } else if self.limit < INITIAL_LIMIT.min(self.max) {
             if self.refusals.at_growth && now < self.try_at {
-                return self.begin_window(LimitPhase::Recovering, self.limit, MonotonicTime(0));
+                return self.begin_window(SearchPhase::Recovering, self.limit, MonotonicTime(0));
             }
             self.refusals.has_grown = true;
             self.bound = self.limit + 1;
-            self.begin_window(LimitPhase::Recovering, self.bound, now);
+            self.begin_window(SearchPhase::Recovering, self.bound, now);
         } else {
-            self.begin_window(LimitPhase::Measuring, self.limit, now);
+            self.begin_window(SearchPhase::Measuring, self.limit, now);
         }
     }
 
@@ -580,7 +580,7 @@ impl ConcurrencyLimit {
 
     /// Changes the phase and the limit, and begins a measurement window that counts only requests
     /// started at `since` or later.
-    fn begin_window(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
+    fn begin_window(&mut self, phase: SearchPhase, limit: usize, since: MonotonicTime) {
         self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
         (self.phase, self.limit) = (phase, limit);
     }

@@ -46,7 +46,7 @@ use std::hash::Hash;
 
 pub use adaptive_caps::JobEnd;
 use jobs_by_position::WaitingJobs;
-use queued_host::{HostActivity, HostSetMembership, HostTableEntry, QueuedHost};
+use queued_host::{HostBusyOrIdle, HostSetMembership, HostTableEntry, QueuedHost};
 
 use crate::target::Origin;
 use crate::time::MonotonicTime;
@@ -458,9 +458,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
         let first = state.waiting.first().map(|(place, _)| place);
-        let activity = if state.running == 0 { HostActivity::Idle } else { HostActivity::Busy };
+        let activity = if state.running == 0 { HostBusyOrIdle::Idle } else { HostBusyOrIdle::Busy };
         let held_until = state.held_until();
-        let is_idle = first.is_none() && activity == HostActivity::Idle && state.delayed == 0;
+        let is_idle = first.is_none() && activity == HostBusyOrIdle::Idle && state.delayed == 0;
         let wanted = match (first, held_until) {
             (Some(_), Some(until)) => HostSetMembership::Paused(until),
             (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => {
@@ -491,7 +491,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             HostSetMembership::Nowhere => {}
             HostSetMembership::Ready(place, activity) => {
                 self.ready.insert((place, index));
-                if activity == HostActivity::Idle {
+                if activity == HostBusyOrIdle::Idle {
                     self.ready_idle.insert((place, index));
                 }
             }
@@ -509,7 +509,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             HostSetMembership::Nowhere => {}
             HostSetMembership::Ready(place, activity) => {
                 self.ready.remove(&(place, index));
-                if activity == HostActivity::Idle {
+                if activity == HostBusyOrIdle::Idle {
                     self.ready_idle.remove(&(place, index));
                 }
             }

@@ -8,11 +8,11 @@
 //!
 //! ```
 //! use haul_policy::Scheme;
-//! use haul_policy::shard::Shard;
+//! use haul_policy::shard::UrlListShard;
 //!
-//! let shard = Shard::parse("1/3")?;
+//! let shard = UrlListShard::parse("1/3")?;
 //! assert!(shard.contains_url("http://EXAMPLE.com:80/a?b", Scheme::Http));
-//! assert_eq!(Shard::parse("3/3").unwrap_err().to_string(), "with 3 shards, K is from 0 to 2");
+//! assert_eq!(UrlListShard::parse("3/3").unwrap_err().to_string(), "with 3 shards, K is from 0 to 2");
 //! # Ok::<(), haul_policy::shard::ShardError>(())
 //! ```
 //!
@@ -48,22 +48,22 @@ pub fn shard_of_url(url: &str, default_scheme: Scheme, count: NonZeroU32) -> u32
 
 /// One of several shards: the part of a list of URLs that one process or machine fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
+pub struct UrlListShard {
     /// The number of this shard, from 0 to `count` - 1.
     number: u32,
     count: NonZeroU32,
 }
 
-impl Shard {
+impl UrlListShard {
     /// Parses `K/N`: shard number K of N shards. K is counted from 0.
-    pub fn parse(text: &str) -> Result<Shard, ShardError> {
+    pub fn parse(text: &str) -> Result<UrlListShard, ShardError> {
         let (number, count) = text.split_once('/').ok_or(ShardError::NotTwoNumbers)?;
         let count = NonZeroU32::new(parse_number(count)?).ok_or(ShardError::NoShards)?;
         let number = parse_number(number)?;
         if number >= count.get() {
             return Err(ShardError::NumberTooLarge(count));
         }
-        Ok(Shard { number, count })
+        Ok(UrlListShard { number, count })
     }
 
     /// Returns true if the URLs of `origin` are in this shard.
@@ -82,7 +82,7 @@ impl Shard {
     }
 }
 
-impl fmt::Display for Shard {
+impl fmt::Display for UrlListShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.count)
     }
@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn each_url_is_in_exactly_one_shard() {
         for count in 1..20 {
-            let shards: Vec<_> = (0..count).map(|number| Shard::parse(&format!("{number}/{count}")).unwrap()).collect();
+            let shards: Vec<_> =
+                (0..count).map(|number| UrlListShard::parse(&format!("{number}/{count}")).unwrap()).collect();
             for host in 0..50 {
                 let url = format!("http://h{host}.example/");
                 assert_eq!(shards.iter().filter(|shard| shard.contains_url(&url, Scheme::Http)).count(), 1);
@@ -210,25 +211,26 @@ mod tests {
             ("0/4294967296", ShardError::CountTooLarge),
         ];
         for (text, error) in wrong {
-            assert_eq!(Shard::parse(text), Err(error), "{text}");
+            assert_eq!(UrlListShard::parse(text), Err(error), "{text}");
         }
-        assert_eq!(Shard::parse("2/3").unwrap().to_string(), "2/3");
-        assert!(Shard::parse("4294967294/4294967295").is_ok());
+        assert_eq!(UrlListShard::parse("2/3").unwrap().to_string(), "2/3");
+        assert!(UrlListShard::parse("4294967294/4294967295").is_ok());
     }
 
     #[test]
     fn first_shard_has_the_unusable_urls() {
-        let shards = [Shard::parse("0/2").unwrap(), Shard::parse("1/2").unwrap()];
-        assert_eq!(shards.map(Shard::contains_unusable_urls), [true, false]);
+        let shards = [UrlListShard::parse("0/2").unwrap(), UrlListShard::parse("1/2").unwrap()];
+        assert_eq!(shards.map(UrlListShard::contains_unusable_urls), [true, false]);
         assert_eq!(shards.map(|shard| shard.contains_url("http://a b/", Scheme::Http)), [true, false]);
     }
 
     #[test]
     fn each_origin_is_in_one_shard() {
-        let shards: Vec<Shard> = (0..3).map(|number| Shard::parse(&format!("{number}/3")).unwrap()).collect();
+        let shards: Vec<UrlListShard> =
+            (0..3).map(|number| UrlListShard::parse(&format!("{number}/3")).unwrap()).collect();
         for host in 0..50 {
             let target = crate::Target::parse(&format!("http://h{host}.example/a")).unwrap();
-            let within: Vec<&Shard> = shards.iter().filter(|shard| shard.contains(&target.origin())).collect();
+            let within: Vec<&UrlListShard> = shards.iter().filter(|shard| shard.contains(&target.origin())).collect();
             assert_eq!(within.len(), 1, "{host}");
             assert!(within[0].contains_url(&target.to_url(), Scheme::Http));
         }

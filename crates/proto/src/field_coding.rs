@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// The positions of one decoded field line in the buffer to which the decoder appended it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DecodedFieldLine {
+pub struct DecodedFieldRanges {
     /// The range of the field name in the buffer.
     pub name: Range<usize>,
     /// The range of the field value in the buffer.
@@ -63,7 +63,7 @@ pub(crate) fn encode_string(text: &[u8], pattern: u8, prefix: u32, out: &mut Vec
 
 /// Appends the field of a table entry to `out` as `name: value` and CR LF. Returns the positions of
 /// name and value in `out`.
-pub(crate) fn push_table_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> DecodedFieldLine {
+pub(crate) fn push_table_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> DecodedFieldRanges {
     let start = out.len();
     out.reserve(name.len() + value.len() + ": \r\n".len());
     out.extend_from_slice(name);
@@ -71,5 +71,5 @@ pub(crate) fn push_table_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> D
     out.extend_from_slice(value);
     let value = out.len() - value.len()..out.len();
     out.extend_from_slice(b"\r\n");
-    DecodedFieldLine { name: start..start + name.len(), value, sensitive: false }
+    DecodedFieldRanges { name: start..start + name.len(), value, sensitive: false }
 }

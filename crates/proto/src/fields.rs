@@ -5,14 +5,14 @@
 //! than all look-ups together.
 //!
 //! ```
-//! # use haul_proto::{h1, time::Timestamp};
+//! # use haul_proto::{h1, time::MonotonicTimestamp};
 //! # let mut conn = h1::H1Machine::new(h1::H1Config::default());
-//! # conn.enqueue(Timestamp(0), &h1::RequestHead::default()).unwrap();
+//! # conn.enqueue(MonotonicTimestamp(0), &h1::RequestHead::default()).unwrap();
 //! # conn.advance_output(conn.output().len());
 //! # let mut wire = *b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nETag: \"a\"\r\n\r\n";
-//! # let head = conn.step(Timestamp(0), &mut wire).unwrap().consumed;
+//! # let head = conn.step(MonotonicTimestamp(0), &mut wire).unwrap().consumed;
 //! # let h1::H1Event::Complete { trailers: Some(trailers), .. } =
-//! #     conn.step(Timestamp(0), &mut wire[head..]).unwrap().event else { panic!() };
+//! #     conn.step(MonotonicTimestamp(0), &mut wire[head..]).unwrap().event else { panic!() };
 //! // `trailers` are the Fields of a chunked body
 //! assert_eq!(trailers.get("etag"), Some(&b"\"a\""[..]));
 //! assert_eq!(trailers.iter().next(), Some(("ETag", &b"\"a\""[..])));

@@ -11,7 +11,7 @@
 //! connection some day. Rejected: a limit that ignores progress, since it would end busy
 //! connections.
 
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use core::marker::PhantomData;
 use core::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) trait Flood: Copy {
 #[derive(Debug)]
 pub(crate) struct FloodCounts<K, const KINDS: usize> {
     limits: [u32; KINDS],
-    since: Timestamp,
+    since: MonotonicTimestamp,
     useful: u32,
     counts: [u32; KINDS],
     kind: PhantomData<K>,
@@ -43,7 +43,7 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     /// Creates the counts. `limits` contains, at the index of each kind, the number of frames
     /// allowed in ten seconds.
     pub(crate) fn new(limits: [u32; KINDS]) -> FloodCounts<K, KINDS> {
-        FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; KINDS], kind: PhantomData }
+        FloodCounts { limits, since: MonotonicTimestamp(0), useful: 0, counts: [0; KINDS], kind: PhantomData }
     }
 
     /// Records frames that made progress. For each of them, one more useless frame of every kind is
@@ -53,12 +53,12 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Counts a frame of this kind that made no progress. Fails if the kind's limit is exceeded.
-    pub(crate) fn count(&mut self, now: Timestamp, of: K) -> Result<(), K::Error> {
+    pub(crate) fn count(&mut self, now: MonotonicTimestamp, of: K) -> Result<(), K::Error> {
         self.count_many(now, of, 1)
     }
 
     /// Counts `n` frames of this kind that made no progress. Fails if the kind's limit is exceeded.
-    pub(crate) fn count_many(&mut self, now: Timestamp, of: K, n: u32) -> Result<(), K::Error> {
+    pub(crate) fn count_many(&mut self, now: MonotonicTimestamp, of: K, n: u32) -> Result<(), K::Error> {
         if now - self.since >= COUNTING_PERIOD {
             *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
         }
@@ -90,11 +90,11 @@ mod tests {
     fn progress_and_time_reset_flood_counts() {
         let mut tally = FloodCounts::<FloodKind, 10>::new(FloodLimits { ping: 2, ..FloodLimits::default() }.by_kind());
         let flood = Err(H2Error::Flood { of: FloodKind::Ping, limit: 2 });
-        assert_eq!([0; 3].map(|_| tally.count(Timestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
+        assert_eq!([0; 3].map(|_| tally.count(MonotonicTimestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
         tally.count_useful(2);
-        assert_eq!([0; 2].map(|_| tally.count(Timestamp(6), FloodKind::Ping)), [Ok(()), flood]);
-        assert_eq!(tally.count(Timestamp(6), FloodKind::Settings), Ok(()), "each kind by itself");
-        let later = Timestamp(5) + COUNTING_PERIOD;
+        assert_eq!([0; 2].map(|_| tally.count(MonotonicTimestamp(6), FloodKind::Ping)), [Ok(()), flood]);
+        assert_eq!(tally.count(MonotonicTimestamp(6), FloodKind::Settings), Ok(()), "each kind by itself");
+        let later = MonotonicTimestamp(5) + COUNTING_PERIOD;
         assert_eq!([0; 3].map(|_| tally.count(later, FloodKind::Ping)), [Ok(()), Ok(()), flood]);
     }
 }

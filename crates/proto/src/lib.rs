@@ -28,7 +28,7 @@
 //!
 //! The crate is `no_std` with `alloc` and forbids `unsafe`; its dependencies are built without
 //! `std`. That proves its purity: a socket, a clock, a thread or a random number generator cannot
-//! be named here. Time is [an argument](time::Timestamp).
+//! be named here. Time is [an argument](time::MonotonicTimestamp).
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -66,7 +66,7 @@ pub mod time;
 pub use close_reason::CloseReason;
 pub use fields::Fields;
 pub use limits::ResponseLimits;
-pub use request::{BodyLength, RequestError, RequestHead};
-pub use request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
+pub use request::{BodyLength, RequestHead, SendRequestError};
+pub use request_id_and_body_framing::{ContentLengthFault, RequestId, ResponseBodyFraming};
 pub use response_error::ResponseError;
 pub use response_head::ResponseHead;

@@ -12,15 +12,15 @@
 //! | `fields` | as given | in lower case, without fields that belong to an HTTP/1 connection |
 //!
 //! ```
-//! use haul_proto::time::Timestamp;
-//! use haul_proto::{h1, h2, request::{RequestHead, RequestError}};
+//! use haul_proto::time::MonotonicTimestamp;
+//! use haul_proto::{h1, h2, request::{RequestHead, SendRequestError}};
 //!
 //! let fields: &[(&str, &[u8])] = &[("Host", b"example.org"), ("X-Name", b"a\r\nEvil: b")];
 //! let request = RequestHead { target: "/search", fields, ..RequestHead::default() };
 //! let mut http1 = h1::H1Machine::new(h1::H1Config::default());
-//! assert_eq!(http1.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! assert_eq!(http1.enqueue(MonotonicTimestamp(0), &request), Err(SendRequestError::FieldValue { index: 1 }));
 //! let mut http2 = h2::H2Machine::new(h2::H2Config::default());
-//! assert_eq!(http2.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! assert_eq!(http2.enqueue(MonotonicTimestamp(0), &request), Err(SendRequestError::FieldValue { index: 1 }));
 //! ```
 
 pub use crate::request_section_writer::to_http1_text;
@@ -136,7 +136,7 @@ impl fmt::Debug for RequestHead<'_> {
 /// waiting. No byte was written, and the connection is unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum RequestError {
+pub enum SendRequestError {
     /// The connection accepts no further request, for this reason.
     Closed(CloseReason),
     /// HTTP/1.1: the number of unanswered requests has reached
@@ -216,7 +216,7 @@ pub enum RequestError {
     ChunksInHttp10,
 }
 
-impl RequestError {
+impl SendRequestError {
     /// Returns the index of the request field that caused the error; `None` if no field did.
     #[must_use]
     pub fn field_index(&self) -> Option<usize> {
@@ -227,60 +227,60 @@ impl RequestError {
     }
 }
 
-impl core::error::Error for RequestError {}
+impl core::error::Error for SendRequestError {}
 
-impl fmt::Display for RequestError {
+impl fmt::Display for SendRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            RequestError::Closed(reason) => write!(f, "request refused, connection is closed: {reason}"),
-            RequestError::PipelineFull { limit } => {
+            SendRequestError::Closed(reason) => write!(f, "request refused, connection is closed: {reason}"),
+            SendRequestError::PipelineFull { limit } => {
                 write!(f, "request refused, the limit of {limit} unanswered requests is reached")
             }
-            RequestError::BodyPending => f.write_str("request refused, the body of the one before is unfinished"),
-            RequestError::TunnelPending => f.write_str("request refused, the connection may become a tunnel"),
-            RequestError::TooManyStreams { limit } => {
+            SendRequestError::BodyPending => f.write_str("request refused, the body of the one before is unfinished"),
+            SendRequestError::TunnelPending => f.write_str("request refused, the connection may become a tunnel"),
+            SendRequestError::TooManyStreams { limit } => {
                 write!(f, "request refused, the limit of {limit} unanswered requests is reached")
             }
-            RequestError::StreamIdentifier => f.write_str("request refused, its QUIC stream cannot carry it"),
-            RequestError::NoWindow => f.write_str("request refused, no window is left for its response"),
-            RequestError::Method => f.write_str("request refused, its method is not a token"),
-            RequestError::Scheme => f.write_str("request refused, its scheme is neither http nor https"),
-            RequestError::Authority => f.write_str("request refused, its authority is not a host and a port"),
-            RequestError::Target => f.write_str("request refused, its target holds a space or a control byte"),
-            RequestError::FieldName { index } => {
+            SendRequestError::StreamIdentifier => f.write_str("request refused, its QUIC stream cannot carry it"),
+            SendRequestError::NoWindow => f.write_str("request refused, no window is left for its response"),
+            SendRequestError::Method => f.write_str("request refused, its method is not a token"),
+            SendRequestError::Scheme => f.write_str("request refused, its scheme is neither http nor https"),
+            SendRequestError::Authority => f.write_str("request refused, its authority is not a host and a port"),
+            SendRequestError::Target => f.write_str("request refused, its target holds a space or a control byte"),
+            SendRequestError::FieldName { index } => {
                 write!(f, "request refused, the name of header {} is not a token", index + 1)
             }
-            RequestError::FieldValue { index } => {
+            SendRequestError::FieldValue { index } => {
                 write!(f, "request refused, the value of header {} holds CR, LF or NUL", index + 1)
             }
-            RequestError::FramingField { index } => {
+            SendRequestError::FramingField { index } => {
                 write!(f, "request refused, header {} contradicts the length of the body", index + 1)
             }
-            RequestError::HeadTooLarge { limit } => {
+            SendRequestError::HeadTooLarge { limit } => {
                 write!(f, "request refused, its head is above the server's limit of {limit} bytes")
             }
-            RequestError::UnknownRequest => f.write_str("no such request is open"),
-            RequestError::NoBodyExpected => f.write_str("request body given where none is expected"),
-            RequestError::BodyTooLong { expected } => {
+            SendRequestError::UnknownRequest => f.write_str("no such request is open"),
+            SendRequestError::NoBodyExpected => f.write_str("request body given where none is expected"),
+            SendRequestError::BodyTooLong { expected } => {
                 write!(f, "request body goes on beyond the {expected} bytes that were left of it")
             }
-            RequestError::BodyTooShort { missing } => {
+            SendRequestError::BodyTooShort { missing } => {
                 write!(f, "request body ends {missing} bytes before its announced length")
             }
-            RequestError::TrailersWithoutChunks => f.write_str("trailers given for a body of known length"),
-            RequestError::ChunksInHttp10 => f.write_str("HTTP/1.0 cannot send a body of unknown length"),
+            SendRequestError::TrailersWithoutChunks => f.write_str("trailers given for a body of known length"),
+            SendRequestError::ChunksInHttp10 => f.write_str("HTTP/1.0 cannot send a body of unknown length"),
         }
     }
 }
 
 /// Checks that the names and values of a request's fields are valid (RFC 9110 §5).
-pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
+pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         if !is_token(name.as_bytes()) {
-            return Err(RequestError::FieldName { index });
+            return Err(SendRequestError::FieldName { index });
         }
         if may_break_line(value) && contains_byte(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            return Err(RequestError::FieldValue { index });
+            return Err(SendRequestError::FieldValue { index });
         }
     }
     Ok(())
@@ -338,7 +338,11 @@ mod tests {
                     for wrong in [b'\r', b'\n', 0] {
                         value[place] = wrong;
                         let checked = check_fields(&[("b", b""), ("a", &value[..length])]);
-                        assert_eq!(checked, Err(RequestError::FieldValue { index: 1 }), "{filler:x} {length} {place}");
+                        assert_eq!(
+                            checked,
+                            Err(SendRequestError::FieldValue { index: 1 }),
+                            "{filler:x} {length} {place}"
+                        );
                     }
                     value[place] = filler;
                 }

@@ -10,7 +10,7 @@ pub struct RequestId(pub u64);
 
 /// The rule by which the end of a response's body is found (RFC 9112 §6.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum BodyFraming {
+pub enum ResponseBodyFraming {
     /// The response has no body: it answers HEAD, or is a 204 or 304.
     None,
     /// The body has this length in bytes.

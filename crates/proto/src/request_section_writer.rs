@@ -7,7 +7,7 @@
 //! HTTP2-Settings, and any TE except `trailers`. Host becomes `:authority`.
 
 use crate::field_coding::{FieldIndexing, FieldSectionEncoder};
-use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_decimal};
+use crate::request::{BodyLength, RequestHead, SendRequestError, check_fields, push_decimal};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::syntax::{is_token, list_elements, parse_decimal, trim_ows};
 use alloc::vec::Vec;
@@ -33,9 +33,9 @@ pub(crate) struct ValidatedRequest<'a> {
 pub(crate) fn check_request<'a>(
     request: &RequestHead<'a>,
     room: Option<u32>,
-) -> Result<ValidatedRequest<'a>, RequestError> {
+) -> Result<ValidatedRequest<'a>, SendRequestError> {
     if !is_token(request.method.as_bytes()) {
-        return Err(RequestError::Method);
+        return Err(SendRequestError::Method);
     }
     let (scheme, path) = scheme_and_path(request);
     let mut facts = ValidatedRequest {
@@ -63,7 +63,7 @@ pub(crate) fn check_request<'a>(
                 BodyLength::Chunked => None,
             };
             if framed || length.is_none_or(|length| parse_decimal(trim_ows(value)) != Ok(length)) {
-                return Err(RequestError::FramingField { index });
+                return Err(SendRequestError::FramingField { index });
             }
             framed = true;
             facts.length = None;
@@ -72,7 +72,7 @@ pub(crate) fn check_request<'a>(
     check_target(request, &facts)?;
     let limit = room.unwrap_or(u32::MAX);
     if field_section_size(request, &facts) > u64::from(limit) {
-        return Err(RequestError::HeadTooLarge { limit });
+        return Err(SendRequestError::HeadTooLarge { limit });
     }
     Ok(facts)
 }
@@ -86,21 +86,21 @@ fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     }
 }
 
-fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Result<(), RequestError> {
+fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Result<(), SendRequestError> {
     let visible = |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     let authority = facts.authority;
     if !visible(authority) || authority.contains(&b'@') || core::str::from_utf8(authority).is_err() {
-        return Err(RequestError::Authority);
+        return Err(SendRequestError::Authority);
     }
     if facts.response_to == ResponseFramingContext::Connect {
         return Ok(());
     }
     if !matches!(facts.scheme, "http" | "https") {
-        return Err(RequestError::Scheme);
+        return Err(SendRequestError::Scheme);
     }
     let asterisk = facts.path == "*" && request.method == "OPTIONS";
     if !visible(facts.path.as_bytes()) || !(facts.path.starts_with('/') || asterisk) {
-        return Err(RequestError::Target);
+        return Err(SendRequestError::Target);
     }
     Ok(())
 }
@@ -170,18 +170,18 @@ fn write_fields(
 ///
 /// # Errors
 /// The request cannot be sent.
-pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError> {
+pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, SendRequestError> {
     let facts = check_request(request, None)?;
-    let mut text = Http1Text([request.method, " ", facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
+    let mut text = Http1TextEncoder([request.method, " ", facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
     write_request(request, &facts, &mut text, &mut Vec::new());
     text.0.extend_from_slice(b"\r\n");
     Ok(text.0)
 }
 
 /// The HTTP/1.1 text of a request head that is being written field by field.
-struct Http1Text(Vec<u8>);
+struct Http1TextEncoder(Vec<u8>);
 
-impl FieldSectionEncoder for Http1Text {
+impl FieldSectionEncoder for Http1TextEncoder {
     fn push_field(&mut self, name: &[u8], value: &[u8], _indexing: FieldIndexing) {
         let name = match name {
             b":authority" => b"host",
@@ -195,14 +195,14 @@ impl FieldSectionEncoder for Http1Text {
 }
 
 /// Validates the fields of a trailer section without writing anything.
-pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, value)| {
         name.eq_ignore_ascii_case("content-length")
             || name.eq_ignore_ascii_case("host")
             || is_omitted_in_http2(name, value)
     }) {
-        Some(index) => Err(RequestError::FramingField { index }),
+        Some(index) => Err(SendRequestError::FramingField { index }),
         None => Ok(()),
     }
 }
@@ -275,7 +275,7 @@ mod tests {
         let size = field_section_size(&request, &facts) as u32;
         assert!(check_request(&request, Some(size)).is_ok());
         let limit = size - 1;
-        assert_eq!(check_request(&request, Some(limit)).err(), Some(RequestError::HeadTooLarge { limit }));
+        assert_eq!(check_request(&request, Some(limit)).err(), Some(SendRequestError::HeadTooLarge { limit }));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Heads of responses, the same for every HTTP version.
 //!
 //! ```
-//! # use haul_proto::{h1, time::Timestamp};
+//! # use haul_proto::{h1, time::MonotonicTimestamp};
 //! # let mut conn = h1::H1Machine::new(h1::H1Config::default());
-//! # conn.enqueue(Timestamp(0), &h1::RequestHead::default()).unwrap();
+//! # conn.enqueue(MonotonicTimestamp(0), &h1::RequestHead::default()).unwrap();
 //! # conn.advance_output(conn.output().len());
 //! # let mut wire = *b"HTTP/1.1 404 Not Found\r\nServer: x\r\nContent-Length: 0\r\n\r\n";
-//! # let h1::H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire).unwrap().event else { panic!() };
+//! # let h1::H1Event::Head { head, .. } = conn.step(MonotonicTimestamp(0), &mut wire).unwrap().event else { panic!() };
 //! use haul_proto::response_head::ProtocolVersion;
 //!
 //! assert_eq!((head.version(), head.status(), head.reason()), (ProtocolVersion::Http11, 404, &b"Not Found"[..]));

@@ -4,7 +4,7 @@
 //! HPACK and QPACK decode field lines directly into the buffer of the result.
 
 use crate::ResponseLimits;
-use crate::field_coding::DecodedFieldLine;
+use crate::field_coding::DecodedFieldRanges;
 use crate::field_fault::FieldFault;
 use crate::fields::{FieldSpan, Fields};
 use crate::response_error::ResponseError;
@@ -108,8 +108,8 @@ impl<'a> FieldSectionReader<'a> {
     }
 
     /// Checks the field line that was decoded last, and adds it to the section.
-    pub(crate) fn push_line(&mut self, line: DecodedFieldLine) -> Result<(), FieldSectionError> {
-        let DecodedFieldLine { name, mut value, .. } = line;
+    pub(crate) fn push_line(&mut self, line: DecodedFieldRanges) -> Result<(), FieldSectionError> {
+        let DecodedFieldRanges { name, mut value, .. } = line;
         self.count += 1;
         self.size += name.len() + value.len() + 32;
         self.check_size()?;

@@ -2,7 +2,7 @@
 
 use crate::request::BodyLength;
 use crate::request_id_and_body_framing::{
-    BodyFraming, ContentLengthFault, ResponseFramingContext, parse_content_length,
+    ContentLengthFault, ResponseBodyFraming, ResponseFramingContext, parse_content_length,
 };
 use crate::response_error::ResponseError;
 use crate::response_head::ResponseHead;
@@ -83,12 +83,12 @@ impl AnnouncedBody {
 
     /// Returns the framing of the response's body. `ended` is true if the stream ends with the
     /// head.
-    pub(crate) fn framing(&self, ended: bool) -> BodyFraming {
+    pub(crate) fn framing(&self, ended: bool) -> ResponseBodyFraming {
         match self.expected {
-            _ if self.none => BodyFraming::None,
-            Some(length) => BodyFraming::Length(length),
-            None if ended => BodyFraming::Length(0),
-            None => BodyFraming::Chunked,
+            _ if self.none => ResponseBodyFraming::None,
+            Some(length) => ResponseBodyFraming::Length(length),
+            None if ended => ResponseBodyFraming::Length(0),
+            None => ResponseBodyFraming::Chunked,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The time type of the state machines: a number that the caller passes in.
 //!
-//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Timestamp`]
-//! and passes it in; a test passes any numbers and so has virtual time for free.
+//! No machine of this crate reads a clock. A driver converts its monotonic clock to a
+//! [`MonotonicTimestamp`] and passes it in; a test passes any numbers and so has virtual time for
+//! free.
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_proto::time::Timestamp;
+//! use haul_proto::time::MonotonicTimestamp;
 //!
-//! let start = Timestamp(0);
+//! let start = MonotonicTimestamp(0);
 //! let later = start + Duration::from_millis(5);
 //! assert_eq!(later.as_nanos(), 5_000_000);
 //! assert_eq!(later - start, Duration::from_millis(5));
@@ -22,9 +23,9 @@ use core::time::Duration;
 /// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" becomes the last
 /// representable time.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
-pub struct Timestamp(pub u64);
+pub struct MonotonicTimestamp(pub u64);
 
-impl Timestamp {
+impl MonotonicTimestamp {
     /// Returns the nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
@@ -35,32 +36,32 @@ fn to_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Add<Duration> for Timestamp {
-    type Output = Timestamp;
+impl Add<Duration> for MonotonicTimestamp {
+    type Output = MonotonicTimestamp;
 
-    fn add(self, duration: Duration) -> Timestamp {
-        Timestamp(self.0.saturating_add(to_nanos(duration)))
+    fn add(self, duration: Duration) -> MonotonicTimestamp {
+        MonotonicTimestamp(self.0.saturating_add(to_nanos(duration)))
     }
 }
 
-impl AddAssign<Duration> for Timestamp {
+impl AddAssign<Duration> for MonotonicTimestamp {
     fn add_assign(&mut self, duration: Duration) {
         *self = *self + duration;
     }
 }
 
-impl Sub<Duration> for Timestamp {
-    type Output = Timestamp;
+impl Sub<Duration> for MonotonicTimestamp {
+    type Output = MonotonicTimestamp;
 
-    fn sub(self, duration: Duration) -> Timestamp {
-        Timestamp(self.0.saturating_sub(to_nanos(duration)))
+    fn sub(self, duration: Duration) -> MonotonicTimestamp {
+        MonotonicTimestamp(self.0.saturating_sub(to_nanos(duration)))
     }
 }
 
-impl Sub for Timestamp {
+impl Sub for MonotonicTimestamp {
     type Output = Duration;
 
-    fn sub(self, earlier: Timestamp) -> Duration {
+    fn sub(self, earlier: MonotonicTimestamp) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
@@ -71,9 +72,9 @@ mod tests {
 
     #[test]
     fn timestamp_arithmetic_saturates() {
-        assert_eq!(Timestamp(u64::MAX) + Duration::from_secs(1), Timestamp(u64::MAX));
-        assert_eq!(Timestamp(1) + Duration::MAX, Timestamp(u64::MAX));
-        assert_eq!(Timestamp(1) - Duration::from_secs(1), Timestamp(0));
-        assert_eq!(Timestamp(1) - Timestamp(2), Duration::ZERO);
+        assert_eq!(MonotonicTimestamp(u64::MAX) + Duration::from_secs(1), MonotonicTimestamp(u64::MAX));
+        assert_eq!(MonotonicTimestamp(1) + Duration::MAX, MonotonicTimestamp(u64::MAX));
+        assert_eq!(MonotonicTimestamp(1) - Duration::from_secs(1), MonotonicTimestamp(0));
+        assert_eq!(MonotonicTimestamp(1) - MonotonicTimestamp(2), Duration::ZERO);
     }
 }

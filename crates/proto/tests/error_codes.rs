@@ -2,10 +2,10 @@
 
 use haul_proto::h1::{ChunkFault, FieldLineFault, H1Error};
 use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error, ResetReason};
-use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason};
+use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3IllegalStreamOpenOrClose, H3ResetReason};
 use haul_proto::hpack::HpackError;
 use haul_proto::qpack::{QpackError, QpackFault};
-use haul_proto::{CloseReason, ContentLengthFault, RequestError, ResponseError};
+use haul_proto::{CloseReason, ContentLengthFault, ResponseError, SendRequestError};
 
 const LIMITS: [ResponseError; 5] = [
     ResponseError::HeadTooLarge { limit: 1 },
@@ -54,8 +54,8 @@ fn h3_errors_have_the_codes_of_rfc9114() {
         (H3Error::FrameTooLarge { kind: 1, length: 2, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
         (H3Error::PartialHeads { limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
         (H3Error::Flood { of: H3FloodKind::EmptyData, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
-        (H3Error::Stream(H3IllegalStreamChange::ClosedCritical), H3ErrorCode::CLOSED_CRITICAL_STREAM),
-        (H3Error::Stream(H3IllegalStreamChange::Duplicate), H3ErrorCode::STREAM_CREATION_ERROR),
+        (H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical), H3ErrorCode::CLOSED_CRITICAL_STREAM),
+        (H3Error::Stream(H3IllegalStreamOpenOrClose::Duplicate), H3ErrorCode::STREAM_CREATION_ERROR),
         (H3Error::Qpack(QpackError::Section(QpackFault::Truncated)), H3ErrorCode::QPACK_DECOMPRESSION_FAILED),
         (H3Error::Qpack(QpackError::EncoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_ENCODER_STREAM_ERROR),
         (H3Error::Qpack(QpackError::DecoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_DECODER_STREAM_ERROR),
@@ -142,12 +142,12 @@ fn close_reasons_say_who_closed() {
 #[test]
 fn field_errors_have_the_index_of_the_field() {
     let faults = [
-        RequestError::FieldName { index: 1 },
-        RequestError::FieldValue { index: 1 },
-        RequestError::FramingField { index: 1 },
+        SendRequestError::FieldName { index: 1 },
+        SendRequestError::FieldValue { index: 1 },
+        SendRequestError::FramingField { index: 1 },
     ];
     assert_eq!(faults.map(|error| error.field_index()), [Some(1); 3]);
-    assert_eq!(RequestError::BodyPending.field_index(), None);
+    assert_eq!(SendRequestError::BodyPending.field_index(), None);
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn h3_faults_differ_in_their_texts() {
         (H3FrameFault::GoAwayId, "GOAWAY"),
     ]);
     check_texts(&[
-        (H3IllegalStreamChange::Duplicate, "second"),
-        (H3IllegalStreamChange::ServerBidirectional, "bidirectional"),
-        (H3IllegalStreamChange::ClosedCritical, "closed"),
+        (H3IllegalStreamOpenOrClose::Duplicate, "second"),
+        (H3IllegalStreamOpenOrClose::ServerBidirectional, "bidirectional"),
+        (H3IllegalStreamOpenOrClose::ClosedCritical, "closed"),
     ]);
     check_texts(&[
         (H3FloodKind::UnknownFrame, "unknown frames"),
@@ -274,15 +274,15 @@ fn compression_faults_differ_in_their_texts() {
 #[test]
 fn request_errors_count_headers_from_one() {
     check_texts(&[
-        (RequestError::FieldName { index: 1 }, "name of header 2"),
-        (RequestError::FieldValue { index: 1 }, "value of header 2"),
-        (RequestError::FramingField { index: 1 }, "header 2"),
-        (RequestError::PipelineFull { limit: 7 }, "limit of 7"),
-        (RequestError::HeadTooLarge { limit: 7 }, "7 bytes"),
-        (RequestError::BodyTooLong { expected: 7 }, "7 bytes"),
-        (RequestError::BodyTooShort { missing: 7 }, "7 bytes"),
-        (RequestError::NoWindow, "window"),
-        (RequestError::Method, "method"),
+        (SendRequestError::FieldName { index: 1 }, "name of header 2"),
+        (SendRequestError::FieldValue { index: 1 }, "value of header 2"),
+        (SendRequestError::FramingField { index: 1 }, "header 2"),
+        (SendRequestError::PipelineFull { limit: 7 }, "limit of 7"),
+        (SendRequestError::HeadTooLarge { limit: 7 }, "7 bytes"),
+        (SendRequestError::BodyTooLong { expected: 7 }, "7 bytes"),
+        (SendRequestError::BodyTooShort { missing: 7 }, "7 bytes"),
+        (SendRequestError::NoWindow, "window"),
+        (SendRequestError::Method, "method"),
     ]);
     check_texts(&LIMITS.map(|error| (error, "limit of 1")));
 }

@@ -2,17 +2,17 @@
 
 use haul_proto::h1::{H1Config, H1Event, H1Machine, RequestHead};
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use haul_proto::{Fields, ResponseHead};
 
 /// Returns the trailers of a response whose trailer section is `section`.
 fn trailers(section: &str) -> Option<Fields> {
     let mut machine = H1Machine::new(H1Config::default());
-    machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+    machine.enqueue(MonotonicTimestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
     machine.advance_output(machine.output().len());
     let mut wire = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{section}\r\n").into_bytes();
     loop {
-        let step = machine.step(Timestamp(0), &mut wire).expect("a valid response");
+        let step = machine.step(MonotonicTimestamp(0), &mut wire).expect("a valid response");
         if let H1Event::Complete { trailers, .. } = step.event {
             return trailers;
         }

@@ -3,19 +3,19 @@
 
 use haul_proto::ResponseHead;
 use haul_proto::h1::{H1Config, H1Deviations, H1Event, H1Machine, RequestHead};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// Passes `wire` to a machine in pieces of `piece` bytes, and then the end of the input. Returns
 /// the result of `partial_head` after the failure; `None` if nothing fails or there are no lines.
 fn partial(wire: &[u8], piece: usize) -> Option<ResponseHead> {
     let mut machine = H1Machine::new(H1Config::default());
-    machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+    machine.enqueue(MonotonicTimestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
     machine.advance_output(machine.output().len());
     let mut unused = Vec::new();
     for bytes in wire.chunks(piece) {
         unused.extend_from_slice(bytes);
         loop {
-            match machine.step(Timestamp(0), &mut unused) {
+            match machine.step(MonotonicTimestamp(0), &mut unused) {
                 Ok(step) => {
                     unused.drain(..step.consumed);
                     match step.event {
@@ -99,12 +99,12 @@ fn tolerant_machine_decodes_repeated_chunked_once() {
     for tolerant in [false, true] {
         let deviations = H1Deviations { tolerant, ..H1Deviations::default() };
         let mut machine = H1Machine::new(H1Config { deviations, ..H1Config::default() });
-        machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+        machine.enqueue(MonotonicTimestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
         machine.advance_output(machine.output().len());
         let mut unused = wire.to_vec();
         let mut body = Vec::new();
         let outcome = loop {
-            match machine.step(Timestamp(0), &mut unused) {
+            match machine.step(MonotonicTimestamp(0), &mut unused) {
                 Ok(step) => {
                     if let H1Event::Body { range, .. } = &step.event {
                         body.extend_from_slice(&unused[range.clone()]);
@@ -131,7 +131,7 @@ fn verbatim_fields_cannot_inject_lines_or_framing() {
     let send = |fields: &[(&str, &[u8])]| {
         let mut machine = machine();
         let request = RequestHead { target: "/", fields, ..RequestHead::default() };
-        machine.enqueue(Timestamp(0), &request).map(|_| String::from_utf8_lossy(machine.output()).into_owned())
+        machine.enqueue(MonotonicTimestamp(0), &request).map(|_| String::from_utf8_lossy(machine.output()).into_owned())
     };
     assert_eq!(send(&[("Odd name ", b" b ")]).unwrap(), "GET / HTTP/1.1\r\nOdd name :  b \r\n\r\n");
     for (name, value) in [
@@ -156,17 +156,17 @@ fn requests_follow_the_peers_http_version() {
         let deviations = H1Deviations { follows_http10, ..H1Deviations::default() };
         let mut machine = H1Machine::new(H1Config { deviations, ..H1Config::default() });
         let request = RequestHead { target: "/", ..RequestHead::default() };
-        machine.enqueue(Timestamp(0), &request).unwrap();
+        machine.enqueue(MonotonicTimestamp(0), &request).unwrap();
         machine.advance_output(machine.output().len());
         let mut wire = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n".to_vec();
         loop {
-            let step = machine.step(Timestamp(0), &mut wire).unwrap();
+            let step = machine.step(MonotonicTimestamp(0), &mut wire).unwrap();
             wire.drain(..step.consumed);
             if matches!(step.event, H1Event::Complete { .. }) {
                 break;
             }
         }
-        machine.enqueue(Timestamp(0), &request).unwrap();
+        machine.enqueue(MonotonicTimestamp(0), &request).unwrap();
         assert!(machine.output().starts_with(format!("GET / {expected}\r\n").as_bytes()));
     }
 }
@@ -174,14 +174,14 @@ fn requests_follow_the_peers_http_version() {
 #[test]
 fn lines_stay_available_after_further_steps() {
     let mut machine = H1Machine::new(H1Config::default());
-    machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+    machine.enqueue(MonotonicTimestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
     machine.advance_output(machine.output().len());
     let mut wire = b"HTTP/1.1 200 OK\r\nA: b\r\nD e\r\n\r\n".to_vec();
-    assert!(machine.step(Timestamp(0), &mut wire).is_err());
+    assert!(machine.step(MonotonicTimestamp(0), &mut wire).is_err());
     let reason = machine.close_reason();
     let lines = |machine: &H1Machine| machine.partial_head(&wire.clone()).map(|head| head.raw().to_vec());
     let first = lines(&machine);
     assert_eq!(first.as_deref(), Some(&b"HTTP/1.1 200 OK\r\nA: b\r\n"[..]));
-    assert!(machine.step(Timestamp(0), &mut wire.clone()).is_err(), "the connection is closed");
+    assert!(machine.step(MonotonicTimestamp(0), &mut wire.clone()).is_err(), "the connection is closed");
     assert_eq!((lines(&machine), machine.close_reason()), (first, reason));
 }

@@ -10,7 +10,7 @@ use haul_proto::h1::{
     ChunkFault, CloseReason, ContentLengthFault, FieldLineFault, H1Config, H1Error, H1Event, H1Machine, RequestId,
     TransferCodingFault,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 fn refused(class: &str, wire: &[u8], error: H1Error) {
     assert_eq!(error_of(wire, InputEnd::Open), Some(error), "{class}: {:?}", wire.escape_ascii().to_string());
@@ -20,7 +20,7 @@ fn refused(class: &str, wire: &[u8], error: H1Error) {
     assert_eq!(seen.last(), Some(&H1Observation::Error(error)), "{class}, byte by byte");
     let reason = conn.close_reason().expect("an error closes");
     assert_eq!(
-        conn.step(Timestamp(0), &mut [b'H']),
+        conn.step(MonotonicTimestamp(0), &mut [b'H']),
         Err(H1Error::Response(ResponseError::Closed(reason))),
         "{class}: nothing is read afterwards"
     );
@@ -347,9 +347,9 @@ fn head_over_the_default_limits_is_refused() {
 #[test]
 fn bytes_on_an_idle_connection_close_it() {
     let mut fresh = H1Machine::new(H1Config::default());
-    assert_eq!(fresh.step(Timestamp(0), &mut []).unwrap().event, H1Event::NeedInput);
+    assert_eq!(fresh.step(MonotonicTimestamp(0), &mut []).unwrap().event, H1Event::NeedInput);
     assert_eq!(
-        fresh.step(Timestamp(0), b"HTTP/1.1 408 \r\n\r\n".to_vec().as_mut_slice()),
+        fresh.step(MonotonicTimestamp(0), b"HTTP/1.1 408 \r\n\r\n".to_vec().as_mut_slice()),
         Err(H1Error::UnsolicitedBytes)
     );
     assert_eq!(fresh.close_reason(), Some(CloseReason::UnsolicitedBytes));
@@ -359,7 +359,7 @@ fn bytes_on_an_idle_connection_close_it() {
     feed(&mut used, reply, &[], InputEnd::Open);
     assert!(used.is_idle());
     assert_eq!(
-        used.step(Timestamp(0), &mut b"\r\n".to_vec()),
+        used.step(MonotonicTimestamp(0), &mut b"\r\n".to_vec()),
         Err(H1Error::UnsolicitedBytes),
         "not even an empty line"
     );
@@ -382,9 +382,9 @@ fn bytes_after_the_last_response_prevent_reuse() {
 #[test]
 fn response_before_its_request_is_sent_is_refused() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &get()).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &get()).unwrap();
     let mut early = *b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(conn.step(Timestamp(0), &mut early), Err(H1Error::UnsolicitedBytes));
+    assert_eq!(conn.step(MonotonicTimestamp(0), &mut early), Err(H1Error::UnsolicitedBytes));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(0)], "it may be replayed");
     assert!(!conn.response_started());
 }

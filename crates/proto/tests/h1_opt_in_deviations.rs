@@ -4,10 +4,10 @@ mod common;
 
 use common::{H1Observation, InputEnd, asked, feed, get, with_method};
 use haul_proto::h1::{
-    BodyFraming, BodyLength, CloseReason, H1Config, H1Deviations, H1Error, H1Machine, RequestError, RequestHead,
-    TransferCodingFault,
+    BodyLength, CloseReason, H1Config, H1Deviations, H1Error, H1Machine, RequestHead, ResponseBodyFraming,
+    SendRequestError, TransferCodingFault,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// Returns the events of one response. Checks that a response which arrives byte by byte has the
 /// same events.
@@ -26,7 +26,7 @@ fn raw_chunked_body_keeps_its_framing() {
     let coded = "5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\n";
     let seen = response(raw, get(), format!("{head}{coded}").as_bytes(), InputEnd::Open);
     let expected = [
-        H1Observation::Head(0, head.into(), BodyFraming::Chunked),
+        H1Observation::Head(0, head.into(), ResponseBodyFraming::Chunked),
         H1Observation::Body(0, coded.into()),
         H1Observation::Complete(0, None, Ok(())),
     ];
@@ -41,11 +41,11 @@ fn other_codings_last_until_the_connection_ends() {
     assert_eq!(response(plain, get(), wire, InputEnd::Clean).last(), Some(&H1Observation::Error(refused)));
     let codings = H1Deviations { codings: true, ..plain };
     let seen = response(codings, get(), wire, InputEnd::Clean);
-    assert!(matches!(seen[0], H1Observation::Head(0, _, BodyFraming::UntilClose)), "{seen:?}");
+    assert!(matches!(seen[0], H1Observation::Head(0, _, ResponseBodyFraming::UntilClose)), "{seen:?}");
     assert_eq!(seen[1], H1Observation::Body(0, b"hello".to_vec()));
     let both = H1Deviations { raw: true, tolerant: true, ..codings };
     let seen = response(both, get(), &wire[..wire.len() - 3], InputEnd::Open);
-    assert!(matches!(seen[0], H1Observation::Head(0, _, BodyFraming::Length(2))), "{seen:?}");
+    assert!(matches!(seen[0], H1Observation::Head(0, _, ResponseBodyFraming::Length(2))), "{seen:?}");
     assert_eq!(seen.last(), Some(&H1Observation::Complete(0, None, Err(CloseReason::LengthAndCoding))));
 }
 
@@ -53,7 +53,10 @@ fn other_codings_last_until_the_connection_ends() {
 fn http09_body_is_taken_if_allowed() {
     let http09 = H1Deviations { http09: true, ..H1Deviations::default() };
     let seen = response(http09, get(), b"<html>", InputEnd::Clean);
-    assert!(matches!(&seen[0], H1Observation::Head(0, head, BodyFraming::UntilClose) if head.is_empty()), "{seen:?}");
+    assert!(
+        matches!(&seen[0], H1Observation::Head(0, head, ResponseBodyFraming::UntilClose) if head.is_empty()),
+        "{seen:?}"
+    );
     assert_eq!(seen[1], H1Observation::Body(0, b"<html>".to_vec()));
     assert_eq!(seen[2], H1Observation::Complete(0, None, Err(CloseReason::UntilClose)));
     let refused = |deviations, request, first| {
@@ -69,7 +72,7 @@ fn chunks_in_http10_are_refused() {
     let deviations = H1Deviations { http10: true, ..H1Deviations::default() };
     let mut conn = H1Machine::new(H1Config { deviations, ..H1Config::default() });
     let request = RequestHead { body: BodyLength::Chunked, ..with_method("POST") };
-    assert_eq!(conn.enqueue(Timestamp(0), &request), Err(RequestError::ChunksInHttp10));
-    assert!(conn.enqueue(Timestamp(0), &get()).is_ok());
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &request), Err(SendRequestError::ChunksInHttp10));
+    assert!(conn.enqueue(MonotonicTimestamp(0), &get()).is_ok());
     assert!(conn.output().starts_with(b"GET / HTTP/1.0\r\n"));
 }

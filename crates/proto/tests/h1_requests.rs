@@ -6,9 +6,9 @@ use common::{H1Observation, InputEnd, asked, body_of, feed, get, reuse_of, with_
 use core::time::Duration;
 use haul_proto::ResponseError;
 use haul_proto::h1::{
-    BodyLength, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestError, RequestHead, RequestId,
+    BodyLength, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId, SendRequestError,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -26,7 +26,7 @@ fn drain(conn: &mut H1Machine) -> Vec<u8> {
 fn request_fields_keep_order_and_spelling() {
     let fields: &[(&str, &[u8])] = &[("hOST", b"h"), ("X-Empty", b""), ("A", b"\xff 1"), ("Cookie", b"a=b; c=d")];
     let mut conn = asked(H1Config::default(), &[]);
-    conn.enqueue(Timestamp(0), &RequestHead { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
     let expected = [
         "GET http://h/p?q=\u{e9} HTTP/1.1\r\nhOST: h\r\nX-Empty:\r\nA: ".as_bytes(),
         b"\xff 1\r\nCookie: a=b; c=d\r\n\r\n",
@@ -38,7 +38,7 @@ fn request_fields_keep_order_and_spelling() {
 fn framing_fields_are_added_only_if_missing() {
     let head = |body, fields: &[(&str, &[u8])]| {
         let mut conn = H1Machine::new(H1Config::default());
-        conn.enqueue(Timestamp(0), &RequestHead { fields, ..post(body) })
+        conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields, ..post(body) })
             .map(|_| String::from_utf8(drain(&mut conn)).unwrap())
     };
     let plain = "POST / HTTP/1.1\r\n";
@@ -69,7 +69,7 @@ fn framing_fields_are_added_only_if_missing() {
         (BodyLength::Chunked, &[("Transfer-Encoding", b"chunked"), ("Transfer-Encoding", b"chunked")]),
     ] {
         let index = fields.len() - 1;
-        assert_eq!(head(body, fields), Err(RequestError::FramingField { index }), "{body:?} {fields:?}");
+        assert_eq!(head(body, fields), Err(SendRequestError::FramingField { index }), "{body:?} {fields:?}");
     }
 }
 
@@ -77,23 +77,23 @@ fn framing_fields_are_added_only_if_missing() {
 fn invalid_method_target_and_fields_are_refused() {
     let refused = |request: RequestHead<'_>| {
         let mut conn = H1Machine::new(H1Config::default());
-        let error = conn.enqueue(Timestamp(0), &request).expect_err("refused");
+        let error = conn.enqueue(MonotonicTimestamp(0), &request).expect_err("refused");
         assert!(conn.output().is_empty() && conn.is_idle(), "an error changes nothing");
         error
     };
     for method in ["", "GE T", "GET\r\n", "G\u{e9}T", "GET:", "\0"] {
-        assert_eq!(refused(RequestHead { method, ..get() }), RequestError::Method, "{method:?}");
+        assert_eq!(refused(RequestHead { method, ..get() }), SendRequestError::Method, "{method:?}");
     }
     for target in ["", "/a b", "/\r\n", "/\n", "/\0", "/\t", "/\x7f", " /"] {
-        assert_eq!(refused(RequestHead { target, ..get() }), RequestError::Target, "{target:?}");
+        assert_eq!(refused(RequestHead { target, ..get() }), SendRequestError::Target, "{target:?}");
     }
     for name in ["", "A B", "A:", "A\r\nB", "A\n", "\u{e9}", "A\0", " A"] {
         let fields: &[(&str, &[u8])] = &[("Host", b"h"), (name, b"x")];
-        assert_eq!(refused(RequestHead { fields, ..get() }), RequestError::FieldName { index: 1 }, "{name:?}");
+        assert_eq!(refused(RequestHead { fields, ..get() }), SendRequestError::FieldName { index: 1 }, "{name:?}");
     }
     for value in [&b"a\r\nEvil: 1"[..], b"a\n", b"\r", b"\0"] {
         let fields: &[(&str, &[u8])] = &[("Host", value)];
-        assert_eq!(refused(RequestHead { fields, ..get() }), RequestError::FieldValue { index: 0 }, "{value:?}");
+        assert_eq!(refused(RequestHead { fields, ..get() }), SendRequestError::FieldValue { index: 0 }, "{value:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn debug_output_of_a_request_has_no_secrets() {
     let fields: &[(&str, &[u8])] = &[("Authorization", b"Bearer sesame")];
     let request = RequestHead { target: "/?key=sesame", fields, ..get() };
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &request).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &request).unwrap();
     let printed = format!("{request:?} {conn:?}");
     assert!(printed.contains("Authorization") && !printed.contains("sesame"), "{printed}");
     assert!(!printed.contains("115, 101, 115"), "nor as numbers: {printed}");
@@ -111,15 +111,15 @@ fn debug_output_of_a_request_has_no_secrets() {
 #[test]
 fn head_and_small_body_are_one_output_slice() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &post(BodyLength::Known(5))).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Known(5))).unwrap();
     assert_eq!(conn.body_credit(), Some(5));
     assert_eq!(conn.send_body(b"he"), Ok(2));
-    assert_eq!(conn.finish_body(&[]), Err(RequestError::BodyTooShort { missing: 3 }));
-    assert_eq!(conn.send_body(b"llo!"), Err(RequestError::BodyTooLong { expected: 3 }));
+    assert_eq!(conn.finish_body(&[]), Err(SendRequestError::BodyTooShort { missing: 3 }));
+    assert_eq!(conn.send_body(b"llo!"), Err(SendRequestError::BodyTooLong { expected: 3 }));
     assert_eq!(conn.send_body(b"llo"), Ok(3));
     assert_eq!((conn.body_credit(), conn.finish_body(&[])), (None, Ok(())));
-    assert_eq!(conn.send_body(b"x"), Err(RequestError::NoBodyExpected));
-    assert_eq!(conn.finish_body(&[("A", b"b")]), Err(RequestError::TrailersWithoutChunks));
+    assert_eq!(conn.send_body(b"x"), Err(SendRequestError::NoBodyExpected));
+    assert_eq!(conn.finish_body(&[("A", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
     assert_eq!(drain(&mut conn), b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), Some(Ok(())));
 }
@@ -135,7 +135,7 @@ fn body_is_written_into_the_output() {
     };
     let mut conn = H1Machine::new(H1Config::default());
     assert!(conn.fill_body(5, fill(b"hello")).is_err(), "no request has a body");
-    conn.enqueue(Timestamp(0), &post(BodyLength::Known(7))).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Known(7))).unwrap();
     drain(&mut conn);
     assert_eq!(conn.fill_body(5, fill(b"hello")), Ok(5));
     assert_eq!(conn.fill_body(5, fill(b"")), Ok(0));
@@ -144,7 +144,7 @@ fn body_is_written_into_the_output() {
     assert_eq!(conn.body_credit(), None, "the body is complete");
 
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Chunked)).unwrap();
     drain(&mut conn);
     assert_eq!(conn.fill_body(9, fill(b"hello")), Ok(5));
     assert_eq!(conn.fill_body(9, fill(b"")), Ok(0));
@@ -158,7 +158,7 @@ fn body_is_written_into_the_output() {
 #[test]
 fn direct_body_moves_within_a_chunk_only() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Chunked)).unwrap();
     drain(&mut conn);
     conn.advance_direct_body(0);
     assert!(conn.may_begin_chunk() && !conn.is_in_chunk(), "the body goes on");
@@ -178,14 +178,14 @@ fn direct_body_moves_within_a_chunk_only() {
 #[test]
 fn chunked_body_and_trailers_are_framed() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Chunked)).unwrap();
     drain(&mut conn);
     assert_eq!(conn.send_body(b""), Ok(0));
     assert!(conn.output().is_empty(), "an empty chunk would be the end");
     assert_eq!(conn.send_body(&[b'x'; 0x1a2]), Ok(0x1a2));
     let bad: &[(&str, &[u8])] = &[("A", b"b"), ("Content-Length", b"5")];
-    assert_eq!(conn.finish_body(bad), Err(RequestError::FramingField { index: 1 }));
-    assert_eq!(conn.finish_body(&[("A", b"b\n")]), Err(RequestError::FieldValue { index: 0 }));
+    assert_eq!(conn.finish_body(bad), Err(SendRequestError::FramingField { index: 1 }));
+    assert_eq!(conn.finish_body(&[("A", b"b\n")]), Err(SendRequestError::FieldValue { index: 0 }));
     assert_eq!(conn.finish_body(&[("Digest", b"d")]), Ok(()));
     let expected = [&b"1a2\r\n"[..], &[b'x'; 0x1a2], b"\r\n0\r\nDigest: d\r\n\r\n"].concat();
     assert_eq!(drain(&mut conn), expected);
@@ -197,7 +197,7 @@ fn chunked_body_and_trailers_are_framed() {
 fn unsent_request_output_is_bounded() {
     for body in [BodyLength::Known(1 << 20), BodyLength::Chunked] {
         let mut conn = H1Machine::new(H1Config::default());
-        conn.enqueue(Timestamp(0), &post(body)).unwrap();
+        conn.enqueue(MonotonicTimestamp(0), &post(body)).unwrap();
         let data = vec![b'x'; 1 << 20];
         let (mut given, mut sent) = (0, Vec::new());
         while given < data.len() {
@@ -220,7 +220,7 @@ fn unsent_request_output_is_bounded() {
 #[test]
 fn full_output_accepts_no_body_bytes() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &post(BodyLength::Chunked)).unwrap();
     while conn.body_credit() != Some(0) {
         conn.send_body(&[0; 4096]).unwrap();
     }
@@ -252,11 +252,11 @@ fn request_body_waits_for_100_continue() {
 fn wait_for_100_continue_ends_at_timeout() {
     let config = H1Config { expect_timeout: Duration::from_millis(300), ..H1Config::default() };
     let mut conn = H1Machine::new(config);
-    conn.enqueue(Timestamp(1_000), &expecting()).unwrap();
+    conn.enqueue(MonotonicTimestamp(1_000), &expecting()).unwrap();
     assert!(conn.output().ends_with(b"Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"));
-    let deadline = Timestamp(1_000) + Duration::from_millis(300);
+    let deadline = MonotonicTimestamp(1_000) + Duration::from_millis(300);
     assert_eq!(conn.poll_timeout(), Some(deadline));
-    conn.handle_timeout(Timestamp(deadline.0 - 1));
+    conn.handle_timeout(MonotonicTimestamp(deadline.0 - 1));
     assert_eq!(conn.body_credit(), Some(0));
     conn.handle_timeout(deadline);
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
@@ -268,7 +268,7 @@ fn refusal_before_100_continue_drops_the_body() {
     let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], InputEnd::Open);
     assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Err(CloseReason::RequestUnfinished))));
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (None, None));
-    assert_eq!(conn.send_body(b"body"), Err(RequestError::Closed(CloseReason::RequestUnfinished)));
+    assert_eq!(conn.send_body(b"body"), Err(SendRequestError::Closed(CloseReason::RequestUnfinished)));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn closing_success_does_not_end_the_continue_wait() {
         feed(&mut conn, closing, &[], InputEnd::Open);
         assert_eq!(conn.body_credit(), Some(0));
         feed(&mut conn, rest, &[], InputEnd::Open);
-        conn.handle_timeout(Timestamp(0) + Duration::from_millis(300));
+        conn.handle_timeout(MonotonicTimestamp(0) + Duration::from_millis(300));
         assert_eq!((conn.body_credit(), conn.poll_timeout()), (credit, None));
     }
 }
@@ -288,13 +288,13 @@ fn closing_success_does_not_end_the_continue_wait() {
 #[test]
 fn expect_is_added_once_and_only_with_body() {
     let mut conn = H1Machine::new(H1Config::default());
-    conn.enqueue(Timestamp(0), &RequestHead { expect_continue: true, ..get() }).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { expect_continue: true, ..get() }).unwrap();
     assert_eq!(conn.output(), b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(conn.poll_timeout(), None);
 
     let mut conn = H1Machine::new(H1Config::default());
     let fields: &[(&str, &[u8])] = &[("expect", b"100-continue")];
-    conn.enqueue(Timestamp(0), &RequestHead { fields, ..expecting() }).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields, ..expecting() }).unwrap();
     assert_eq!(conn.output(), b"POST / HTTP/1.1\r\nexpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
 }
 
@@ -391,7 +391,7 @@ fn broken_pipeline_reports_unanswered_requests() {
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
     assert!(!conn.response_started());
     assert_eq!(
-        conn.step(Timestamp(0), &mut [b'H']),
+        conn.step(MonotonicTimestamp(0), &mut [b'H']),
         Err(H1Error::Response(ResponseError::Closed(CloseReason::ServerClose)))
     );
 
@@ -406,22 +406,22 @@ fn broken_pipeline_reports_unanswered_requests() {
 #[test]
 fn enqueue_names_the_reason_for_refusal() {
     let mut conn = H1Machine::new(H1Config { max_pipeline: 2, ..H1Config::default() });
-    conn.enqueue(Timestamp(0), &get()).unwrap();
-    conn.enqueue(Timestamp(0), &get()).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &get()).unwrap();
+    conn.enqueue(MonotonicTimestamp(0), &get()).unwrap();
     assert!(!conn.can_enqueue());
-    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::PipelineFull { limit: 2 }));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &get()), Err(SendRequestError::PipelineFull { limit: 2 }));
 
     let full = |first: RequestHead<'_>| {
         let mut conn = H1Machine::new(H1Config { max_pipeline: 0, ..H1Config::default() });
-        conn.enqueue(Timestamp(0), &first).unwrap();
-        conn.enqueue(Timestamp(0), &get())
+        conn.enqueue(MonotonicTimestamp(0), &first).unwrap();
+        conn.enqueue(MonotonicTimestamp(0), &get())
     };
-    assert_eq!(full(get()), Err(RequestError::PipelineFull { limit: 1 }));
-    assert_eq!(full(post(BodyLength::Known(1))), Err(RequestError::BodyPending));
-    assert_eq!(full(with_method("CONNECT")), Err(RequestError::TunnelPending));
-    assert_eq!(full(RequestHead { fields: &[("Upgrade", b"x")], ..get() }), Err(RequestError::TunnelPending));
+    assert_eq!(full(get()), Err(SendRequestError::PipelineFull { limit: 1 }));
+    assert_eq!(full(post(BodyLength::Known(1))), Err(SendRequestError::BodyPending));
+    assert_eq!(full(with_method("CONNECT")), Err(SendRequestError::TunnelPending));
+    assert_eq!(full(RequestHead { fields: &[("Upgrade", b"x")], ..get() }), Err(SendRequestError::TunnelPending));
     let last = RequestHead { fields: &[("Connection", b"x, Close")], ..get() };
-    assert_eq!(full(last), Err(RequestError::Closed(CloseReason::ClientClose)));
+    assert_eq!(full(last), Err(SendRequestError::Closed(CloseReason::ClientClose)));
 }
 
 #[test]
@@ -429,13 +429,13 @@ fn one_connection_serves_many_sequential_requests() {
     let mut conn = H1Machine::new(H1Config::default());
     for number in 0..1_000 {
         assert!(conn.is_idle() && conn.can_enqueue());
-        assert_eq!(conn.enqueue(Timestamp(number), &get()), Ok(RequestId(number)));
+        assert_eq!(conn.enqueue(MonotonicTimestamp(number), &get()), Ok(RequestId(number)));
         assert!(!conn.is_idle());
         drain(&mut conn);
         let mut wire = OK.to_vec();
-        let head = conn.step(Timestamp(number), &mut wire).unwrap().consumed;
-        conn.step(Timestamp(number), &mut wire[head..]).unwrap();
-        let end = conn.step(Timestamp(number), &mut []).unwrap().event;
+        let head = conn.step(MonotonicTimestamp(number), &mut wire).unwrap().consumed;
+        conn.step(MonotonicTimestamp(number), &mut wire[head..]).unwrap();
+        let end = conn.step(MonotonicTimestamp(number), &mut []).unwrap().event;
         assert_eq!(end, H1Event::Complete { id: RequestId(number), trailers: None, reuse: Ok(()) });
     }
 }

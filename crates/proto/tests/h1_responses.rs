@@ -6,21 +6,21 @@ mod common;
 use common::{H1Observation, InputEnd, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
 use haul_proto::ResponseError;
 use haul_proto::h1::{
-    BodyFraming, CloseReason, H1Config, H1Deviations, H1Error, H1Event, H1Machine, RequestHead, RequestId,
+    CloseReason, H1Config, H1Deviations, H1Error, H1Event, H1Machine, RequestHead, RequestId, ResponseBodyFraming,
     TransferCodingFault,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use haul_proto::{ResponseHead, ResponseLimits};
 
 #[test]
 fn known_length_body_yields_head_body_and_complete() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    let head = conn.step(Timestamp(0), &mut wire).unwrap();
-    assert!(matches!(head.event, H1Event::Head { framing: BodyFraming::Length(5), .. }));
-    let body = conn.step(Timestamp(0), &mut wire[head.consumed..]).unwrap();
+    let head = conn.step(MonotonicTimestamp(0), &mut wire).unwrap();
+    assert!(matches!(head.event, H1Event::Head { framing: ResponseBodyFraming::Length(5), .. }));
+    let body = conn.step(MonotonicTimestamp(0), &mut wire[head.consumed..]).unwrap();
     assert_eq!((body.consumed, body.event), (5, H1Event::Body { id: RequestId(0), range: 0..5 }));
-    let end = conn.step(Timestamp(0), &mut []).unwrap();
+    let end = conn.step(MonotonicTimestamp(0), &mut []).unwrap();
     assert_eq!(end.consumed, 0);
     assert_eq!(end.event, H1Event::Complete { id: RequestId(0), trailers: None, reuse: Ok(()) });
     assert!(conn.is_idle());
@@ -46,7 +46,7 @@ fn response_to_head_has_no_body() {
         assert!(
             matches!(
                 seen[..],
-                [H1Observation::Head(_, _, BodyFraming::None), H1Observation::Complete(_, None, Ok(()))]
+                [H1Observation::Head(_, _, ResponseBodyFraming::None), H1Observation::Complete(_, None, Ok(()))]
             ),
             "{fields}: {seen:?}"
         );
@@ -121,8 +121,8 @@ fn early_close_error_names_the_truncated_part() {
 fn close_right_after_the_body_completes_response() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    let head = conn.step(Timestamp(0), &mut wire).unwrap().consumed;
-    conn.step(Timestamp(0), &mut wire[head..]).unwrap();
+    let head = conn.step(MonotonicTimestamp(0), &mut wire).unwrap().consumed;
+    conn.step(MonotonicTimestamp(0), &mut wire[head..]).unwrap();
     let event = conn.end_of_input(false).unwrap();
     assert!(matches!(event, H1Event::Complete { reuse: Err(CloseReason::PeerClosed), .. }));
 }
@@ -175,7 +175,7 @@ fn proxy_connection_field_counts_only_from_a_proxy() {
 fn close_reason_is_known_after_the_head() {
     let mut conn = asked(H1Config { max_pipeline: 4, ..H1Config::default() }, &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";
-    conn.step(Timestamp(0), &mut wire).unwrap();
+    conn.step(MonotonicTimestamp(0), &mut wire).unwrap();
     assert_eq!(conn.close_reason(), Some(CloseReason::ServerClose));
     assert!(!conn.can_enqueue());
     assert!(conn.response_started());
@@ -218,9 +218,9 @@ fn heads_with_minor_deviations_are_accepted() {
     let wire = b"\r\n\nHTTP/1.1 200\nContent-Length:2\nX-Folded: a\r\n\t b\n\nok";
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut input = wire.to_vec();
-    let step = conn.step(Timestamp(0), &mut input).unwrap();
+    let step = conn.step(MonotonicTimestamp(0), &mut input).unwrap();
     let H1Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
-    assert_eq!(framing, BodyFraming::Length(2));
+    assert_eq!(framing, ResponseBodyFraming::Length(2));
     assert_eq!(head.reason(), b"");
     assert_eq!(head.get("x-folded"), Some(&b"a b"[..]), "a fold is a space (RFC 9112 §5.2)");
     assert_eq!(head.raw(), b"HTTP/1.1 200\nContent-Length:2\nX-Folded: a b\n\n", "raw is as received but for folds");
@@ -232,7 +232,7 @@ fn folded_header_lines_are_joined() {
     let head = |text: &str| {
         let mut conn = asked(H1Config::default(), &[get()]);
         let mut input = format!("HTTP/1.1 200 OK\r\n{text}Content-Length: 0\r\n\r\n").into_bytes();
-        match conn.step(Timestamp(0), &mut input).unwrap().event {
+        match conn.step(MonotonicTimestamp(0), &mut input).unwrap().event {
             H1Event::Head { head, .. } => head,
             event => panic!("{text:?} {event:?}"),
         }
@@ -258,7 +258,7 @@ fn response_head_accessors_return_its_parts() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire =
         b"HTTP/1.0 299 Tr\xc3\xa8s bien\r\nSet-Cookie: a=1\r\nserver:x \r\nSET-COOKIE: b=2\r\nE:\r\n\r\n".to_vec();
-    let H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire).unwrap().event else { panic!() };
+    let H1Event::Head { head, .. } = conn.step(MonotonicTimestamp(0), &mut wire).unwrap().event else { panic!() };
     assert_eq!(head.version().to_string(), "HTTP/1.0");
     assert_eq!((head.status(), head.reason()), (299, &b"Tr\xc3\xa8s bien"[..]));
     assert_eq!(head.get("Server"), Some(&b"x"[..]));
@@ -276,7 +276,9 @@ fn heads_with_thousands_of_fields_are_parsed() {
     let fields: String = (0..4_999).map(|number| format!("X{number}: {number}\r\n")).collect();
     let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
     let mut conn = asked(H1Config::default(), &[get()]);
-    let H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire.into_bytes()).unwrap().event else { panic!() };
+    let H1Event::Head { head, .. } = conn.step(MonotonicTimestamp(0), &mut wire.into_bytes()).unwrap().event else {
+        panic!()
+    };
     assert_eq!(head.fields().count(), 5_000);
     assert_eq!(head.get("x4998"), Some(&b"4998"[..]));
 }
@@ -325,7 +327,10 @@ fn bytes_after_tunnel_head_stay_for_the_caller() {
     let seen = feed(&mut conn, wire, &[], InputEnd::Open);
     assert!(matches!(&seen[..], [H1Observation::Tunnel(0, _, rest)] if rest == b"\x16\x03\x01"), "{seen:?}");
     assert_eq!(conn.close_reason(), Some(CloseReason::Tunnel));
-    assert_eq!(conn.step(Timestamp(0), &mut [1]), Err(H1Error::Response(ResponseError::Closed(CloseReason::Tunnel))));
+    assert_eq!(
+        conn.step(MonotonicTimestamp(0), &mut [1]),
+        Err(H1Error::Response(ResponseError::Closed(CloseReason::Tunnel)))
+    );
 
     let refused = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno";
     let seen = feed(&mut asked(H1Config::default(), &[connect]), refused, &[], InputEnd::Open);
@@ -353,7 +358,7 @@ fn bytes_after_tunnel_head_stay_for_the_caller() {
 fn control_bytes_in_field_values_are_kept() {
     let wire = b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f \r\nY: b\r\nContent-Length: 0\r\n\r\n";
     let mut conn = asked(H1Config::default(), &[get()]);
-    let H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire.clone()).unwrap().event else {
+    let H1Event::Head { head, .. } = conn.step(MonotonicTimestamp(0), &mut wire.clone()).unwrap().event else {
         panic!("no head")
     };
     assert_eq!((head.get("x"), head.get("y")), (Some(&b"\x01a\x7f"[..]), Some(&b"b"[..])));
@@ -365,9 +370,9 @@ fn driver_may_move_body_bytes_itself() {
     let mut conn = asked(H1Config::default(), &[get()]);
     assert_eq!(conn.direct_body(), None);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123";
-    let head = conn.step(Timestamp(0), &mut wire).unwrap().consumed;
+    let head = conn.step(MonotonicTimestamp(0), &mut wire).unwrap().consumed;
     assert_eq!(conn.direct_body(), Some(10));
-    conn.step(Timestamp(0), &mut wire[head..]).unwrap();
+    conn.step(MonotonicTimestamp(0), &mut wire[head..]).unwrap();
     assert_eq!(conn.direct_body(), Some(7));
     assert_eq!(conn.advance_body(0), None);
     assert_eq!(conn.advance_body(6), None);
@@ -385,7 +390,7 @@ fn driver_moves_only_bodies_of_known_length() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     ] {
         let mut conn = asked(H1Config::default(), &[get()]);
-        conn.step(Timestamp(0), &mut wire.to_vec()).unwrap();
+        conn.step(MonotonicTimestamp(0), &mut wire.to_vec()).unwrap();
         assert_eq!(conn.direct_body(), None);
     }
 }
@@ -480,8 +485,11 @@ fn coded_body_ends_at_the_close_despite_its_length() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!([framing(false, false), framing(true, false), framing(false, true)], [BodyFraming::UntilClose; 3]);
-    assert_eq!(framing(true, true), BodyFraming::Length(5));
+    assert_eq!(
+        [framing(false, false), framing(true, false), framing(false, true)],
+        [ResponseBodyFraming::UntilClose; 3]
+    );
+    assert_eq!(framing(true, true), ResponseBodyFraming::Length(5));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use h2::server::{SendResponse, handshake};
 use haul_proto::h2::{
     BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use std::collections::BTreeMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
@@ -49,7 +49,7 @@ impl MemoryClient {
     }
 
     fn ask(&mut self, request: &RequestHead<'_>) -> RequestId {
-        let id = self.conn.enqueue(Timestamp(0), request).expect("a valid request");
+        let id = self.conn.enqueue(MonotonicTimestamp(0), request).expect("a valid request");
         self.asked += 1;
         id
     }
@@ -94,7 +94,7 @@ impl MemoryClient {
 
     fn hear(&mut self, mut input: &mut [u8]) -> Result<(), H2Error> {
         loop {
-            let step = self.conn.step(Timestamp(0), input)?;
+            let step = self.conn.step(MonotonicTimestamp(0), input)?;
             if let Some(id) = step.event.id() {
                 let answer = self.answers.entry(id).or_default();
                 match step.event {
@@ -103,7 +103,7 @@ impl MemoryClient {
                         answer.fields = String::from_utf8_lossy(head.raw()).into_owned();
                     }
                     H2Event::Body { range, .. } => {
-                        self.conn.release(Timestamp(0), id, range.len() as u64);
+                        self.conn.release(MonotonicTimestamp(0), id, range.len() as u64);
                         answer.body.extend_from_slice(&input[range]);
                     }
                     H2Event::Complete { trailers, .. } => {

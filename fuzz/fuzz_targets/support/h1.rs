@@ -4,7 +4,7 @@
 use haul_proto::ResponseError;
 use haul_proto::ResponseLimits;
 use haul_proto::h1::{H1Config, H1Error, H1Event, H1Machine, RequestHead};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// The observed output: heads and trailers as raw bytes, neighbouring bodies joined.
 #[derive(PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub fn asked(method: &str, requests: usize) -> H1Machine {
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };
     let request = RequestHead { method, fields, ..RequestHead::default() };
     for _ in 0..requests {
-        conn.enqueue(Timestamp(0), &request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), &request).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -53,10 +53,10 @@ pub fn feed(mut conn: H1Machine, wire: &[u8], piece: usize) -> Vec<H1Output> {
         loop {
             let input = &mut buffer[at..];
             let length = input.len();
-            let step = match conn.step(Timestamp(0), input) {
+            let step = match conn.step(MonotonicTimestamp(0), input) {
                 Ok(step) => step,
                 Err(error) => {
-                    let next = conn.step(Timestamp(0), &mut []);
+                    let next = conn.step(MonotonicTimestamp(0), &mut []);
                     assert!(matches!(next, Err(H1Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(H1Output::Error(error));
                     return seen;

@@ -4,7 +4,7 @@
 use haul_proto::ResponseError;
 use haul_proto::ResponseLimits;
 use haul_proto::h2::{BodyLength, FloodLimits, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// An empty SETTINGS frame.
 pub const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -56,7 +56,7 @@ pub fn request(method: &str, body: BodyLength) -> RequestHead<'_> {
 pub fn asked(method: &str, requests: usize) -> H2Machine {
     let mut conn = H2Machine::new(config());
     for _ in 0..requests {
-        conn.enqueue(Timestamp(0), &request(method, BodyLength::None)).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), &request(method, BodyLength::None)).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -80,10 +80,10 @@ pub fn feed(mut conn: H2Machine, wire: &[u8], piece: usize) -> Vec<H2Output> {
         let mut buffer = piece.to_vec();
         let mut at = 0;
         loop {
-            let step = match conn.step(Timestamp(0), &mut buffer[at..]) {
+            let step = match conn.step(MonotonicTimestamp(0), &mut buffer[at..]) {
                 Ok(step) => step,
                 Err(error) => {
-                    let next = conn.step(Timestamp(0), &mut []);
+                    let next = conn.step(MonotonicTimestamp(0), &mut []);
                     assert!(matches!(next, Err(H2Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(H2Output::Error(error));
                     break 'wire;

@@ -2,7 +2,7 @@
 //! records the events in a form that does not depend on the cuts.
 
 use haul_proto::h3::{BodyLength, H3Config, H3Error, H3Event, H3FloodLimits, H3Machine, RequestHead, RequestId};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use haul_proto::{ResponseError, ResponseLimits};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -51,7 +51,7 @@ pub fn drain_output(conn: &mut H3Machine) {
 pub fn asked(method: &str, requests: u64) -> H3Machine {
     let mut conn = H3Machine::new(config());
     for number in 0..requests {
-        conn.enqueue(Timestamp(0), 4 * number, &request(method, BodyLength::None)).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), 4 * number, &request(method, BodyLength::None)).expect("a valid request");
     }
     drain_output(&mut conn);
     conn
@@ -136,10 +136,10 @@ fn drain(
 ) -> Option<usize> {
     let mut at = 0;
     loop {
-        let step = match conn.step(Timestamp(0), stream, &bytes[at..], fin) {
+        let step = match conn.step(MonotonicTimestamp(0), stream, &bytes[at..], fin) {
             Ok(step) => step,
             Err(error) => {
-                let next = conn.step(Timestamp(0), stream, &[], false);
+                let next = conn.step(MonotonicTimestamp(0), stream, &[], false);
                 assert!(matches!(next, Err(H3Error::Response(ResponseError::Closed(_)))), "an error is the end");
                 seen.push(H3Observed::Error(error));
                 return None;

@@ -7,7 +7,7 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 use super::memory_budget::MemoryBudget;
-use super::task_waker::{TaskWaker, WokenTasks};
+use super::task_waker::{TaskWaker, WokenTaskQueue};
 use crate::sink::TransferWaker;
 
 /// A connection driver that waits for free memory in a memory budget.
@@ -83,19 +83,19 @@ fn driver_of_the_first_request_is_woken() {
 
 /// The woken tasks of a completion queue, and the condition variable that announces them.
 #[derive(Default)]
-struct WokenTaskQueue {
-    woken: Mutex<Vec<Arc<TaskWaker<WokenTaskQueue>>>>,
+struct ModelTaskQueue {
+    woken: Mutex<Vec<Arc<TaskWaker<ModelTaskQueue>>>>,
     notified: Condvar,
 }
 
-impl WokenTasks for WokenTaskQueue {
+impl WokenTaskQueue for ModelTaskQueue {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
         self.woken.lock().unwrap().push(waker);
         self.notified.notify_one();
     }
 }
 
-impl WokenTaskQueue {
+impl ModelTaskQueue {
     fn take_woken(&self) -> Vec<u64> {
         let mut woken = self.woken.lock().unwrap();
         while woken.is_empty() {
@@ -112,7 +112,7 @@ impl WokenTaskQueue {
 #[test]
 fn task_sees_the_change_of_each_wake() {
     loom::model(|| {
-        let queue = Arc::new(WokenTaskQueue::default());
+        let queue = Arc::new(ModelTaskQueue::default());
         let waker = Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(&queue), 3)));
         let values = Arc::new(Mutex::new(0));
         let threads = [1, 2].map(|value| {

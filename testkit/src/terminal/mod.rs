@@ -28,7 +28,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-pub use screen::Screen;
+pub use screen::ScreenSnapshot;
 pub use svg::picture;
 
 /// The maximum time for which a test waits for the screen or for the end of the program.
@@ -105,8 +105,8 @@ impl TerminalSession {
     }
 
     /// Returns the current content of the terminal.
-    pub fn screen(&self) -> Screen {
-        Screen::from_vt100(self.shown.lock().1.screen())
+    pub fn screen(&self) -> ScreenSnapshot {
+        ScreenSnapshot::from_vt100(self.shown.lock().1.screen())
     }
 
     /// Returns the bytes that the program has written to the terminal so far.
@@ -120,11 +120,11 @@ impl TerminalSession {
     /// # Panics
     /// The screen does not meet the condition within a minute.
     #[track_caller]
-    pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&Screen) -> bool) -> Screen {
+    pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&ScreenSnapshot) -> bool) -> ScreenSnapshot {
         let end = Instant::now() + WAIT_TIMEOUT;
         let mut shown = self.shown.lock();
         loop {
-            let screen = Screen::from_vt100(shown.1.screen());
+            let screen = ScreenSnapshot::from_vt100(shown.1.screen());
             if holds(&screen) {
                 return screen;
             }
@@ -153,7 +153,7 @@ impl TerminalSession {
     ///
     /// # Panics
     /// The program does not end within a minute.
-    pub fn end(mut self) -> (Option<i32>, Screen) {
+    pub fn end(mut self) -> (Option<i32>, ScreenSnapshot) {
         let code = self.wait_for_end();
         (code, self.screen())
     }

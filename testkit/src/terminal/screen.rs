@@ -4,7 +4,7 @@ use vt100::Color;
 
 /// The contents of a terminal's screen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct ScreenSnapshot {
     pub(super) rows: Vec<Vec<TextRun>>,
 }
 
@@ -27,15 +27,15 @@ pub(super) struct TextStyle {
 /// The names of a terminal's first eight colours.
 const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-impl Screen {
-    pub(super) fn from_vt100(screen: &vt100::Screen) -> Screen {
+impl ScreenSnapshot {
+    pub(super) fn from_vt100(screen: &vt100::Screen) -> ScreenSnapshot {
         let (height, columns) = screen.size();
         let (height, columns) = (height.get(), columns.get());
         let mut rows: Vec<Vec<TextRun>> = (0..height).map(|row| runs(screen, row, columns)).collect();
         while rows.last().is_some_and(Vec::is_empty) {
             rows.pop();
         }
-        Screen { rows }
+        ScreenSnapshot { rows }
     }
 
     /// Returns the text of the screen, without trailing blanks in lines and without empty lines at

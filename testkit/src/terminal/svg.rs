@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::screen::{Screen, TextRun};
+use super::screen::{ScreenSnapshot, TextRun};
 
 /// The width of a column and the height of a row in pixels.
 const CELL: (f64, f64) = (8.4, 18.0);
@@ -14,7 +14,7 @@ const MARGIN: f64 = 14.0;
 const COLORS: [&str; 8] = ["#484f58", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#e6edf3"];
 
 /// Returns a picture of a screen as SVG, with this number of columns.
-pub fn picture(title: &str, columns: u16, screen: &Screen) -> String {
+pub fn picture(title: &str, columns: u16, screen: &ScreenSnapshot) -> String {
     let width = f64::from(columns) * CELL.0 + 2.0 * MARGIN;
     let height = screen.rows.len() as f64 * CELL.1 + 2.0 * MARGIN;
     let mut svg = format!(
@@ -64,7 +64,7 @@ mod tests {
     fn picture_has_text_at_its_position_and_in_color() {
         let mut parser = super::super::parser_of(20, 4);
         parser.process(b"\x1b[31mred\x1b[0m\r\n  <x>");
-        let svg = picture("a & b", 20, &Screen::from_vt100(parser.screen()));
+        let svg = picture("a & b", 20, &ScreenSnapshot::from_vt100(parser.screen()));
         assert!(svg.contains("<title>a &amp; b</title>"), "{svg}");
         assert!(svg.contains("<tspan fill=\"#ff7b72\">red</tspan></text>"), "{svg}");
         assert!(svg.contains("y=\"45.5\" textLength=\"42.0\" style=\"white-space:pre\">  &lt;x&gt;</text>"), "{svg}");

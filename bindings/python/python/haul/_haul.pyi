@@ -6,8 +6,7 @@ from typing import Any, final
 
 __all__ = [
     "ACCEPT_ENCODING",
-    "ArrowResults",
-    "AsyncExchange",
+    "ArrowTableBuilder",
     "Batch",
     "Client",
     "EngineError",
@@ -15,6 +14,7 @@ __all__ = [
     "Jar",
     "Listing",
     "PageQuery",
+    "PendingAsyncRequest",
     "SharedOptions",
     "ReceivedResponse",
     "StopFlag",
@@ -132,7 +132,7 @@ class StopFlag:
     def set(self) -> None: ...
 
 @final
-class AsyncExchange:
+class PendingAsyncRequest:
     def poll(self) -> tuple[ReceivedResponse, StreamedBody] | None: ...
     def close(self) -> None: ...
 
@@ -190,10 +190,10 @@ class Client:
     def close(self) -> None: ...
 
 @final
-class ArrowResults:
+class ArrowTableBuilder:
     def __new__(
         cls, body: str | None, text: bool, query: PageQuery | None = None, names: list[str] | None = None
-    ) -> ArrowResults: ...
+    ) -> ArrowTableBuilder: ...
     def names(self) -> list[str]: ...
     def push_failure(self, method: str, code: int, name: str, message: str, bytes: int) -> None: ...
     def collect(self, batch: Batch, most: int, bytes: int, ahead: int) -> int: ...
@@ -234,7 +234,7 @@ class Batch:
         url: str,
         fields: Iterable[tuple[Any, Any]] | None = None,
         body: Any = None,
-    ) -> AsyncExchange: ...
+    ) -> PendingAsyncRequest: ...
     def upload(self, task: int) -> Upload: ...
     def woken_tasks(self) -> list[int]: ...
     def cancel(self, id: int) -> bool: ...

@@ -17,7 +17,7 @@ from .selection import query as compiled
 from .sessions import Session
 
 try:
-    from ._haul import ArrowResults, Batch, EngineError
+    from ._haul import ArrowTableBuilder, Batch, EngineError
 except ImportError as error:
     raise ImportError("this build of httphaul has no haul.arrow: its feature arrow is off", name="haul._haul") from error
 
@@ -127,17 +127,17 @@ def _results(
     text: bool,
     select: str | Iterable[str] | Mapping[str, str],
     select_json: str | Iterable[str] | Mapping[str, str],
-) -> ArrowResults:
+) -> ArrowTableBuilder:
     if not select and not select_json:
-        return ArrowResults(body_column, text)
+        return ArrowTableBuilder(body_column, text)
     query = compiled(select, select_json, ())
-    return ArrowResults(body_column, text, query.compiled, query.names)
+    return ArrowTableBuilder(body_column, text, query.compiled, query.names)
 
 
 class _Capsules:
     """Results as two capsules of the Arrow PyCapsule interface."""
 
-    def __init__(self, results: ArrowResults) -> None:
+    def __init__(self, results: ArrowTableBuilder) -> None:
         self.pair = results.finish()
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
@@ -154,7 +154,7 @@ class _Fetch:
         timeout: Any,
         allow_redirects: bool,
         settings: dict[str, Any],
-        results: ArrowResults,
+        results: ArrowTableBuilder,
         most_bytes: int,
     ) -> None:
         self.input = given

@@ -1,7 +1,7 @@
 //! Results of a batch as columns in the Arrow format: the basis of `haul.arrow.fetch`.
 //!
 //! ```text
-//!  PyBatch ──▶ ArrowResults::collect ──▶ result_columns::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
+//!  PyBatch ──▶ ArrowTableBuilder::collect ──▶ result_columns::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
 //! ```
 //!
 //! `columns` appends rows to plain vectors. The crates `arrow-data` and `arrow-schema` check the
@@ -12,4 +12,4 @@ mod columns;
 mod result_columns;
 mod results;
 
-pub(crate) use results::ArrowResults;
+pub(crate) use results::ArrowTableBuilder;

@@ -18,7 +18,7 @@ use crate::bytes_sink::BytesSink;
 use crate::value_extraction::PyPageQuery;
 
 /// The column that contains the bodies of the responses: its type, and its name.
-pub(super) enum BodyColumn {
+pub(super) enum BodyColumnSettings {
     None,
     Binary(String),
     /// The body as text; null for a body that is not valid text in its charset.
@@ -36,7 +36,7 @@ pub(super) struct ValuesColumn {
 
 /// The columns of an Arrow table that are computed from the bodies of the responses.
 pub(super) struct ContentColumns {
-    pub(super) body: BodyColumn,
+    pub(super) body: BodyColumnSettings,
     pub(super) values: Option<ValuesColumn>,
 }
 
@@ -87,9 +87,9 @@ pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
         Some(_) => Column::text_lists_by_name("values"),
     }));
     columns.extend(match &content.body {
-        BodyColumn::None => None,
-        BodyColumn::Binary(name) => Some(Column::large_binary(name)),
-        BodyColumn::Text(name) => Some(Column::large_text(name)),
+        BodyColumnSettings::None => None,
+        BodyColumnSettings::Binary(name) => Some(Column::large_binary(name)),
+        BodyColumnSettings::Text(name) => Some(Column::large_text(name)),
     });
     columns
 }
@@ -188,7 +188,7 @@ pub(super) fn push_row(
     }
     if let Some(column) = rest.next() {
         match (content, &wanted.body) {
-            (Some(content), BodyColumn::Text(_)) => push_body_text(column, content, head.as_ref()),
+            (Some(content), BodyColumnSettings::Text(_)) => push_body_text(column, content, head.as_ref()),
             (Some(content), _) => column.push_owned(content),
             (None, _) => column.push_null(),
         }

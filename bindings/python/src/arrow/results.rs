@@ -1,7 +1,7 @@
-//! `ArrowResults`: collects the results of a batch in columns.
+//! `ArrowTableBuilder`: collects the results of a batch in columns.
 //!
 //! ```python
-//! results = ArrowResults("body", False)
+//! results = ArrowTableBuilder("body", False)
 //! rows = results.collect(batch, 1000, 16 << 20, 0)
 //! schema, array = results.finish()  # two capsules of the Arrow C data interface
 //! ```
@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::columns::{self, Column};
-use super::result_columns::{self, BodyColumn, ContentColumns, ValuesColumn};
+use super::result_columns::{self, BodyColumnSettings, ContentColumns, ValuesColumn};
 use crate::batch::{PendingBatchRequest, PyBatch};
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::value_extraction::PyPageQuery;
@@ -37,7 +37,7 @@ const MAX_BYTES: u64 = 1 << 30;
 /// A table under construction in which each row is the result of one request. The rows are in the
 /// order of the requests.
 #[pyclass(frozen, module = "haul._haul")]
-pub(crate) struct ArrowResults {
+pub(crate) struct ArrowTableBuilder {
     content: ContentColumns,
     rows: Mutex<CollectedRows>,
 }
@@ -83,14 +83,14 @@ impl CollectedRows {
     }
 }
 
-impl ArrowResults {
+impl ArrowTableBuilder {
     fn rows(&self) -> MutexGuard<'_, CollectedRows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl ArrowResults {
+impl ArrowTableBuilder {
     /// Creates an empty table. `body` is the name of the column with the bodies, as bytes or as
     /// `text`; with `None` there is no such column. With `query` there is a column `values` with
     /// the values of pages: as lists, or as maps if the parts of the query have `names`.
@@ -103,12 +103,12 @@ impl ArrowResults {
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let body = match body {
-            None => BodyColumn::None,
+            None => BodyColumnSettings::None,
             Some(name) if name.contains('\0') => {
                 return Err(PyValueError::new_err("the name of a column cannot contain a NUL"));
             }
-            Some(name) if text => BodyColumn::Text(name),
-            Some(name) => BodyColumn::Binary(name),
+            Some(name) if text => BodyColumnSettings::Text(name),
+            Some(name) => BodyColumnSettings::Binary(name),
         };
         let content = ContentColumns { body, values: query.map(|query| ValuesColumn { query, names }) };
         let rows = Mutex::new(CollectedRows::new(&content));

@@ -23,12 +23,12 @@ const TRUSTED_DIGESTS: [&str; 2] = ["SHA256", "SHA512"];
 
 /// The size and modification time of a partial file from an earlier, interrupted download.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PartialFileMetadata {
+pub(super) struct PartialFileSizeAndTime {
     pub(super) size: u64,
     pub(super) modified: SystemTime,
 }
 
-impl PartialFileMetadata {
+impl PartialFileSizeAndTime {
     /// Returns the size and modification time of the file at a path. Returns `None` if the file is
     /// missing or empty.
     pub(super) fn read(path: &Path) -> Option<Self> {

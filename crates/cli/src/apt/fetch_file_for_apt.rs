@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::auth_conf::AptAuthFiles;
 use super::config::AptConfig;
-use super::download_file::{self, PartialFileMetadata};
+use super::download_file::{self, PartialFileSizeAndTime};
 use super::drop_privileges;
 use super::message::AptMessage;
 use crate::date;
@@ -202,7 +202,7 @@ impl AptAcquirer {
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
         let done =
             AptMessage::new(201, "URI Done").with_field("URI", uri).with_field("Filename", path.to_string_lossy());
-        let mut partial = PartialFileMetadata::read(path).filter(|_| self.is_enabled(wanted, "allowranges"));
+        let mut partial = PartialFileSizeAndTime::read(path).filter(|_| self.is_enabled(wanted, "allowranges"));
         if let Some(partial) = partial.filter(|partial| download_file::is_complete_file(path, partial.size, asked)) {
             return already_complete(wanted, done, partial.size, say);
         }
@@ -264,14 +264,14 @@ impl AptAcquirer {
         &self,
         response: &Response,
         wanted: &AptRequestedFile<'_>,
-        partial: Option<&PartialFileMetadata>,
+        partial: Option<&PartialFileSizeAndTime>,
     ) -> AptResponseMeaning {
         let leads_on = || self.is_enabled(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
-        let is_of = |partial: &PartialFileMetadata| {
+        let is_of = |partial: &PartialFileSizeAndTime| {
             last_modified(response).is_none_or(|date| seconds(date) == seconds(partial.modified))
         };
-        let is_all = |partial: &PartialFileMetadata| match download_file::has_trusted_digest(wanted.asked) {
+        let is_all = |partial: &PartialFileSizeAndTime| match download_file::has_trusted_digest(wanted.asked) {
             true => download_file::has_expected_digest(wanted.path, wanted.asked),
             false => download_file::ends_at(response, partial.size),
         };
@@ -512,7 +512,7 @@ fn seconds(time: SystemTime) -> u64 {
 
 /// Returns the header fields that make the request for a file conditional. These are `Range` and
 /// `If-Range` if there is a partial file to resume, else `If-Modified-Since` if apt names a date.
-fn conditional_fields(asked: &AptMessage, partial: Option<&PartialFileMetadata>) -> Vec<(String, Vec<u8>)> {
+fn conditional_fields(asked: &AptMessage, partial: Option<&PartialFileSizeAndTime>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
         (Some(partial), _) => {
@@ -590,7 +590,7 @@ mod tests {
     fn conditional_request_uses_date_of_existing_file() {
         let asked = AptMessage::new(600, "URI Acquire").with_field("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
         assert_eq!(conditional_fields(&asked, None)[0].0, "If-Modified-Since");
-        let partial = PartialFileMetadata { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
+        let partial = PartialFileSizeAndTime { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
         let fields = conditional_fields(&asked, Some(&partial));
         assert_eq!(fields[0], ("Range".to_owned(), b"bytes=7-".to_vec()));
         assert_eq!(fields[1], ("If-Range".to_owned(), b"Wed, 01 May 2024 08:00:00 GMT".to_vec()));

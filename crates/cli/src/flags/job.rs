@@ -1,7 +1,7 @@
 //! The option `--job`: keeps the state of the run in a file, so that a later run can continue it.
 
 use super::prelude::*;
-use crate::plan::JobArgs;
+use crate::plan::ResumableJobArgs;
 
 pub(super) struct JobFlag;
 
@@ -26,7 +26,7 @@ impl FlagDefinition for JobFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.job = Some(JobArgs { file: value.path()?, ..JobArgs::default() });
+        args.global.job = Some(ResumableJobArgs { file: value.path()?, ..ResumableJobArgs::default() });
         Ok(())
     }
 }

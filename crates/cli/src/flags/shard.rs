@@ -1,7 +1,7 @@
 //! The option `--shard`: divides all hosts into parts (shards), and fetches only the URLs whose
 //! hosts are in one of them.
 
-use haul_policy::shard::Shard;
+use haul_policy::shard::UrlListShard;
 
 use super::prelude::*;
 
@@ -28,7 +28,8 @@ impl FlagDefinition for ShardFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let shard = Shard::parse(value.content()?).map_err(|error| UsageErrorReason::bad_use(error.to_string()))?;
+        let shard =
+            UrlListShard::parse(value.content()?).map_err(|error| UsageErrorReason::bad_use(error.to_string()))?;
         args.global.shard = Some(shard);
         Ok(())
     }

@@ -18,18 +18,18 @@ use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, job_error, sync_error};
 use super::leftover_files::LeftoverFiles;
 use super::list_change_check::{JobInputFile, JobInputFileStates};
-use super::list_copy::{self, ListCopier, ListCopyReader};
+use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::open_and_lock_job_file::{JobFile, StoredJobSettings, boot_id, check_same_directory};
-use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
+use super::output_file::{EarlierOutput, PreparedJobRunOutput, named_file, standard_output};
 use super::stage_values::PendingPageValues;
 use super::stored_url_state_cursor::UrlCursor;
-use super::sync_thread::{DurableState, Syncer, checkpoint, sync_targets};
+use super::sync_thread::{CommittedJobState, Syncer, checkpoint, sync_targets};
 use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
 use super::{refresh, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
-use crate::plan::{JobArgs, UrlGroup, UrlSource};
+use crate::plan::{ResumableJobArgs, UrlGroup, UrlSource};
 
 /// A run of a job (`--job`). It records finished transfers in the job's file, and knows which URLs
 /// need not be fetched. All threads of the run share it.
@@ -63,7 +63,7 @@ struct JobFileAndWriterThreads {
 
 /// The output of a job's run: the opened output file or standard output, and the offset at which
 /// this run continues to write.
-pub(crate) struct JobOutput {
+pub(crate) struct JobRunOutput {
     /// The descriptor to which the output of the run is written.
     pub(crate) descriptor: OwnedFile,
     /// True if the job has written no output yet. A header line must then be written, for example
@@ -78,7 +78,7 @@ pub(crate) struct JobOutput {
 impl JobRun {
     /// Opens the job of a run, or creates it. Refuses a command line that differs from the job's,
     /// lists that have changed, and a job that another process runs.
-    pub(crate) fn open(args: &JobArgs, group: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
+    pub(crate) fn open(args: &ResumableJobArgs, group: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
             check_same_command(&file, args)?;
@@ -109,7 +109,7 @@ impl JobRun {
         let is_resumed = settings.last_commit > 0;
         let shared = Arc::new(JobShared::default());
         let archive = settings.archive.unwrap_or_default();
-        let noted = DurableState { commit: settings.last_commit, output: settings.output_end, archive };
+        let noted = CommittedJobState { commit: settings.last_commit, output: settings.output_end, archive };
         *shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         let events = Arc::<EventQueue>::default();
         let writer = JobWriter {
@@ -249,7 +249,7 @@ impl JobRun {
             let started = std::thread::Builder::new().name("haul-job-list".to_owned()).spawn(move || copier.run());
             started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the list", error))?;
         }
-        let reader = ListCopyReader {
+        let reader = CopiedListReader {
             connection,
             source,
             shared: Arc::clone(&self.shared),
@@ -262,7 +262,7 @@ impl JobRun {
     /// Prepares the output of the run: the file of `-o` that all transfers share, or standard
     /// output. If an interrupted run has written uncommitted output at the end of the file, removes
     /// that output.
-    pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
+    pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobRunOutput> {
         let state = self.lock();
         let settings = &state.settings;
         let earlier =
@@ -271,7 +271,7 @@ impl JobRun {
             Some((path, mode)) => named_file(path, mode, earlier)?,
             None => standard_output(earlier)?,
         };
-        let PreparedOutput { descriptor, identity, start, end, note } = prepared;
+        let PreparedJobRunOutput { descriptor, identity, start, end, note } = prepared;
         if let Some(file) = &state.file {
             let note = file.connection.execute(
                 "UPDATE job SET output_device = ?1, output_inode = ?2, output_start = ?3, output_end = ?4",
@@ -300,12 +300,12 @@ impl JobRun {
             Some(_) => start == end,
             None => !self.is_resumed,
         };
-        Ok(JobOutput { descriptor, is_new, end, note })
+        Ok(JobRunOutput { descriptor, is_new, end, note })
     }
 
     /// Records that the output begins with a header of `header` bytes, which does not belong to any
     /// transfer.
-    pub(crate) fn output_begins(&self, output: &JobOutput, header: usize) {
+    pub(crate) fn output_begins(&self, output: &JobRunOutput, header: usize) {
         self.send(JobEvent::OutputBegins { header: header as u64, at: output.end });
     }
 
@@ -415,7 +415,7 @@ fn is_disk_full(error: &Error) -> bool {
 }
 
 /// Refuses a command line that differs from the one that is stored in the job.
-fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
+fn check_same_command(file: &JobFile, args: &ResumableJobArgs) -> Result<()> {
     let settings = file.settings()?;
     if let Some(text) = stored_command_line::first_difference(&settings.command, &args.command) {
         let text = format!(

@@ -191,7 +191,7 @@ fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Reads a copied list from the job, chunk by chunk, and waits for chunks that are not committed
 /// yet.
-pub(super) struct ListCopyReader {
+pub(super) struct CopiedListReader {
     pub(super) connection: Connection,
     pub(super) source: i64,
     pub(super) shared: Arc<JobShared>,
@@ -199,7 +199,7 @@ pub(super) struct ListCopyReader {
     pub(super) text: io::Cursor<Vec<u8>>,
 }
 
-impl Read for ListCopyReader {
+impl Read for CopiedListReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.text.read(buffer)?;

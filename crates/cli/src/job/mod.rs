@@ -39,12 +39,12 @@ use haul::{Error, ErrorKind, Result};
 use crate::file_and_environment_access::SystemFilesAndEnvironment;
 use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
-use crate::plan::JobArgs;
+use crate::plan::ResumableJobArgs;
 
 pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
-pub(crate) use job_run::{JobOutput, JobRun};
+pub(crate) use job_run::{JobRun, JobRunOutput};
 pub(crate) use stored_url_state_cursor::UrlCursor;
 
 /// Returns true if a word of haul's command line is `--job` or begins with `--job=`, so that the
@@ -82,7 +82,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobRefusal
         return Err(JobRefusal::Job(job_error_from_sqlite_or_io::job_error(&path, text)));
     }
     let directory = job_directory(&path).map_err(JobRefusal::Job)?;
-    parsed.global.job = Some(JobArgs { file: path, command, directory });
+    parsed.global.job = Some(ResumableJobArgs { file: path, command, directory });
     Ok(parsed)
 }
 
@@ -113,7 +113,7 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
         job_error_from_sqlite_or_io::job_error(path, text)
     })?;
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
-    all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
+    all.global.job = Some(ResumableJobArgs { file, command: settings.command, directory: settings.directory });
     Ok(all)
 }
 

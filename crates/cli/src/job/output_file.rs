@@ -33,7 +33,7 @@ impl JobOutputIdentity {
 
 /// The output of a job's run, ready to be written.
 #[derive(Debug)]
-pub(super) struct PreparedOutput {
+pub(super) struct PreparedJobRunOutput {
     /// The descriptor to which the output is written.
     pub(super) descriptor: OwnedFile,
     /// The identity of the output file; `None` if the output is not a regular file.
@@ -64,14 +64,14 @@ impl EarlierOutput {
 
 /// Prepares standard output. If it is a regular file, truncates it to the end of the output that
 /// earlier runs of the job have committed.
-pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
+pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
     let cannot = |error| output_error("standard output", error);
     let file = standard_streams::stdout_file().map_err(cannot)?;
     if !files::is_regular(&file).map_err(cannot)? {
         let is_lossy = !files::is_char_device(&file);
         let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
         let note = is_lossy.then(|| text.to_owned());
-        return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
+        return Ok(PreparedJobRunOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
     }
     let appends = standard_streams::is_appending(&file);
     let identity = JobOutputIdentity::of_file(&file).map_err(cannot)?;
@@ -80,18 +80,24 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> 
 }
 
 /// Opens and prepares the file of `-o`. For a new job, truncates the file to zero length.
-pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedOutput> {
+pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
     let name = path.display().to_string();
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(false).mode(mode.unwrap_or(0o666)).open(path);
     let file = file.map_err(|error| output_error(&name, error))?;
     if !files::is_regular(&file).map_err(|error| output_error(&name, error))? {
-        return Ok(PreparedOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
+        return Ok(PreparedJobRunOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
     }
     let identity = JobOutputIdentity::of_file(&file).map_err(|error| output_error(&name, error))?;
     if earlier.identity.is_none() || earlier.is_empty() && earlier.identity != Some(identity) {
         file.set_len(0).map_err(|error| output_error(&name, error))?;
-        return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start: 0, end: 0, note: None });
+        return Ok(PreparedJobRunOutput {
+            descriptor: file.into(),
+            identity: Some(identity),
+            start: 0,
+            end: 0,
+            note: None,
+        });
     }
     let length = file.metadata().map_err(|error| output_error(&name, error))?.len();
     prepare(file, identity, length, true, earlier, &name)
@@ -108,7 +114,7 @@ fn prepare(
     appends: bool,
     earlier: EarlierOutput,
     name: &str,
-) -> Result<PreparedOutput> {
+) -> Result<PreparedJobRunOutput> {
     // A file without output of the job may have been emptied.
     if earlier.identity == Some(identity) && !(earlier.is_empty() && length < earlier.end) {
         if length < earlier.end {
@@ -122,14 +128,14 @@ fn prepare(
         file.set_len(earlier.end).map_err(|error| output_error(name, error))?;
         file.seek(SeekFrom::Start(earlier.end)).map_err(|error| output_error(name, error))?;
         let EarlierOutput { start, end, .. } = earlier;
-        return Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end, note: None });
+        return Ok(PreparedJobRunOutput { descriptor: file.into(), identity: Some(identity), start, end, note: None });
     }
     let at = if appends { SeekFrom::End(0) } else { SeekFrom::Current(0) };
     let start = file.seek(at).map_err(|error| output_error(name, error))?;
     let note = earlier.identity.filter(|_| !earlier.is_empty()).map(|_| {
         format!("{name} is another file than before, whose records end at byte {}; the rest comes here", earlier.end)
     });
-    Ok(PreparedOutput { descriptor: file.into(), identity: Some(identity), start, end: start, note })
+    Ok(PreparedJobRunOutput { descriptor: file.into(), identity: Some(identity), start, end: start, note })
 }
 
 fn output_error(name: &str, error: std::io::Error) -> Error {
@@ -142,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    fn prepared(path: &Path, earlier: EarlierOutput) -> Result<PreparedOutput> {
+    fn prepared(path: &Path, earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
         named_file(path, None, earlier)
     }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haul::fleet::{EarlierQueuedTransfer, StageValueStatus, StageValueStore, UnfinishedTransferIterator};
+use haul::fleet::{EarlierQueuedTransfer, RecalledValueKind, StageValueStore, UnfinishedTransferIterator};
 use haul::{Result, Target};
 use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
@@ -46,14 +46,14 @@ pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, ur
 
 /// Extracted values of a page of a stage, which are committed together with the page.
 #[derive(Debug)]
-pub(super) struct StageValues {
+pub(super) struct ExtractedPageValues {
     pub(super) stage: usize,
     pub(super) is_printed: bool,
     /// The values as lines, in the format of [`value_line_encoding`](super::value_line_encoding).
     pub(super) lines: Vec<u8>,
 }
 
-impl StageValues {
+impl ExtractedPageValues {
     /// Writes the values to the job's file. `statement` is the prepared statement
     /// [`INSERT_VALUES`], and `commit` is the sequence number of the commit.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64) -> DatabaseResult<()> {
@@ -65,20 +65,20 @@ impl StageValues {
 /// The extracted values of pages whose output has not been handed to the output stream yet. The
 /// values of each stage are kept separately.
 #[derive(Default)]
-pub(super) struct PendingPageValues(Mutex<Vec<StageValues>>);
+pub(super) struct PendingPageValues(Mutex<Vec<ExtractedPageValues>>);
 
 impl PendingPageValues {
-    fn lock(&self) -> MutexGuard<'_, Vec<StageValues>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ExtractedPageValues>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a value. If the collected values have [`ROW_FLUSH_BYTES`] bytes, removes and returns
     /// them; otherwise returns `None`.
-    fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
+    fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<ExtractedPageValues> {
         let mut pages = self.lock();
         let index = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
         let index = index.unwrap_or_else(|| {
-            pages.push(StageValues { stage, is_printed, lines: Vec::new() });
+            pages.push(ExtractedPageValues { stage, is_printed, lines: Vec::new() });
             pages.len() - 1
         });
         value_line_encoding::append(&mut pages[index].lines, value);
@@ -86,7 +86,7 @@ impl PendingPageValues {
     }
 
     /// Removes and returns the collected values of a stage.
-    pub(super) fn take_stage_values(&self, stage: usize) -> Vec<StageValues> {
+    pub(super) fn take_stage_values(&self, stage: usize) -> Vec<ExtractedPageValues> {
         self.lock().extract_if(.., |page| page.stage == stage).collect()
     }
 }
@@ -123,18 +123,18 @@ impl StageValueStore for JobRun {
     fn recall_values(
         &self,
         stage: usize,
-        kind: StageValueStatus,
+        kind: RecalledValueKind,
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let connection = self.connection()?;
         let of_stage = "SELECT lines FROM stage_values WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
         let (select, parameters) = match kind {
-            StageValueStatus::Queued => (
+            RecalledValueKind::Queued => (
                 "SELECT value FROM url WHERE id BETWEEN ?1 AND ?2 AND value IS NOT NULL ORDER BY id",
                 [row_id(stage, 0), row_id(stage + 1, 0) - 1],
             ),
-            StageValueStatus::Kept => (of_stage, [stage as i64, 0]),
-            StageValueStatus::Printed => (of_stage, [stage as i64, 1]),
+            RecalledValueKind::Kept => (of_stage, [stage as i64, 0]),
+            RecalledValueKind::Printed => (of_stage, [stage as i64, 1]),
         };
         let failed = |error| database_error(self.path(), error);
         let mut statement = connection.prepare(select).map_err(failed)?;
@@ -142,8 +142,8 @@ impl StageValueStore for JobRun {
         while let Some(row) = rows.next().map_err(failed)? {
             let bytes = row.get_ref(0).map_err(failed)?.as_bytes().unwrap_or_default();
             match kind {
-                StageValueStatus::Queued => value(bytes)?,
-                StageValueStatus::Kept | StageValueStatus::Printed => {
+                RecalledValueKind::Queued => value(bytes)?,
+                RecalledValueKind::Kept | RecalledValueKind::Printed => {
                     value_line_encoding::for_each(bytes, &mut *value)?
                 }
             }
@@ -152,7 +152,7 @@ impl StageValueStore for JobRun {
     }
 
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator> {
-        Box::new(UnfinishedRows {
+        Box::new(UnfinishedTransferReader {
             connection: self.connection(),
             path: self.path().to_owned(),
             stage,
@@ -217,7 +217,7 @@ impl JobRun {
 
 /// The unfinished transfers of a stage, which are read from the job in batches. In a run with
 /// `--refresh`, these are the transfers that this run has not requested yet.
-struct UnfinishedRows {
+struct UnfinishedTransferReader {
     connection: Result<Connection>,
     path: PathBuf,
     stage: usize,
@@ -241,7 +241,7 @@ struct UnfinishedTransfer {
     known: EarlierFetch,
 }
 
-impl UnfinishedRows {
+impl UnfinishedTransferReader {
     fn read(&self, connection: &Connection) -> DatabaseResult<VecDeque<UnfinishedTransfer>> {
         let mut statement = connection.prepare_cached(
             "SELECT id, value, etag, last_modified, size, file FROM url WHERE id >= ?1 AND id < ?2 \
@@ -257,7 +257,7 @@ impl UnfinishedRows {
     }
 }
 
-impl UnfinishedTransferIterator for UnfinishedRows {
+impl UnfinishedTransferIterator for UnfinishedTransferReader {
     fn next_transfer(&mut self) -> Result<Option<EarlierQueuedTransfer>> {
         if self.rows.is_empty() {
             let connection = match &self.connection {

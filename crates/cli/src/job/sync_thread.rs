@@ -39,7 +39,7 @@ const MAX_DIRECTORIES: usize = 1024;
 
 /// The state of a job after a commit, which becomes durable when it is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct DurableState {
+pub(super) struct CommittedJobState {
     /// The sequence number of the job's last commit.
     pub(super) commit: u64,
     /// The end of the last committed output, as an offset in the output file.
@@ -48,7 +48,7 @@ pub(super) struct DurableState {
     pub(super) archive: ArchivePosition,
 }
 
-impl DurableState {
+impl CommittedJobState {
     /// Records in the job's file that this state is on the disk.
     pub(super) fn write(&self, connection: &Connection) -> DatabaseResult<()> {
         let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2, durable_archive_number = ?3, \

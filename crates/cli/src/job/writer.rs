@@ -21,11 +21,11 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
-use super::stage_values::{self, StageValues};
-use super::sync_thread::{DurableState, SyncTargets, checkpoint};
+use super::stage_values::{self, ExtractedPageValues};
+use super::sync_thread::{CommittedJobState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};
 use super::warc_end_and_payloads;
-use crate::job_types_in_every_build::{ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivedPayload, RecordHoldingArchive};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
 /// is written. In a fast run, all rows of this time are committed together, because a commit costs
@@ -41,7 +41,7 @@ pub(super) enum JobEvent {
     Queued { stage: usize, number: u64, value: Vec<u8> },
     /// A stage has extracted values. They are committed together with the next page of this stage
     /// whose output is handed to the output stream ([`JobEvent::PassedOn`]).
-    Values(StageValues),
+    Values(ExtractedPageValues),
     /// All output of a transfer has been handed to the output stream, which may not have written it
     /// yet. `end` is the length in bytes of the run's output up to the end of this transfer's
     /// output.
@@ -58,7 +58,7 @@ pub(super) enum JobEvent {
     /// All lists have been read to their ends. The field is the number of URLs in all lists.
     ListEnded(u64),
     /// The job's data are on the disk up to this state.
-    Durable(DurableState),
+    Durable(CommittedJobState),
     /// The write-ahead log is long, and should be restarted.
     LongLog,
     /// The run has ended: the writer commits the waiting rows and ends.
@@ -151,15 +151,15 @@ pub(super) struct JobShared {
     pub(super) stop: FirstJobError,
     pub(super) lists: ListCopyProgress,
     /// The state of the job after the last commit. It becomes durable when it is synced.
-    pub(super) committed: Mutex<DurableState>,
+    pub(super) committed: Mutex<CommittedJobState>,
     pub(super) targets: SyncTargets,
     /// The archive of the run; not set if the run has none.
-    pub(super) archive: OnceLock<Arc<dyn ArchiveWithHeldRecords>>,
+    pub(super) archive: OnceLock<Arc<dyn RecordHoldingArchive>>,
 }
 
 impl JobShared {
     /// Sets the WARC archive to which the run writes.
-    pub(super) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
+    pub(super) fn set_archive(&self, archive: Arc<dyn RecordHoldingArchive>) {
         let _ = self.archive.set(archive);
     }
 }
@@ -204,7 +204,7 @@ pub(super) struct UncommittedJobEvents {
     /// The key is the stage and the number of the transfer.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
     /// The extracted values of each stage, which wait for the end of their page.
-    values: HashMap<usize, Vec<StageValues>>,
+    values: HashMap<usize, Vec<ExtractedPageValues>>,
     /// The rows of finished transfers whose output has been handed to the output stream but not
     /// written yet, in the order of the output.
     passed: VecDeque<RowAwaitingOutput>,
@@ -213,7 +213,7 @@ pub(super) struct UncommittedJobEvents {
     batch_end: Option<u64>,
     lists: Vec<(i64, u64, Vec<u8>, bool)>,
     total: Option<u64>,
-    durable: Option<DurableState>,
+    durable: Option<CommittedJobState>,
     has_long_log: bool,
     /// The offset in the output file at which the output of this run begins, after any header.
     output_base: u64,
@@ -227,7 +227,7 @@ pub(super) struct UncommittedJobEvents {
 /// run has written `end` bytes.
 struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
-    values: Vec<StageValues>,
+    values: Vec<ExtractedPageValues>,
     end: u64,
 }
 
@@ -235,7 +235,7 @@ struct RowAwaitingOutput {
 enum JobFileChange {
     Url(Box<UrlRow>),
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    Values(StageValues),
+    Values(ExtractedPageValues),
 }
 
 /// The prepared SQL statements, one for each kind of [`JobFileChange`].
@@ -430,7 +430,7 @@ impl JobWriter {
             warc_end_and_payloads::write_position_and_payloads(&self.connection, position, payloads, self.commit)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
+        let noted = CommittedJobState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
         // Before the targets are read by the thread that syncs, they must have all files of the
         // rows.
         self.shared.targets.add(state.batch.iter().filter_map(JobFileChange::file));

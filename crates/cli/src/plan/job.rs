@@ -1,9 +1,9 @@
 //! The job of a run (`--job`): its file, and the command line by which a later run recognizes it.
 //!
 //! ```
-//! use haul_cli::plan::JobArgs;
+//! use haul_cli::plan::ResumableJobArgs;
 //!
-//! assert!(JobArgs::default().command.is_empty());
+//! assert!(ResumableJobArgs::default().command.is_empty());
 //! ```
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::given_option::GivenOption;
 /// The job of a run (`--job`): the file with the state of the run, and the command line that it
 /// stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobArgs {
+pub struct ResumableJobArgs {
     /// The file with the state of the job.
     pub file: PathBuf,
     /// The options that identify the job, in order. Values that are secret are left out.

@@ -43,7 +43,7 @@ use std::time::Duration;
 use haul::pagination::Pagination;
 use haul_policy::file_url::is_file_url;
 use haul_policy::output_name_placeholders::{has_url_part, placeholder_names};
-use haul_policy::shard::Shard;
+use haul_policy::shard::UrlListShard;
 use haul_policy::url_template::UrlTemplate;
 
 use crate::extracted_value_name::ValueName;
@@ -59,7 +59,7 @@ pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
 pub use body_args::{BodyArg, FormArgs, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
-pub use job::JobArgs;
+pub use job::ResumableJobArgs;
 pub use keepalive::KeepaliveArgs;
 pub use limit_retry_and_tls_args::{EchArgs, HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
 pub use output_args::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
@@ -144,7 +144,7 @@ pub struct GlobalArgs {
     pub limit_rate_total: Option<u64>,
     /// `--shard`: the part of all hosts whose URLs are fetched. `None` fetches the URLs of all
     /// hosts.
-    pub shard: Option<Shard>,
+    pub shard: Option<UrlListShard>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
     /// `--jsonl` or `--csv`: the format of the records that are printed instead of bodies or
@@ -164,7 +164,7 @@ pub struct GlobalArgs {
     /// standard error is a terminal.
     pub summary: Option<bool>,
     /// `--job`: the file with the state of the run; `None` if the run has no job.
-    pub job: Option<JobArgs>,
+    pub job: Option<ResumableJobArgs>,
     /// `--refresh`: requests the URLs of the job again, and transfers only content that has
     /// changed.
     pub refresh: bool,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use std::{fmt, io};
 
-use haul::exchange_record::{ExchangeRecord, ExchangeRecorder, ExchangeStart};
+use haul::exchange_record::{ExchangeRecordWriter, ExchangeRecorder, ExchangeStart};
 use haul::{Error, ErrorKind, Result};
 
 use super::archive_file::{ArchiveFile, check_new};
@@ -17,7 +17,7 @@ use super::message_spool::{EncodedRecords, RecordingResources};
 use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use super::records_awaiting_job_commit::UncommittedRecords;
-use crate::job_types_in_every_build::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, RecordHoldingArchive};
 use crate::plan::WarcArgs;
 
 /// The content of each warcinfo record, which describes the program and the format.
@@ -97,7 +97,7 @@ impl WarcArchive {
     }
 }
 
-impl ArchiveWithHeldRecords for WarcArchive {
+impl RecordHoldingArchive for WarcArchive {
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>> {
         let mut payloads = Vec::new();
         for records in self.0.held.iter().flat_map(|held| held.take_records(records)) {
@@ -127,7 +127,7 @@ impl ArchiveWithHeldRecords for WarcArchive {
 }
 
 impl ExchangeRecorder for WarcArchive {
-    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord> {
+    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecordWriter> {
         Box::new(WarcExchange::begin(&self.0, start))
     }
 

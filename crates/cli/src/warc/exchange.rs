@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use haul::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart};
+use haul::exchange_record::{ExchangeEnd, ExchangeRecordWriter, ExchangeStart};
 use haul::transfer_facts::TlsFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, Result};
 
@@ -73,7 +73,7 @@ impl WarcExchange {
     }
 }
 
-impl ExchangeRecord for WarcExchange {
+impl ExchangeRecordWriter for WarcExchange {
     fn request_content(&mut self, bytes: &[u8]) {
         if self.failed.is_none()
             && let Err(cause) = self.request.push(bytes)

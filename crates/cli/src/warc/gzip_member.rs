@@ -10,9 +10,9 @@
 //! ```
 //!
 //! ```
-//! use haul_cli::warc::gzip_member::{Deflater, CompressedMemberBody, member_end, member_start};
+//! use haul_cli::warc::gzip_member::{Deflater, GzipMemberBodyCompressor, member_end, member_start};
 //!
-//! let mut rest = CompressedMemberBody::new(Deflater::new());
+//! let mut rest = GzipMemberBodyCompressor::new(Deflater::new());
 //! rest.push(b"payload");
 //! rest.finish(b"\r\n\r\n");
 //! let mut member = member_start(&mut Deflater::new(), b"head\r\n\r\n");
@@ -74,7 +74,7 @@ impl Deflater {
 /// The second part of the deflate stream in a gzip member, which contains the payload of a record.
 /// [`member_start`] makes the first part.
 #[derive(Debug)]
-pub struct CompressedMemberBody {
+pub struct GzipMemberBodyCompressor {
     /// The compressor; `None` if the payload is stored without compression.
     deflater: Option<Deflater>,
     /// The deflate output so far. The caller may remove these bytes at any time.
@@ -83,17 +83,17 @@ pub struct CompressedMemberBody {
     pub crc: Crc,
 }
 
-impl CompressedMemberBody {
+impl GzipMemberBodyCompressor {
     /// Creates an empty part that `deflater` will compress.
-    pub fn new(mut deflater: Deflater) -> CompressedMemberBody {
+    pub fn new(mut deflater: Deflater) -> GzipMemberBodyCompressor {
         deflater.0.reset();
-        CompressedMemberBody { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
+        GzipMemberBodyCompressor { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
     }
 
     /// Creates an empty part that is stored without compression, because there is no memory for a
     /// compressor.
-    pub fn stored() -> CompressedMemberBody {
-        CompressedMemberBody { deflater: None, packed: Vec::new(), crc: Crc::new() }
+    pub fn stored() -> GzipMemberBodyCompressor {
+        GzipMemberBodyCompressor { deflater: None, packed: Vec::new(), crc: Crc::new() }
     }
 
     /// Adds uncompressed bytes of the payload.
@@ -133,8 +133,8 @@ fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     packed.extend_from_slice(block);
 }
 
-/// Returns the first bytes of a gzip member, which come before the [`CompressedMemberBody`]: the
-/// gzip header, and `text` in compressed form.
+/// Returns the first bytes of a gzip member, which come before the [`GzipMemberBodyCompressor`]:
+/// the gzip header, and `text` in compressed form.
 pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     let mut start = MEMBER_HEADER.to_vec();
     deflater.0.reset();
@@ -142,9 +142,9 @@ pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Returns the last bytes of a gzip member, which come after the [`CompressedMemberBody`]: the
+/// Returns the last bytes of a gzip member, which come after the [`GzipMemberBodyCompressor`]: the
 /// checksum and the length of the uncompressed content. `start` is the text that was passed to
-/// [`member_start`], and `rest` is the checksum of the [`CompressedMemberBody`].
+/// [`member_start`], and `rest` is the checksum of the [`GzipMemberBodyCompressor`].
 pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     let mut crc = Crc::new();
     crc.update(start);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn joined(start: &[u8], pieces: &[&[u8]], deflater: Option<Deflater>) -> Vec<u8> {
-        let mut rest = deflater.map_or_else(CompressedMemberBody::stored, CompressedMemberBody::new);
+        let mut rest = deflater.map_or_else(GzipMemberBodyCompressor::stored, GzipMemberBodyCompressor::new);
         pieces.iter().for_each(|piece| rest.push(piece));
         rest.finish(b"\r\n\r\n");
         [&member_start(&mut Deflater::new(), start)[..], &rest.packed, &member_end(start, &rest.crc)].concat()
@@ -216,7 +216,7 @@ mod tests {
             let member = encode_member(&mut deflater, &[b"head", &text[..length], b"\r\n"]);
             assert_eq!(unpacked(&member), [b"head", &text[..length], b"\r\n"].concat());
             assert!(member.len() < 400);
-            let mut rest = CompressedMemberBody::new(deflater);
+            let mut rest = GzipMemberBodyCompressor::new(deflater);
             rest.push(&text[..length]);
             deflater = rest.finish(b"").unwrap();
         }

@@ -14,7 +14,9 @@ use flate2::Crc;
 use haul::system::files::FileExt;
 
 use super::digest::{Sha1Digest, Sha1Hasher};
-use super::gzip_member::{CompressedMemberBody, DEFLATER_MEMORY, Deflater, encode_member, member_end, member_start};
+use super::gzip_member::{
+    DEFLATER_MEMORY, Deflater, GzipMemberBodyCompressor, encode_member, member_end, member_start,
+};
 use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
@@ -110,7 +112,7 @@ struct TempFileContent {
     block: Sha1Hasher,
     payload: Sha1Hasher,
     /// The compressed content of the message; `None` if the archive is not compressed.
-    text: Option<CompressedMemberBody>,
+    text: Option<GzipMemberBodyCompressor>,
     /// The memory that is reserved for the compressor.
     _reserved: ReservedMemory,
 }
@@ -191,8 +193,8 @@ impl TempFileContent {
         let file = store.temporary_file()?;
         let mut reserved = ReservedMemory::new(&store.budget);
         let text = store.is_compressed.then(|| match reserved.grow(DEFLATER_MEMORY) {
-            true => CompressedMemberBody::new(store.take_deflater()),
-            false => CompressedMemberBody::stored(),
+            true => GzipMemberBodyCompressor::new(store.take_deflater()),
+            false => GzipMemberBodyCompressor::stored(),
         });
         let mut block = Sha1Hasher::default();
         block.update(head);

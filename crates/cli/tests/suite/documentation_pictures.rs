@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use regex::Regex;
-use testkit::terminal::{Screen, TerminalSession, picture};
+use testkit::terminal::{ScreenSnapshot, TerminalSession, picture};
 
 use crate::guides::{GuideSite, example_command};
 
@@ -15,7 +15,7 @@ const COLUMNS: u16 = 100;
 
 /// Runs commands on a terminal, each after a prompt. Returns the last screen of the terminal, or
 /// the first screen that contains the text `until`.
-fn session(commands: &[&str], until: Option<&str>) -> Screen {
+fn session(commands: &[&str], until: Option<&str>) -> ScreenSnapshot {
     let quoted = |command: &str| format!("'{}'", command.replace('\'', "'\\''"));
     let script: String = commands
         .iter()
@@ -52,7 +52,7 @@ fn steady(svg: &str) -> String {
 /// Asserts that the picture `docs/pictures/NAME.svg` shows this screen. If the environment variable
 /// `HAUL_PICTURES` is set, writes the picture instead.
 #[track_caller]
-fn check_picture(name: &str, title: &str, screen: &Screen) {
+fn check_picture(name: &str, title: &str, screen: &ScreenSnapshot) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures").join(format!("{name}.svg"));
     let today = picture(title, COLUMNS, screen);
     if std::env::var_os("HAUL_PICTURES").is_some() {

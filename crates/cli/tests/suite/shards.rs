@@ -12,7 +12,7 @@ use crate::guides::block_with;
 use common::small_site::SmallSite;
 use common::{CommandOutput, HAUL, installed, list, origin, program, run};
 use haul_policy::Scheme;
-use haul_policy::shard::Shard;
+use haul_policy::shard::UrlListShard;
 
 const SHARDS: usize = 3;
 
@@ -82,7 +82,7 @@ fn shard_uses_the_documented_hash() {
         for number in 0..2 {
             let name = format!("{number}/2");
             let printed = haul_in(dir.path(), &server.url("/"), &["--shard", &name, &url]).text();
-            let is_chosen = Shard::parse(&name).unwrap().contains_url(&url, Scheme::Http);
+            let is_chosen = UrlListShard::parse(&name).unwrap().contains_url(&url, Scheme::Http);
             assert_eq!(!printed.is_empty(), is_chosen, "{url} {name}");
         }
     }
@@ -101,7 +101,7 @@ fn extracted_links_belong_to_their_page_shard() {
             haul_in(dir.path(), &server.url("/"), &args).text()
         })
         .collect();
-    let owner = usize::from(Shard::parse("1/2").unwrap().contains_url(&hosts[0], Scheme::Http));
+    let owner = usize::from(UrlListShard::parse("1/2").unwrap().contains_url(&hosts[0], Scheme::Http));
     assert_eq!(printed[owner], "leaf\n".repeat(6));
     assert_eq!(printed[1 - owner], "");
 }

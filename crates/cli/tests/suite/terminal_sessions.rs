@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use testkit::h1_peer::{H1Peer, ScriptStep};
-use testkit::terminal::{Screen, TerminalSession};
+use testkit::terminal::{ScreenSnapshot, TerminalSession};
 
 use common::gated_site::GatedSite;
 use common::small_site::SmallSite;
@@ -37,7 +37,7 @@ fn start(dir: &Path, args: &[&str]) -> TerminalSession {
 }
 
 /// Returns the text of a screen in which words replace rates and times.
-fn steady(screen: &Screen) -> String {
+fn steady(screen: &ScreenSnapshot) -> String {
     steady_text(screen.text())
 }
 

@@ -12,7 +12,9 @@ use haul_policy::multipart::{
 
 use super::{CopiedPartContent, MimeCopy, MimePartCopy, MimePartEncoding};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
-use crate::transfer::request_content_segments::{ContentRead, ContentSegment, ContentSource, RequestContentCallback};
+use crate::transfer::request_content_segments::{
+    ContentRead, ContentSegment, RequestContentCallback, RequestContentReader,
+};
 
 /// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
@@ -26,7 +28,7 @@ pub(crate) fn form_content(
     form: &MimeCopy,
     own_type: Option<&str>,
     escapes: bool,
-) -> Result<(ContentSource, String), CURLcode> {
+) -> Result<(RequestContentReader, String), CURLcode> {
     let mut sources = Vec::new();
     let parts = form.parts.iter().map(|part| form_part(part, &mut sources)).collect::<Result<Vec<_>, _>>()?;
     let kind = own_type.map(|own| own.split(';').next().unwrap_or_default().trim());
@@ -44,7 +46,7 @@ pub(crate) fn form_content(
         MultipartPiece::Source { index, .. } => sources.get(index).cloned(),
     };
     let segments = layout.pieces.into_iter().filter_map(segment).collect();
-    Ok((ContentSource::new(segments), content_type))
+    Ok((RequestContentReader::new(segments), content_type))
 }
 
 fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<FormPart, CURLcode> {
@@ -100,7 +102,7 @@ fn segment_of(content: &CopiedPartContent, encoder: Option<MimePartEncoding>) ->
     };
     let Some(encoder) = encoder else { return Ok(plain) };
     // Encoded content has another length, which must be known.
-    let mut source = ContentSource::new(vec![plain]);
+    let mut source = RequestContentReader::new(vec![plain]);
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         match source.read(&mut buffer) {

@@ -21,7 +21,7 @@ use crate::headers::HeaderMessageKind;
 use crate::options::numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
-use crate::transfer::request_content_segments::ContentSource;
+use crate::transfer::request_content_segments::RequestContentReader;
 use crate::transfer::running::{DeliveryResult, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
 
 /// The maximum number of body bytes that one call of `curl_multi_perform` delivers for one
@@ -40,7 +40,7 @@ pub(super) struct MultiTransfer {
     /// Bytes of the body, and the offset in them of the first byte that the C program has not
     /// accepted yet. `None` if the program has accepted all bytes.
     rest: Option<(KeptBodyBytes, usize)>,
-    content: Option<(ContentSource, Arc<UploadQueue>)>,
+    content: Option<(RequestContentReader, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
     is_cancelled: bool,
     is_repeated: bool,

@@ -13,7 +13,7 @@ use super::transfer_event_queue::TransferEventQueue;
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
 use crate::handle_table::lock;
 use crate::transfer::easy_driver::trailers;
-use crate::transfer::request_content_segments::{ContentRead, ContentSource};
+use crate::transfer::request_content_segments::{ContentRead, RequestContentReader};
 use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
 /// The number of unsent bytes above which the C program is not asked for more.
@@ -71,7 +71,7 @@ impl UploadQueue {
 
     /// Reads content from the C program into the queue, until the queue has enough or the program
     /// pauses.
-    pub(super) fn fill_from_program(&self, source: &mut ContentSource, running: &RunningTransfer) {
+    pub(super) fn fill_from_program(&self, source: &mut RequestContentReader, running: &RunningTransfer) {
         let mut buffer = Vec::new();
         while self.wants_more() && !running.is_paused(PAUSE_SEND) && !running.has_failed() {
             buffer.resize(PIECE, 0);

@@ -10,7 +10,7 @@ use crate::handle_table::lock;
 use crate::mime::{CopiedPartContent, MimeCopy, PartCallback, form_content};
 use crate::options::{EasyOptions, RequestKind, numbers as opt};
 use crate::transfer::callbacks::Callbacks;
-use crate::transfer::request_content_segments::{ContentSegment, ContentSource, RequestContentCallback};
+use crate::transfer::request_content_segments::{ContentSegment, RequestContentCallback, RequestContentReader};
 
 /// The default media type of a POST request.
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
@@ -25,7 +25,7 @@ pub(crate) enum RequestContent {
     /// Bytes in memory, which the engine sends.
     Bytes(RequestBody),
     /// Content that the C program supplies while it is sent.
-    Source(ContentSource),
+    Source(RequestContentReader),
 }
 
 /// Sets the method and the content's header fields in a request, and returns the content.
@@ -73,9 +73,9 @@ fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> R
     RequestContent::Source(read_source(options, easy, length, from))
 }
 
-fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> ContentSource {
+fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> RequestContentReader {
     let callback = RequestContentCallback::from_callbacks(Callbacks::from_options(options), easy, length, from);
-    ContentSource::new(vec![ContentSegment::Callback(callback)])
+    RequestContentReader::new(vec![ContentSegment::Callback(callback)])
 }
 
 /// Returns the content of `CURLOPT_POST`: the bytes that the C program set, or the output of the

@@ -16,7 +16,7 @@ use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Request, Result};
 
-use super::request_content_segments::{ContentRead, ContentSource};
+use super::request_content_segments::{ContentRead, RequestContentReader};
 use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
 use crate::handle_table::lock;
@@ -59,7 +59,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
 }
 
 /// Converts a content source to a request body of the engine.
-fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> RequestBody {
+fn source_body(source: RequestContentReader, running: &Arc<RunningTransfer>) -> RequestBody {
     let length = source.length();
     running.change_progress(|progress| progress.up_total = length.unwrap_or(0));
     let (source, running, is_begun) = (Arc::new(Mutex::new(source)), Arc::clone(running), AtomicBool::new(false));
@@ -71,7 +71,7 @@ fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> Request
             }
             running.change_progress(|progress| progress.up = 0);
         }
-        Ok(Box::new(EasyReader { source: Arc::clone(&source), running: Arc::clone(&running) }))
+        Ok(Box::new(EasyRequestContentReader { source: Arc::clone(&source), running: Arc::clone(&running) }))
     }))])
 }
 
@@ -163,12 +163,12 @@ impl TransferObserver for EasyObserver {
 }
 
 /// The reader that supplies the engine with content from the C program.
-struct EasyReader {
-    source: Arc<Mutex<ContentSource>>,
+struct EasyRequestContentReader {
+    source: Arc<Mutex<RequestContentReader>>,
     running: Arc<RunningTransfer>,
 }
 
-impl Read for EasyReader {
+impl Read for EasyRequestContentReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! ```text
-//!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ RunningTransfer ──▶ callbacks
+//!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyRequestContentReader ──▶ RunningTransfer ──▶ callbacks
 //!  curl_multi_perform   engine's thread ──▶ TransferEventQueue ──▶ the program's thread ──▶ RunningTransfer ──▶ callbacks
 //! ```
 //!

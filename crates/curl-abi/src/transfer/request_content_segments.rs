@@ -44,7 +44,7 @@ enum CallbackSource {
     Part(PartCallback),
 }
 
-/// The result of reading from a [`ContentSource`].
+/// The result of reading from a [`RequestContentReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentRead {
     /// The number of bytes that were read.
@@ -133,7 +133,7 @@ impl ContentSegment {
 
 /// Request content that is read from its beginning to its end. It is read again if the request is
 /// repeated.
-pub(crate) struct ContentSource {
+pub(crate) struct RequestContentReader {
     segments: Vec<ContentSegment>,
     /// The index of the content segment that is being read.
     at: usize,
@@ -142,7 +142,7 @@ pub(crate) struct ContentSource {
     file: Option<File>,
 }
 
-impl ContentSource {
+impl RequestContentReader {
     pub(crate) fn new(segments: Vec<ContentSegment>) -> Self {
         Self { segments, at: 0, offset: 0, file: None }
     }
@@ -244,7 +244,7 @@ impl ContentSource {
 mod tests {
     use super::*;
 
-    fn all(source: &mut ContentSource) -> Vec<u8> {
+    fn all(source: &mut RequestContentReader) -> Vec<u8> {
         let (mut bytes, mut buffer) = (Vec::new(), [0; 3]);
         loop {
             match source.read(&mut buffer) {
@@ -261,7 +261,7 @@ mod tests {
         std::fs::write(file.path(), b"from a file").unwrap();
         let segment = |text: &[u8]| ContentSegment::Bytes(text.into());
         let path = file.path().to_owned();
-        let mut source = ContentSource::new(vec![
+        let mut source = RequestContentReader::new(vec![
             segment(b"a"),
             segment(b""),
             ContentSegment::File { path, length: Some(6) },
@@ -277,7 +277,7 @@ mod tests {
     fn upload_of_file_shorter_than_announced_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut source =
-            ContentSource::new(vec![ContentSegment::File { path: file.path().to_owned(), length: Some(1) }]);
+            RequestContentReader::new(vec![ContentSegment::File { path: file.path().to_owned(), length: Some(1) }]);
         assert_eq!(source.read(&mut [0; 8]), ContentRead::Failed);
     }
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
 
-use super::budgeted_sink::BudgetedSink;
-use super::descriptor_wakers::{TaskWaker, WokenTasks};
+use super::budget_counting_sink::BudgetCountingSink;
+use super::descriptor_wakers::{TaskWaker, WokenTaskQueue};
 use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary};
 use super::memory_budget::MemoryBudget;
 use super::results_descriptor::ResultsDescriptor;
@@ -71,7 +71,7 @@ pub(super) struct CompletionState {
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
 
-impl WokenTasks for CompletionQueue {
+impl WokenTaskQueue for CompletionQueue {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
         let mut state = self.lock();
         state.woken.push(waker);
@@ -165,7 +165,7 @@ impl CompletionQueue {
 
     /// Adds a result. Waiting threads are notified later, by [`AdmissionControl::end_turn`].
     pub(super) fn push_result(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
-        let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
+        let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetCountingSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
         let cost = cost.unwrap_or(0);
         let finished = FinishedRequest { id, outcome, sink, cost };
@@ -387,7 +387,7 @@ mod tests {
     fn dropped_sink_releases_its_memory_budget() {
         let queue = CompletionQueue::new(BatchOrder::Completion, 1);
         let fill = || {
-            let mut sink = BudgetedSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
+            let mut sink = BudgetCountingSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
             let pool = BufferPool::new(1 << 16);
             sink.bytes(BufferLease::new(&mut pool.take_buffer(), 0..1 << 16)).expect("memory takes all");
             sink

@@ -8,20 +8,20 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A queue of the program's tasks that were woken. The program takes their ids from the queue and
 /// polls the tasks.
-pub(super) trait WokenTasks: Send + Sync + Sized + 'static {
+pub(super) trait WokenTaskQueue: Send + Sync + Sized + 'static {
     /// Adds the waker's task to the queue, and notifies the program.
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>);
 }
 
 /// A waker for a task of the program, made by [`Batch::task_waker`](super::Batch::task_waker).
-pub(super) struct TaskWaker<Q: WokenTasks> {
+pub(super) struct TaskWaker<Q: WokenTaskQueue> {
     queue: Weak<Q>,
     task: u64,
     /// True while the task is in the queue of woken tasks.
     is_woken: AtomicBool,
 }
 
-impl<Q: WokenTasks> TaskWaker<Q> {
+impl<Q: WokenTaskQueue> TaskWaker<Q> {
     pub(super) fn new(queue: Weak<Q>, task: u64) -> Self {
         Self { queue, task, is_woken: AtomicBool::new(false) }
     }
@@ -34,7 +34,7 @@ impl<Q: WokenTasks> TaskWaker<Q> {
     }
 }
 
-impl<Q: WokenTasks> Wake for TaskWaker<Q> {
+impl<Q: WokenTaskQueue> Wake for TaskWaker<Q> {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -22,7 +22,7 @@
 //! descriptor of [`Batch::fd`] is readable while [`Batch::try_next`] has a result. It can also wake
 //! tasks of the program ([`Batch::task_waker`]).
 
-mod budgeted_sink;
+mod budget_counting_sink;
 mod completion_queue;
 mod descriptor_wakers;
 pub(crate) mod executor;
@@ -50,7 +50,7 @@ use crate::sink::Sink;
 use crate::sink::memory::MemorySink;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
-use budgeted_sink::BudgetedSink;
+use budget_counting_sink::BudgetCountingSink;
 use completion_queue::{CompletionQueue, CompletionState};
 use executor::RequestExecutor;
 
@@ -196,7 +196,7 @@ impl Batch {
         }
         self.queue.lock().outstanding += 1;
         self.executor.submit(&self.client, request, |id| {
-            let sink = BudgetedSink::new(sink, id, Arc::clone(&self.queue.budget));
+            let sink = BudgetCountingSink::new(sink, id, Arc::clone(&self.queue.budget));
             let queue = Arc::clone(&self.queue);
             (Box::new(sink), Box::new(move |outcome, sink| queue.push_result(id, outcome, sink)))
         })

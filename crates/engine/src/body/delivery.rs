@@ -14,7 +14,7 @@ use std::sync::Arc;
 use haul_policy::target::Target;
 use rustix::fd::BorrowedFd;
 
-use super::decoder_memory::{DecoderMemory, DecoderMemoryShare, MAX_SMALL_WINDOW};
+use super::decoder_memory_budget::{DecoderMemoryBudget, DecoderMemoryShare, MAX_SMALL_WINDOW};
 use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
@@ -27,7 +27,7 @@ use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
 /// The number of bytes that the search and the page observer of one body may keep without counting
-/// towards the limit of the [`DecoderMemory`].
+/// towards the limit of the [`DecoderMemoryBudget`].
 const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
 /// The delivery of one body: its decoder, the search for values in it, and its sink. For a page of
@@ -42,7 +42,7 @@ pub struct BodyDelivery {
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
     /// decoder's memory is not limited.
-    memory: Option<Arc<DecoderMemory>>,
+    memory: Option<Arc<DecoderMemoryBudget>>,
     share: Option<DecoderMemoryShare>,
     /// The share of `memory` for the data that the search and the page observer keep. `None` until
     /// they have kept more than [`MAX_UNCOUNTED_SEARCH`] bytes.
@@ -106,7 +106,7 @@ impl BodyDelivery {
     /// use this for a body that cannot end before other bodies: it would wait for memory that those
     /// bodies never release.
     #[must_use]
-    pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
+    pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemoryBudget>) -> Self {
         self.memory = Some(Arc::clone(memory));
         self
     }
@@ -256,8 +256,8 @@ impl BodyDelivery {
 
     /// Returns true if the search and the page observer may keep more bytes of the body. Returns
     /// false if they already keep more than [`MAX_UNCOUNTED_SEARCH`] bytes and the
-    /// [`DecoderMemory`] has no room. In this case, `waker` is woken with `token` (the token of the
-    /// connection) when memory is released.
+    /// [`DecoderMemoryBudget`] has no room. In this case, `waker` is woken with `token` (the token
+    /// of the connection) when memory is released.
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
@@ -277,7 +277,7 @@ impl BodyDelivery {
     }
 
     /// Returns true if the decoder or the search of this body uses the memory that all bodies
-    /// share, a [`DecoderMemory`].
+    /// share, a [`DecoderMemoryBudget`].
     pub fn uses_decoder_memory(&self) -> bool {
         self.share.is_some() || self.kept_share.is_some()
     }

@@ -28,7 +28,7 @@ mod coding_decoders;
 #[cfg(test)]
 mod content_decoding_tests;
 pub mod decoded_text;
-pub mod decoder_memory;
+pub mod decoder_memory_budget;
 pub mod delivery;
 mod expansion_guard;
 pub mod request_trailers;
@@ -93,7 +93,7 @@ fn coding_names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// For each coding, it needs a buffer of 64 KiB and the coding's window. Windows have 32 KiB for
 /// deflate, at most 16 MiB for brotli, and at most 2^[`DecodeLimits::max_window_log`] bytes for
 /// zstd. All windows together are at most 32 MiB, or the largest zstd window if that is larger.
-/// Many decoders can share a [`DecoderMemory`](decoder_memory::DecoderMemory).
+/// Many decoders can share a [`DecoderMemoryBudget`](decoder_memory_budget::DecoderMemoryBudget).
 #[derive(Debug)]
 pub struct BodyDecoder {
     /// The decoders in the order in which they are applied. That order is the reverse of

@@ -39,8 +39,8 @@ use crate::drive::connection::h2::SharedRecvMemory;
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
 use crate::ignore_poison::IgnorePoison;
+use crate::net::connection_descriptor_budget::ConnectionDescriptorBudget;
 use crate::net::dns::Resolver;
-use crate::net::idle_connection_limit::IdleConnectionLimit;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 #[cfg(feature = "http3")]
 use crate::net::quic::{DatagramBufferPool, QuicConnectionLoad, QuicReceiveMemory};
@@ -101,7 +101,7 @@ struct PerProcessState {
     resolver: Resolver,
     tls: TlsContexts,
     pool: ConnectionPool<HttpConnection>,
-    idle_connection_limit: Arc<IdleConnectionLimit>,
+    connection_descriptor_budget: Arc<ConnectionDescriptorBudget>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: SharedRecvMemory,
     /// The receive buffers for QUIC. Their memory is allocated with the first QUIC connection.
@@ -132,7 +132,7 @@ impl PerProcessState {
             resolver,
             tls: TlsContexts::default(),
             pool: ConnectionPool::new(limits),
-            idle_connection_limit: Arc::default(),
+            connection_descriptor_budget: Arc::default(),
             buffer_pool: BufferPool::new(READ_BUFFER_SIZE),
             recv_memory: SharedRecvMemory::default(),
             #[cfg(feature = "http3")]
@@ -420,8 +420,9 @@ impl Client {
     /// the client's limits or the process's file descriptors allow.
     pub(crate) fn has_surplus_idle_connections(&self) -> bool {
         let (parts, limits) = (self.process_state(), self.pool_limits());
-        let idle = parts.pool.len() + parts.idle_connection_limit.idle_connections();
-        idle > limits.connections || (idle > ALWAYS_ALLOWED_IDLE && idle > parts.idle_connection_limit.max_idle())
+        let idle = parts.pool.len() + parts.connection_descriptor_budget.idle_connections();
+        idle > limits.connections
+            || (idle > ALWAYS_ALLOWED_IDLE && idle > parts.connection_descriptor_budget.max_idle())
     }
 
     /// Closes the least recently used connection of the pool. Returns false if the pool is empty.
@@ -436,14 +437,14 @@ impl Client {
 
     /// Returns the budget that limits the file descriptors for the connections of the client's
     /// event loops.
-    pub(crate) fn idle_connection_limit(&self) -> &Arc<IdleConnectionLimit> {
-        &self.process_state().idle_connection_limit
+    pub(crate) fn connection_descriptor_budget(&self) -> &Arc<ConnectionDescriptorBudget> {
+        &self.process_state().connection_descriptor_budget
     }
 
     /// Asks all event loops of the client to close one idle connection each, because an event loop
     /// lacks a file descriptor.
     pub(crate) fn request_descriptors(&self) {
-        self.process_state().idle_connection_limit.reread_limit();
+        self.process_state().connection_descriptor_budget.reread_limit();
         self.send_to_inboxes(WorkerMessage::FreeDescriptor);
     }
 

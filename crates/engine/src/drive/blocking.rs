@@ -62,14 +62,14 @@ pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> Finished
 
 /// A transfer that runs on the calling thread. Its caller can pause it and continue it later.
 pub(crate) struct BlockingTransfer {
-    state: BlockingPhase,
+    state: BlockingExchangeState,
     split: SplitDownloadOptions,
     timer: InterruptCallbackTimer,
     /// The current time, if the clock has just been read; `None` if it must be read again.
     now: Option<Instant>,
 }
 
-enum BlockingPhase {
+enum BlockingExchangeState {
     /// No exchange (request and response) is in progress. The fields describe the next exchange:
     /// its transfer, the source of its connection, and the time at which it begins (`None`: at
     /// once).
@@ -93,7 +93,7 @@ enum ConnectionSource {
 
 /// The call in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WaitMode {
+enum WaitSyscall {
     /// The exchange waits inside the blocking receive call. The wait costs no further system call.
     InReceive,
     /// The exchange waits in `poll`, and then receives without blocking, or has the kernel move the
@@ -111,7 +111,7 @@ struct ActiveExchange {
     first_timeout: Option<Instant>,
     split_monitor: SplitRateMonitor,
     mover: ZeroCopyMover,
-    waits: WaitMode,
+    waits: WaitSyscall,
     is_drained: bool,
     send_error: Option<io::Error>,
 }
@@ -149,21 +149,21 @@ impl BlockingTransfer {
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
         let timer = InterruptCallbackTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
-        Self { state: BlockingPhase::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
+        Self { state: BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
     }
 
     /// Returns the transfer, or `None` once it is over.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
-            BlockingPhase::Next(transfer, ..) => Some(transfer),
-            BlockingPhase::Live(live) => live.connection.front_transfer(),
-            BlockingPhase::Over => None,
+            BlockingExchangeState::Next(transfer, ..) => Some(transfer),
+            BlockingExchangeState::Live(live) => live.connection.front_transfer(),
+            BlockingExchangeState::Over => None,
         }
     }
 
     /// Abandons the response and closes its connection.
     pub(crate) fn abandon(self, client: &Client) {
-        if let BlockingPhase::Live(live) = self.state {
+        if let BlockingExchangeState::Live(live) = self.state {
             client.stats().connection_closed(&live.connection);
         }
     }
@@ -177,8 +177,8 @@ impl BlockingTransfer {
         mut is_enough: impl FnMut() -> bool,
     ) -> Option<FinishedTransfer> {
         loop {
-            let mut live = match std::mem::replace(&mut self.state, BlockingPhase::Over) {
-                BlockingPhase::Next(transfer, from, at) => {
+            let mut live = match std::mem::replace(&mut self.state, BlockingExchangeState::Over) {
+                BlockingExchangeState::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.timer.sleep(at)) {
                         return Some(finish_transfer(client, transfer, Err(error)));
                     }
@@ -191,8 +191,8 @@ impl BlockingTransfer {
                         },
                     }
                 }
-                BlockingPhase::Live(live) => live,
-                BlockingPhase::Over => unreachable!("who was given the outcome does not go on"),
+                BlockingExchangeState::Live(live) => live,
+                BlockingExchangeState::Over => unreachable!("who was given the outcome does not go on"),
             };
             let mut finished = FinishedTransfers::new();
             match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
@@ -204,7 +204,7 @@ impl BlockingTransfer {
                     }
                 }
                 ExchangeStop::Enough => {
-                    self.state = BlockingPhase::Live(live);
+                    self.state = BlockingExchangeState::Live(live);
                     return None;
                 }
                 ExchangeStop::WorthSplitting => {
@@ -233,7 +233,7 @@ impl BlockingTransfer {
             TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
             TransferStep::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| time_conversions::add_saturating(Instant::now(), wait));
-                self.state = BlockingPhase::Next(transfer, from, at);
+                self.state = BlockingExchangeState::Next(transfer, from, at);
                 None
             }
         }
@@ -251,11 +251,11 @@ impl BlockingTransfer {
             Ok((transfer, SplitOutcome::ContinueAlone)) => {
                 // No second attempt: splitting was refused, or was not faster.
                 self.split.connections = 1;
-                self.state = BlockingPhase::Next(transfer, ConnectionSource::Pool, None);
+                self.state = BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None);
                 None
             }
             Err(connection) => {
-                self.state = BlockingPhase::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
+                self.state = BlockingExchangeState::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
                 None
             }
         }
@@ -328,9 +328,9 @@ impl ActiveExchange {
         let first_timeout = connection.next_timeout();
         let is_watched = connection.is_uploading() || first_timeout != plain;
         let waits = if !connection.can_block() || is_watched && connection.set_nonblocking(true).is_ok() {
-            WaitMode::InPoll
+            WaitSyscall::InPoll
         } else {
-            WaitMode::InReceive
+            WaitSyscall::InReceive
         };
         Self {
             connection,
@@ -353,7 +353,7 @@ impl ActiveExchange {
     /// source for the connection of the next exchange.
     fn release_connection(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
-        let blocks = self.waits == WaitMode::InReceive || self.connection.set_nonblocking(false).is_ok();
+        let blocks = self.waits == WaitSyscall::InReceive || self.connection.set_nonblocking(false).is_ok();
         if self.connection.is_idle() && blocks {
             client.put_idle_connection(self.connection, Instant::now());
             return ConnectionSource::Pool;
@@ -430,8 +430,8 @@ impl ActiveExchange {
             return;
         }
         let limited = match self.waits {
-            WaitMode::InPoll => Ok(()),
-            WaitMode::InReceive => self.connection.set_timeouts(until.map(|at| at.saturating_duration_since(now))),
+            WaitSyscall::InPoll => Ok(()),
+            WaitSyscall::InReceive => self.connection.set_timeouts(until.map(|at| at.saturating_duration_since(now))),
         };
         // The server may have answered before it closed: look before giving up.
         self.send_error = limited.and_then(|()| self.connection.send_pending()).err();
@@ -440,7 +440,7 @@ impl ActiveExchange {
     /// Switches from blocking receives to waits in `poll`, if the body is large or the kernel can
     /// move it to the sink.
     fn choose_wait(&mut self) {
-        if self.waits == WaitMode::InPoll {
+        if self.waits == WaitSyscall::InPoll {
             return;
         }
         let connection = &mut self.connection;
@@ -448,7 +448,7 @@ impl ActiveExchange {
             || connection.low_water_timeout().is_some()
             || connection.is_direct(PipeWriteMode::Awaited);
         if is_large && !connection.has_output() && connection.set_nonblocking(true).is_ok() {
-            self.waits = WaitMode::InPoll;
+            self.waits = WaitSyscall::InPoll;
             self.is_drained = true;
         } else if connection.low_water_timeout().is_some() {
             // A blocking receive waits until the low-water mark is reached, however long that
@@ -459,7 +459,7 @@ impl ActiveExchange {
 
     /// Returns true if the thread must wait in `poll` before it can receive anything.
     fn has_to_wait(&self) -> bool {
-        self.waits == WaitMode::InPoll
+        self.waits == WaitSyscall::InPoll
             && self.is_drained
             && !self.connection.has_buffered_input()
             && !self.connection.has_pending_results()
@@ -484,7 +484,7 @@ impl ActiveExchange {
 
     /// Receives once, or has the kernel move available bytes to the sink.
     fn receive(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if self.waits == WaitMode::InPoll && self.connection.is_direct(PipeWriteMode::Awaited) {
+        if self.waits == WaitSyscall::InPoll && self.connection.is_direct(PipeWriteMode::Awaited) {
             self.is_drained = true;
             return self.connection.move_body(&mut self.mover, Instant::now(), NO_WAKER, finished);
         }
@@ -514,7 +514,7 @@ impl ActiveExchange {
             ReceiveStatus::Interrupted => timer.on_signal(Instant::now())?,
             // The receive has used up its time, which may have been shortened for the hook.
             ReceiveStatus::WouldBlock
-                if self.waits == WaitMode::InReceive && (self.is_past_deadline() || self.send_error.is_some()) =>
+                if self.waits == WaitSyscall::InReceive && (self.is_past_deadline() || self.send_error.is_some()) =>
             {
                 self.connection.abort(early_response_error(self.send_error.take()), Instant::now(), finished);
             }

@@ -14,7 +14,7 @@ use mio::{Interest, Registry, Token};
 use rustix::fd::BorrowedFd;
 
 use super::connection::{ConnectionWaker, HttpConnection};
-use super::worker::ConnectAttemptState;
+use super::worker::ConnectAnswerState;
 use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::Result;
 use crate::buffer_pool::Buffer;
@@ -56,7 +56,7 @@ pub(crate) struct ConnectionSlot {
     pub(crate) peer_closed: bool,
     /// The state of the slot's connection attempt, by which the worker counts the attempts without
     /// an answer.
-    pub(crate) attempt: ConnectAttemptState,
+    pub(crate) attempt: ConnectAnswerState,
     /// True if the worker counts the slot among its idle connections.
     pub(crate) is_idle: bool,
     /// The time when the connection last became idle.
@@ -158,7 +158,7 @@ impl ConnectionSlot {
             paused: false,
             waits_for_room: None,
             peer_closed: false,
-            attempt: ConnectAttemptState::Settled,
+            attempt: ConnectAnswerState::Settled,
             is_idle: false,
             idle_since: now,
             is_serial: false,

@@ -419,7 +419,7 @@ impl PageSearch {
             ..
         } = self;
         let encoding = *encoding;
-        let links = links.as_ref().map(|links| PageLinkResolver { links, encoding });
+        let links = links.as_ref().map(|links| LinkResolverWithEncoding { links, encoding });
         match search {
             ValueSourceSearch::Matches(extractor) => match links {
                 None => extractor.push_numbered(piece, on_value),
@@ -467,7 +467,7 @@ impl PageSearch {
             ..
         } = self;
         let encoding = *encoding;
-        let links = links.as_ref().map(|links| PageLinkResolver { links, encoding });
+        let links = links.as_ref().map(|links| LinkResolverWithEncoding { links, encoding });
         match search {
             ValueSourceSearch::Matches(extractor) => match links {
                 None => extractor.finish_numbered(on_value),
@@ -497,7 +497,7 @@ impl fmt::Debug for PageSearch {
 #[cfg(feature = "select")]
 fn pass_values(
     mut filter: Option<&mut ValueFilter>,
-    links: Option<&PageLinkResolver<'_>>,
+    links: Option<&LinkResolverWithEncoding<'_>>,
     on_value: &mut OnValue<'_>,
     search: impl FnOnce(&mut OnFound<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -521,12 +521,12 @@ fn pass_values(
 }
 
 /// The resolver for the links of a page, and the encoding of the page.
-struct PageLinkResolver<'l> {
+struct LinkResolverWithEncoding<'l> {
     links: &'l LinkResolver,
     encoding: &'static Encoding,
 }
 
-impl PageLinkResolver<'_> {
+impl LinkResolverWithEncoding<'_> {
     /// Passes on the URL of a match in the text of a page, after decoding its character references.
     /// `query` is the index of the expression.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {

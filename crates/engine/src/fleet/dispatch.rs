@@ -19,7 +19,7 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 use job_states::QueuedJob;
-pub(super) use job_states::{InvalidJob, NewJobOrRetry, TransferInputs, UnreportedJob};
+pub(super) use job_states::{InvalidJob, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
 use later_stage_transfers::StageOutputPosition;
 pub(super) use listing_pages::FleetListing;
 
@@ -69,7 +69,7 @@ pub(super) struct Dispatcher {
 /// later stage requests URLs that are made from the values which the previous stage extracted.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
-    running: Slab<Box<UnreportedJob>>,
+    running: Slab<Box<QueuedOrRunningJob>>,
     source: Option<Box<dyn ItemSource>>,
     /// For each stage, the values that the stage passes to the next stage only when it ends, such
     /// as sorted values. `None` before the stage ends, and after all its values have been taken.
@@ -202,14 +202,14 @@ impl Dispatcher {
 
     /// Adds a job (a transfer with its report data) to the queue. An invalid job is added to the
     /// list of invalid jobs instead, which are only reported.
-    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<UnreportedJob>, Box<InvalidJob>>) {
+    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<QueuedOrRunningJob>, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
             Err(invalid) => state.invalid.push_back(*invalid),
         }
     }
 
-    fn push(&self, state: &mut DispatchState, waiting: Box<UnreportedJob>) {
+    fn push(&self, state: &mut DispatchState, waiting: Box<QueuedOrRunningJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
         state.queued_bytes += waiting.request_bytes;
@@ -308,7 +308,8 @@ impl Dispatcher {
                 state.last_origin = Some(target.origin());
                 state.remember_url(&view.stages[0], &target);
                 let job = job(state, url, destination);
-                let job = Box::new(UnreportedJob { job, target: Some(target), value: None, request, request_bytes });
+                let job =
+                    Box::new(QueuedOrRunningJob { job, target: Some(target), value: None, request, request_bytes });
                 self.enqueue_job(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
@@ -554,7 +555,7 @@ impl DispatchState {
     }
 
     /// Removes and returns the finished job with this key from the jobs in progress.
-    pub(super) fn remove_running(&mut self, key: usize) -> Box<UnreportedJob> {
+    pub(super) fn remove_running(&mut self, key: usize) -> Box<QueuedOrRunningJob> {
         self.running.remove(key)
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 
-use super::listing_page_destination::ListingPageDestination;
+use super::listing_page_destination_chooser::ListingPageDestinationChooser;
 use super::reported_job_and_destination::BodyDestination;
 use crate::Error;
 use crate::request::{RequestOptions, RequestOverrides};
@@ -54,7 +54,7 @@ pub struct FleetItem {
     /// The destinations of the second and later pages, if the first stage fetches paginated
     /// listings ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of
     /// the fleet.
-    pub later_pages: Option<Arc<dyn ListingPageDestination>>,
+    pub later_pages: Option<Arc<dyn ListingPageDestinationChooser>>,
 }
 
 impl FleetItem {

@@ -27,7 +27,7 @@ mod dispatch;
 mod fleet_input_item;
 mod item_source;
 mod known_urls;
-mod listing_page_destination;
+mod listing_page_destination_chooser;
 mod ordered_window;
 mod ordered_window_sink;
 mod output_progress_observer;
@@ -53,14 +53,14 @@ use haul_policy::url_template::UrlTemplate;
 
 pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
-pub use listing_page_destination::ListingPageDestination;
+pub use listing_page_destination_chooser::ListingPageDestinationChooser;
 pub use output_progress_observer::OutputObserver;
 pub use record_content_sink::{
     FinishedTransferContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };
 pub use reported_job_and_destination::{BodyDestination, FleetJob};
 pub use stage_value_store_for_resume::{
-    EarlierQueuedTransfer, StageValueStatus, StageValueStore, UnfinishedTransferIterator,
+    EarlierQueuedTransfer, RecalledValueKind, StageValueStore, UnfinishedTransferIterator,
 };
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};

@@ -15,7 +15,7 @@ use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
 /// A sink that puts a transfer's body into its slot of the stage's output window (an ordered queue
 /// of bodies).
-pub(super) struct OrderedWindowSink {
+pub(super) struct OrderedWindowSlotSink {
     window: Arc<OrderedWindow>,
     slot: u64,
     order: Arc<[u64]>,
@@ -24,7 +24,7 @@ pub(super) struct OrderedWindowSink {
     prefix: Option<Box<[u8]>>,
 }
 
-impl OrderedWindowSink {
+impl OrderedWindowSlotSink {
     pub(super) fn new(window: Arc<OrderedWindow>, slot: u64, order: Arc<[u64]>) -> Self {
         Self { window, slot, order, found: 0, prefix: None }
     }
@@ -36,7 +36,7 @@ impl OrderedWindowSink {
     }
 }
 
-impl Sink for OrderedWindowSink {
+impl Sink for OrderedWindowSlotSink {
     fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         self.window.credit(self.slot, waker, token)
     }
@@ -75,12 +75,12 @@ impl Sink for OrderedWindowSink {
 /// A sink that writes a page to a file, and puts the values extracted from it into the output
 /// window of its stage (an ordered queue).
 pub(super) struct PageFileAndValuesSink {
-    values: OrderedWindowSink,
+    values: OrderedWindowSlotSink,
     file: FileSink,
 }
 
 impl PageFileAndValuesSink {
-    pub(super) fn new(values: OrderedWindowSink, file: FileSink) -> Self {
+    pub(super) fn new(values: OrderedWindowSlotSink, file: FileSink) -> Self {
         Self { values, file }
     }
 }

@@ -26,7 +26,7 @@ use super::record_content_sink::WholeOrPiecewiseText;
 use super::reported_job_and_destination::{BodyDestination, FleetJob};
 use super::sinks_of_stages::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
-use crate::body::decoder_memory::DecoderMemory;
+use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::drive::retry_waiting::WaitingRetries;
 use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
@@ -53,7 +53,7 @@ pub(super) struct FleetRun {
     /// pages, not from the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
-    decoders: Arc<DecoderMemory>,
+    decoders: Arc<DecoderMemoryBudget>,
     dispatch: Arc<Dispatcher>,
     report: Box<dyn TransferReporter>,
     output_fd: Option<RawFd>,
@@ -106,7 +106,7 @@ impl FleetRun {
         let known_urls = is_repeated.then(|| KnownUrls::new(options.max_memory / 8));
         let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source, known_urls.clone()));
         let output_fd = output.descriptor_to_watch();
-        let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
+        let decoders = Arc::new(DecoderMemoryBudget::new(options.max_memory / 2));
         let windows = new_windows(&stages, options, &dispatch, output, &decoders, known_urls.as_ref())?;
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),

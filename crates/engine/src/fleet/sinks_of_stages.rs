@@ -16,10 +16,10 @@ use super::known_urls::KnownUrls;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::output_progress_observer::FleetOutputProgress;
 use super::repeated_stage_sink::LevelSink;
-use super::stage_value_store_for_resume::{StageValueStatus, StageValueStore};
+use super::stage_value_store_for_resume::{RecalledValueKind, StageValueStore};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
-use crate::body::decoder_memory::DecoderMemory;
+use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, SortedValues, Sorter};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
@@ -32,7 +32,7 @@ pub(super) fn new_windows(
     options: &FleetOptions,
     dispatch: &Arc<Dispatcher>,
     output: DescriptorWriter,
-    decoders: &Arc<DecoderMemory>,
+    decoders: &Arc<DecoderMemoryBudget>,
     known_urls: Option<&KnownUrls>,
 ) -> Result<Vec<Arc<OrderedWindow>>> {
     let progress = Arc::<FleetOutputProgress>::default();
@@ -191,16 +191,17 @@ impl UniqueOrSortSink {
     /// that earlier runs of the program have already passed on. `feeds` is true if the next stage
     /// makes requests from the values.
     fn with_value_store(mut self, value_store: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
-        let (of, kind) = if feeds { (stage + 1, StageValueStatus::Queued) } else { (stage, StageValueStatus::Printed) };
+        let (of, kind) =
+            if feeds { (stage + 1, RecalledValueKind::Queued) } else { (stage, RecalledValueKind::Printed) };
         if let Some(distinct) = &mut self.distinct {
             value_store.recall_values(of, kind, &mut |value| {
                 distinct.recall_known(value);
                 Ok(())
             })?;
-            value_store.recall_values(stage, StageValueStatus::Kept, &mut |value| distinct.recall_deferred(value))?;
+            value_store.recall_values(stage, RecalledValueKind::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(sorter) = &mut self.sorter {
-            value_store.recall_values(stage, StageValueStatus::Kept, &mut |value| sorter.push(value))?;
+            value_store.recall_values(stage, RecalledValueKind::Kept, &mut |value| sorter.push(value))?;
         }
         self.value_store = Some((Arc::clone(value_store), stage, !feeds));
         Ok(self)

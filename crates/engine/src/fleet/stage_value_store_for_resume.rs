@@ -44,7 +44,7 @@ pub trait StageValueStore: Send + Sync {
     fn recall_values(
         &self,
         stage: usize,
-        kind: StageValueStatus,
+        kind: RecalledValueKind,
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
@@ -61,7 +61,7 @@ pub trait StageValueStore: Send + Sync {
 /// The use of a stored value, which selects the values that [`StageValueStore::recall_values`]
 /// passes to its callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageValueStatus {
+pub enum RecalledValueKind {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
     /// Values that a stage holds back until the stage ends ([`StageValueStore::on_kept`]).

@@ -315,11 +315,11 @@ impl ConnectRace {
         while let Some(peer) = self.order.next(attempt_now, now) {
             self.trace_attempt(&peer);
             match start_attempt(&peer, &self.bind) {
-                Ok((socket, ConnectAttemptStart::Connected)) => {
+                Ok((socket, ConnectedOrInProgress::Connected)) => {
                     opened(socket.as_fd());
                     return self.on_connected(socket, peer);
                 }
-                Ok((socket, ConnectAttemptStart::Started)) => {
+                Ok((socket, ConnectedOrInProgress::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(ConnectAttempt { socket, peer });
                     self.order.on_attempt_begun(now);
@@ -412,7 +412,7 @@ pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
 }
 
 /// The result of a `connect(2)` call that did not fail.
-enum ConnectAttemptStart {
+enum ConnectedOrInProgress {
     Connected,
     /// The `connect(2)` call is still in progress.
     Started,
@@ -427,7 +427,7 @@ enum FailedConnectSyscall {
 fn start_attempt(
     peer: &SocketAddr,
     bind: &LocalBinding,
-) -> std::result::Result<(Socket, ConnectAttemptStart), FailedConnectSyscall> {
+) -> std::result::Result<(Socket, ConnectedOrInProgress), FailedConnectSyscall> {
     let open = if bind.multipath { Socket::open_multipath } else { Socket::open };
     let socket = open(peer, true).map_err(FailedConnectSyscall::Connect)?;
     if bind.fast_open {
@@ -436,8 +436,8 @@ fn start_attempt(
     }
     bind.apply(&socket, peer).map_err(FailedConnectSyscall::Bind)?;
     match socket.connect(peer) {
-        Ok(()) => Ok((socket, ConnectAttemptStart::Connected)),
-        Err(error) if is_connect_in_progress(&error) => Ok((socket, ConnectAttemptStart::Started)),
+        Ok(()) => Ok((socket, ConnectedOrInProgress::Connected)),
+        Err(error) if is_connect_in_progress(&error) => Ok((socket, ConnectedOrInProgress::Started)),
         Err(error) => Err(FailedConnectSyscall::Connect(error)),
     }
 }

@@ -64,7 +64,10 @@ impl Http2Tunnel {
     /// # Errors
     /// The proxy reset the stream, or violated the protocol.
     pub(super) fn receive(&mut self, input: &mut [u8]) -> io::Result<TunnelEvent> {
-        let step = self.conn.step(time_conversions::to_timestamp(Instant::now()), input).map_err(io::Error::other)?;
+        let step = self
+            .conn
+            .step(time_conversions::to_monotonic_timestamp(Instant::now()), input)
+            .map_err(io::Error::other)?;
         let taken = match step.event {
             H2Event::NeedInput => TunnelEvent::Nothing,
             H2Event::Body { id, range } if id == self.id => TunnelEvent::Bytes(step.consumed, range),
@@ -83,7 +86,7 @@ impl Http2Tunnel {
     /// Extends the flow-control window for data from the proxy by `n` bytes, which the reader has
     /// consumed.
     pub(super) fn release_window(&mut self, n: usize) {
-        self.conn.release(time_conversions::to_timestamp(Instant::now()), self.id, n as u64);
+        self.conn.release(time_conversions::to_monotonic_timestamp(Instant::now()), self.id, n as u64);
     }
 
     /// Queues all of `bytes` for sending. Queues nothing if too many bytes wait for the proxy's

@@ -11,13 +11,13 @@
 
 mod attempt_schedule;
 pub(crate) mod connecting;
+pub(crate) mod connection_descriptor_budget;
 pub(crate) mod connection_info;
 pub mod dns;
 pub(crate) mod event_registration;
 pub mod happy_eyeballs;
 mod http2_tunnel;
 pub(crate) mod http3_discovery_by_dns;
-pub(crate) mod idle_connection_limit;
 mod lingering_close;
 pub mod local_address;
 pub mod pool;

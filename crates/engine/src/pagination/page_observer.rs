@@ -30,7 +30,7 @@ pub(crate) struct PageFindings {
 #[derive(Debug)]
 pub(crate) struct PageContentObserver {
     /// The first bytes of the content other than white space. They show whether the page is empty.
-    start: ContentStart,
+    start: EmptyContentProbe,
     /// The digest of the content so far; `None` if pages are not compared.
     digest: Option<DefaultHasher>,
     /// True if values were extracted from the page, false if there were none. `None` if values are
@@ -50,7 +50,7 @@ pub(crate) struct PageContentObserver {
 impl PageContentObserver {
     pub(super) fn new(pagination: &Pagination) -> Self {
         Self {
-            start: ContentStart::default(),
+            start: EmptyContentProbe::default(),
             digest: pagination.rules.counts_pages().then(DefaultHasher::new),
             has_values: None,
             #[cfg(feature = "select")]
@@ -135,7 +135,7 @@ impl PageContentObserver {
     /// Discards the content of the page, because the page will be delivered again from the
     /// beginning.
     pub(crate) fn restart(&mut self) {
-        self.start = ContentStart::default();
+        self.start = EmptyContentProbe::default();
         self.digest = self.digest.as_ref().map(|_| DefaultHasher::new());
         #[cfg(feature = "select")]
         if let Some(json) = &mut self.json {
@@ -171,12 +171,12 @@ impl PageContentObserver {
 /// The first bytes of a page's content, without white space. They show whether the content is
 /// empty.
 #[derive(Debug, Default)]
-struct ContentStart {
-    bytes: [u8; ContentStart::LENGTH],
+struct EmptyContentProbe {
+    bytes: [u8; EmptyContentProbe::LENGTH],
     length: usize,
 }
 
-impl ContentStart {
+impl EmptyContentProbe {
     /// The number of first bytes that are kept. The longest content that counts as empty, `null`,
     /// has four bytes; a fifth byte shows that the content is longer.
     const LENGTH: usize = 5;

@@ -46,11 +46,11 @@ use crate::{Client, Error, Result};
 #[must_use = "nothing is sent before it is awaited"]
 pub struct ResponseFuture {
     client: Client,
-    state: ResponseFutureState,
+    state: ResponseFuturePhase,
 }
 
 /// The state of a [`ResponseFuture`].
-enum ResponseFutureState {
+enum ResponseFuturePhase {
     /// The request has not been submitted to the client's thread yet. The value is the request, or
     /// the error that occurred when it was built.
     New(Result<Request>),
@@ -92,7 +92,7 @@ impl Drop for OpenExchange {
 
 impl ResponseFuture {
     pub(crate) fn new(client: &Client, request: Result<Request>) -> Self {
-        Self { client: client.clone(), state: ResponseFutureState::New(request) }
+        Self { client: client.clone(), state: ResponseFuturePhase::New(request) }
     }
 }
 
@@ -101,8 +101,8 @@ impl Future for ResponseFuture {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
-            match std::mem::replace(&mut self.state, ResponseFutureState::Over) {
-                ResponseFutureState::New(request) => {
+            match std::mem::replace(&mut self.state, ResponseFuturePhase::Over) {
+                ResponseFuturePhase::New(request) => {
                     let request = request?;
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = body_handover_buffer::pair();
@@ -113,15 +113,15 @@ impl Future for ResponseFuture {
                     let id = executor.submit(&self.client, request, |_| {
                         (Box::new(intake), Box::new(move |outcome, _| on_end(outcome)))
                     });
-                    self.state = ResponseFutureState::Waiting(
+                    self.state = ResponseFuturePhase::Waiting(
                         OpenExchange { executor, id, outlet, is_over: false, feeders },
                         limits,
                     );
                 }
-                ResponseFutureState::Waiting(mut under_way, limits) => {
+                ResponseFuturePhase::Waiting(mut under_way, limits) => {
                     under_way.poll_content_streams(context);
                     let Some(begun) = under_way.outlet.poll_begun(context.waker()) else {
-                        self.state = ResponseFutureState::Waiting(under_way, limits);
+                        self.state = ResponseFuturePhase::Waiting(under_way, limits);
                         return Poll::Pending;
                     };
                     return Poll::Ready(match begun {
@@ -137,7 +137,7 @@ impl Future for ResponseFuture {
                         }
                     });
                 }
-                ResponseFutureState::Over => panic!("a future that is done was polled again"),
+                ResponseFuturePhase::Over => panic!("a future that is done was polled again"),
             }
         }
     }

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
 use haul_policy::range::byte_range_set::ByteRangeSet;
-use haul_policy::range::part_assignment::{ClaimedPart, PartOrder, PartTracker};
+use haul_policy::range::part_assignment::{ClaimedPart, PartFetchOrder, PartTracker};
 use haul_policy::range::split_connection_count::{SplitPlanner, SplitSample};
 
 use super::SplitOutcome;
-use super::part_sinks::{FilePartSink, OrderedPartSink};
+use super::part_sinks::{FilePartSink, PartToCoordinatorSink};
 use super::state::{FirstConnectionUse, FirstStream, PartFailures, PartInFlight, ReceivedTotals, SplitState};
 use crate::body::delivery::BodyDelivery;
 use crate::drive::idle_cores::idle_time;
@@ -77,8 +77,8 @@ impl SplitCoordinator {
     pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
-            Some(file) => (PartOrder::Anywhere, file.present_ranges()),
-            None => (PartOrder::InOrder { ahead: memory }, ByteRangeSet::new()),
+            Some(file) => (PartFetchOrder::Anywhere, file.present_ranges()),
+            None => (PartFetchOrder::InOrder { ahead: memory }, ByteRangeSet::new()),
         };
         let counter = first.counter();
         let first_end = FirstStreamEnd::unlimited();
@@ -301,7 +301,7 @@ impl SplitCoordinator {
     /// writer.
     fn sink_for(&self, state: &mut SplitState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
-        let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
+        let Some(file) = &self.file else { return Some(Box::new(PartToCoordinatorSink { coordinator, id: part.id })) };
         match file.writer(part.span.clone()) {
             Ok(writer) => Some(Box::new(FilePartSink { coordinator, id: part.id, writer })),
             Err(_) => {

@@ -1,5 +1,5 @@
-//! The sinks of parts. [`OrderedPartSink`] passes the bytes to the coordinator, which writes them
-//! in order. [`FilePartSink`] writes the bytes directly to the file.
+//! The sinks of parts. [`PartToCoordinatorSink`] passes the bytes to the coordinator, which writes
+//! them in order. [`FilePartSink`] writes the bytes directly to the file.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::{Error, ErrorKind, Result};
 
 /// The sink of one part of a split download. Passes the bytes of the part to the
 /// [`SplitCoordinator`], which delivers the parts in order.
-pub(super) struct OrderedPartSink {
+pub(super) struct PartToCoordinatorSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,
 }
 
-impl Sink for OrderedPartSink {
+impl Sink for PartToCoordinatorSink {
     fn begin(&mut self, _begin: &ResponseForSink<'_>) -> Result<()> {
         self.coordinator.on_part_begun(self.id);
         Ok(())

@@ -46,12 +46,12 @@ pub struct Http3Cache {
 struct SharedHttp3State {
     /// True once an Alt-Svc field or HTTPS record has offered HTTP/3.
     has_offers: AtomicBool,
-    state: Mutex<Http3State>,
+    state: Mutex<Http3CacheState>,
 }
 
 /// The known HTTP/3 endpoints, and the history of failures. The cache's lock protects them.
 #[derive(Default)]
-struct Http3State {
+struct Http3CacheState {
     memory: Http3FailureHistory,
     /// The HTTP/3 alternatives from Alt-Svc fields, for requests whose options contain no Alt-Svc
     /// cache.
@@ -155,7 +155,7 @@ impl Http3Cache {
         self.lock().memory.on_failed(origin, endpoint, failure, time_conversions::to_monotonic_time(Instant::now()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Http3State> {
+    fn lock(&self) -> MutexGuard<'_, Http3CacheState> {
         self.shared.state.lock().ignore_poison()
     }
 }

@@ -12,7 +12,7 @@ impl Transfer {
     pub(super) fn requests_content_coding(&self) -> bool {
         let options = &self.options;
         options.decode
-            && !self.resume.range.is_plain_part()
+            && !self.progress.range.is_plain_part()
             && (options.curl_compat.strict_content_coding || !self.ranges.should_request_ranges())
     }
 

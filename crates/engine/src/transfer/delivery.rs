@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_proto::h1::BodyFraming;
+use haul_proto::h1::ResponseBodyFraming;
 use rustix::fd::BorrowedFd;
 
 use super::resettable_state::BodyDisposition;
@@ -41,9 +41,9 @@ impl Transfer {
         }
         let mut credit = self.body.credit(waker, token);
         if let Some(end) = self.split.end_offset() {
-            credit = credit.min(end.bytes_until_end(self.resume.range.at, waker, token));
+            credit = credit.min(end.bytes_until_end(self.progress.range.at, waker, token));
         }
-        self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
+        self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.progress.skip }), now)
     }
 
     /// Returns true if the sink could accept the first bytes of the response. The driver calls this
@@ -61,13 +61,13 @@ impl Transfer {
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
-        is_delivered && self.split.end_offset().is_some_and(|end| end.is_reached(self.resume.range.at))
+        is_delivered && self.split.end_offset().is_some_and(|end| end.is_reached(self.progress.range.at))
     }
 
     /// Returns true if the rest of an unwanted body is too long to be received. The driver then
     /// closes the connection.
     #[must_use]
-    pub fn skips_rest(&self, framing: BodyFraming) -> bool {
+    pub fn skips_rest(&self, framing: ResponseBodyFraming) -> bool {
         let unwanted = !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver);
         let max_drained = match (&self.response.disposition, &self.options.span) {
             // The server has only weak validators, so its first range cannot be used. This happens
@@ -79,11 +79,11 @@ impl Transfer {
         };
         unwanted
             && match framing {
-                BodyFraming::None => false,
+                ResponseBodyFraming::None => false,
                 _ if self.options.head_only => true,
-                BodyFraming::Length(length) => length > max_drained,
-                BodyFraming::Chunked => self.facts.body_bytes > max_drained,
-                BodyFraming::UntilClose => self.record.is_none() || self.facts.body_bytes > max_drained,
+                ResponseBodyFraming::Length(length) => length > max_drained,
+                ResponseBodyFraming::Chunked => self.facts.body_bytes > max_drained,
+                ResponseBodyFraming::UntilClose => self.record.is_none() || self.facts.body_bytes > max_drained,
             }
     }
 
@@ -101,9 +101,9 @@ impl Transfer {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
-        let start = self.resume.skip.min(bytes);
+        let start = self.progress.skip.min(bytes);
         if let Some(limit) = self.options.max_size
-            && self.resume.range.at.saturating_add(bytes - start) > limit
+            && self.progress.range.at.saturating_add(bytes - start) > limit
         {
             return self.deliver_up_to(limit, &lease.bytes()[start as usize..]);
         }
@@ -134,8 +134,8 @@ impl Transfer {
     /// Delivers those of `bytes` that do not exceed the size limit `limit`. Returns an error if
     /// `bytes` contains more.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
-        let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
-        let end = self.resume.range.at + allowed;
+        let allowed = limit.saturating_sub(self.progress.range.at).min(bytes.len() as u64);
+        let end = self.progress.range.at + allowed;
         self.set_position(end);
         self.facts.body_bytes += allowed;
         self.body.push(BufferLease::borrowed(&bytes[..allowed as usize]))?;
@@ -146,12 +146,12 @@ impl Transfer {
     /// indices. Excludes bytes that an earlier response delivered, and bytes after the end of the
     /// transfer's range.
     fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
-        let start = self.resume.skip.min(bytes);
-        self.resume.skip -= start;
-        let at = self.resume.range.at;
+        let start = self.progress.skip.min(bytes);
+        self.progress.skip -= start;
+        let at = self.progress.range.at;
         let received_to = at.saturating_add(bytes - start);
         if self.ranges.may_request_ranges()
-            && self.resume.range.known_end().is_some_and(|known_end| received_to > known_end)
+            && self.progress.range.known_end().is_some_and(|known_end| received_to > known_end)
         {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
@@ -165,7 +165,7 @@ impl Transfer {
     /// Sets the offset in the content of the next byte to deliver. The first transfer of a split
     /// download also passes the offset to the coordinator.
     fn set_position(&mut self, at: u64) {
-        self.resume.range.at = at;
+        self.progress.range.at = at;
         if let Some(end) = self.split.end_offset() {
             end.set_position(at);
         }
@@ -178,8 +178,8 @@ impl Transfer {
     /// The errors of [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
-        let is_whole = self.resume.skip == 0
+        let (at, to) = (self.progress.range.at, self.progress.range.at + bytes);
+        let is_whole = self.progress.skip == 0
             && self.split.end_offset().is_none_or(|end| end.shorten(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
@@ -211,7 +211,7 @@ impl Transfer {
     /// has no descriptor.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
-            BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
+            BodyDisposition::Deliver if self.progress.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
             _ => None,
         }
     }
@@ -223,7 +223,7 @@ impl Transfer {
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.response.disposition {
             BodyDisposition::Deliver
-                if self.resume.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
+                if self.progress.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
             {
                 self.body.receive_into_sink(socket, most)
             }
@@ -238,10 +238,10 @@ impl Transfer {
     /// The body is larger than allowed. The transfer must end.
     pub fn on_moved(&mut self, bytes: u64, now: Instant) -> Result<()> {
         self.speed.on_received(bytes, now);
-        self.set_position(self.resume.range.at + bytes);
+        self.set_position(self.progress.range.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.on_moved_bytes(bytes);
-        self.check_size(self.resume.range.at)
+        self.check_size(self.progress.range.at)
     }
 
     /// Returns the error to report when a write to the descriptor of

@@ -15,7 +15,7 @@
 
 use haul_policy::range::content_range;
 use haul_policy::range::validator::{Validator, ValidatorMatch};
-use haul_proto::h1::BodyFraming;
+use haul_proto::h1::ResponseBodyFraming;
 use haul_proto::response_head::ResponseHead;
 
 use crate::request::{RequestOptions, WantedContentRange};
@@ -173,10 +173,10 @@ impl DeliveryRange {
 
     /// Stores the length and the validator of the representation that a response with status 200
     /// announces.
-    pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: BodyFraming) {
+    pub(super) fn on_whole(&mut self, head: &ResponseHead, framing: ResponseBodyFraming) {
         *self = Self {
             total: match framing {
-                BodyFraming::Length(length) => Some(length),
+                ResponseBodyFraming::Length(length) => Some(length),
                 _ => None,
             },
             validator: strong_validator(head),
@@ -216,7 +216,7 @@ impl DeliveryRange {
 
     /// Compares a response with the requested range, and decides how the transfer can use the
     /// response.
-    pub(super) fn verdict(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    pub(super) fn verdict(&self, head: &ResponseHead, framing: ResponseBodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.verdict_on_206(head, framing),
             (200, true) if !self.is_opening => self.verdict_on_200(head, framing),
@@ -227,7 +227,7 @@ impl DeliveryRange {
 
     /// Compares a response with status 206 with the requested range, and decides how the transfer
     /// can use the response.
-    fn verdict_on_206(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    fn verdict_on_206(&self, head: &ResponseHead, framing: ResponseBodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
@@ -251,7 +251,7 @@ impl DeliveryRange {
             return RangeVerdict::Refused("a beginning whose rest cannot be told from that of another content");
         }
         match framing {
-            BodyFraming::Length(length) if length != span.end - span.start => {
+            ResponseBodyFraming::Length(length) if length != span.end - span.start => {
                 RangeVerdict::Refused("a part whose length is not that of its range")
             }
             _ if self.requests_last_byte && span.end == self.at => RangeVerdict::Complete,
@@ -262,12 +262,12 @@ impl DeliveryRange {
 
     /// Compares a response with status 200 with the requested range, and decides how the transfer
     /// can use the response.
-    fn verdict_on_200(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
+    fn verdict_on_200(&self, head: &ResponseHead, framing: ResponseBodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
         }
         let other_length = match (framing, self.total) {
-            (BodyFraming::Length(length), Some(total)) => length != total,
+            (ResponseBodyFraming::Length(length), Some(total)) => length != total,
             _ => false,
         };
         let other_coding = self.coding.as_ref().is_some_and(|known| *known != content_coding(head));

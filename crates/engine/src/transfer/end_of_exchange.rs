@@ -11,7 +11,7 @@ use haul_proto::response_head::ResponseHead;
 use super::content_framing_and_expect::ExpectContinueState;
 use super::host_overload::OverloadRefusal;
 use super::next_target_and_secrets::TargetState;
-use super::resettable_state::{BodyDisposition, SchedulingKey};
+use super::resettable_state::{BodyDisposition, TransferSchedulingData};
 use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::error::ErrorStage;
@@ -124,11 +124,11 @@ impl Transfer {
     /// Handles the end of a response whose body was delivered completely, and decides the next step
     /// of the transfer.
     fn on_delivered(&mut self, now: Instant) -> TransferStep {
-        if self.split.end_offset().is_some_and(|end| end.is_reached(self.resume.range.at)) {
+        if self.split.end_offset().is_some_and(|end| end.is_reached(self.progress.range.at)) {
             return self.finish_with(Ok(()), now);
         }
         let is_short = self.ranges.may_request_ranges()
-            && self.resume.range.known_end().is_some_and(|known_end| self.resume.range.at < known_end);
+            && self.progress.range.known_end().is_some_and(|known_end| self.progress.range.at < known_end);
         if is_short {
             self.response.disposition = BodyDisposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
@@ -140,7 +140,7 @@ impl Transfer {
         if self.ranges.may_request_ranges()
             && let Some(gap) = self.body.next_gap()
         {
-            self.resume.range.move_to(gap);
+            self.progress.range.move_to(gap);
             self.current.skips_redirects = self.current.is_redirected();
             return TransferStep::Again(Duration::ZERO);
         }
@@ -160,12 +160,12 @@ impl Transfer {
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
         match self.retry_delay(Trouble::Permanent, None).filter(|_| self.options.curl_compat.retries_whole && !is_final)
         {
-            Some(wait) if !self.resume.has_begun || self.body.restart() => {
+            Some(wait) if !self.progress.has_begun || self.body.restart() => {
                 // The existing part of the content remains, and so does its validator.
-                let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
+                let rest = self.ranges.must_continue.then(|| self.progress.range.clone());
                 let after = self.schedule_retry(Trouble::Permanent, wait, Some(&error), now);
                 if let Some(rest) = rest {
-                    self.resume.range = rest;
+                    self.progress.range = rest;
                 }
                 after
             }
@@ -191,7 +191,7 @@ impl Transfer {
     /// Does nothing, and returns no bytes, unless `curl_compat.retries_whole` is set and the sink
     /// can discard the heads.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
-        let repeats = self.repeats_heads() && self.resume.has_begun;
+        let repeats = self.repeats_heads() && self.progress.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
     }
 
@@ -253,30 +253,30 @@ impl Transfer {
             return self.finish_with(Err(error), now);
         }
         let resumes = self.options.resume
-            && self.resume.has_begun
+            && self.progress.has_begun
             && self.ranges.may_request_ranges()
-            && self.resume.range.is_resumable();
-        if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
+            && self.progress.range.is_resumable();
+        if resumes && self.progress.range.at.saturating_sub(self.progress.failed_at) >= RETRIES_RENEWED_AFTER {
             // The transfer has advanced and keeps its bytes, so this counts as its first failure.
             // After a restart it has kept none.
             self.attempt.counted_attempts = self.attempt.counted_attempts.min(self.attempt.restarts);
         }
-        if left_http3 && may_repeat && (resumes || !self.resume.has_begun) {
+        if left_http3 && may_repeat && (resumes || !self.progress.has_begun) {
             // TCP might have succeeded, so this is not counted as an attempt.
-            self.resume.failed_at = self.resume.range.at;
+            self.progress.failed_at = self.progress.range.at;
             self.facts.enter_phase(TransferPhase::Idle, now);
             return TransferStep::Again(Duration::ZERO);
         }
         match self.retry_delay(trouble, None) {
-            Some(wait) if resumes || !self.resume.has_begun => {
-                self.resume.failed_at = self.resume.range.at;
+            Some(wait) if resumes || !self.progress.has_begun => {
+                self.progress.failed_at = self.progress.range.at;
                 self.schedule_retry(trouble, wait, Some(&error), now)
             }
             Some(wait) if self.may_extend_file() => {
-                let (rest, at) = (self.resume.range.clone(), self.resume.range.at);
+                let (rest, at) = (self.progress.range.clone(), self.progress.range.at);
                 self.ranges.start = at;
                 let after = self.schedule_retry(trouble, wait, Some(&error), now);
-                (self.resume.range, self.ranges.must_continue) = (rest, true);
+                (self.progress.range, self.ranges.must_continue) = (rest, true);
                 after
             }
             Some(wait) if self.body.restart() => {
@@ -301,7 +301,7 @@ impl Transfer {
         self.options.curl_compat.retries_whole
             && is_plain
             && brings
-            && self.resume.range.at > self.ranges.start
+            && self.progress.range.at > self.ranges.start
             && self.body.keep_delivered_part()
     }
 
@@ -389,7 +389,7 @@ impl Transfer {
     /// remaining body: transfers with a slot may be waiting for the decoder's memory, which would
     /// be a deadlock.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
-        if !self.resume.has_begun {
+        if !self.progress.has_begun {
             self.body.release_decoder();
         }
         !self.body.uses_decoder_memory()
@@ -429,11 +429,11 @@ impl Transfer {
     /// Delivers the stored response heads at the end of a transfer without a body, if
     /// [`RequestOptions::include_head`](crate::RequestOptions::include_head) is set.
     fn deliver_heads(&mut self) {
-        if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
+        if !self.options.include_head || self.progress.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
         }
         let Some(head) = self.head.as_ref().or(self.history.last_other_head.as_deref()) else { return };
-        self.resume.has_begun = true;
+        self.progress.has_begun = true;
         let begin = ResponseForSink {
             head,
             target: self.current.first_target(),
@@ -441,7 +441,7 @@ impl Transfer {
             history: &self.history.redirects,
             facts: &self.facts,
             length: Some(0),
-            offset: self.resume.range.at,
+            offset: self.progress.range.at,
             total: None,
             validator: None,
             deadline: self.deadline(),
@@ -452,7 +452,7 @@ impl Transfer {
 
     /// Finishes the transfer with this result: completes its facts, such as sizes and times.
     pub(crate) fn finish_with(&mut self, result: Result<()>, now: Instant) -> TransferStep {
-        if !self.resume.has_begun && !self.is_part() {
+        if !self.progress.has_begun && !self.is_part() {
             // The received bytes were discarded.
             self.facts.body_bytes = 0;
         }
@@ -505,7 +505,7 @@ impl Transfer {
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
         self.trace_milestone(Milestone::Done, result.as_ref().err());
         let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
-        let SchedulingKey { tag, .. } = scheduling;
+        let TransferSchedulingData { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);
         (TransferOutcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)
     }

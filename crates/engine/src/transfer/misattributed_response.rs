@@ -11,7 +11,7 @@ impl Transfer {
     /// Returns true if the final head of the current response has not arrived, and no content of an
     /// earlier response has been delivered.
     pub(crate) fn awaits_head(&self) -> bool {
-        matches!(self.response.disposition, BodyDisposition::Unknown) && !self.resume.has_begun
+        matches!(self.response.disposition, BodyDisposition::Unknown) && !self.progress.has_begun
     }
 
     /// Discards a complete response that may belong to another request on the same connection. The

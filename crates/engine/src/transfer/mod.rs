@@ -78,8 +78,8 @@ use next_target_and_secrets::TargetState;
 use proxy_or_alt_svc_route::ConnectionRoute;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use resettable_state::{
-    AttemptCountsAndDeadline, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldOwner,
-    RangeRequestSettings, ResponseDecisions, ResumeState,
+    AttemptCountsAndDeadline, DeliveryProgress, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState,
+    RangeFieldOwner, RangeRequestSettings, ResponseDecisions,
 };
 use split_part::SplitRole;
 use wire_record::ExchangeWireRecord;
@@ -88,7 +88,7 @@ pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub use end_of_exchange::{ExchangeFailurePoint, TransferStep};
 pub(crate) use first_stream_end::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
-pub use resettable_state::SchedulingKey;
+pub use resettable_state::TransferSchedulingData;
 pub(crate) use response::bad_status;
 pub(crate) use split_part::{SplitMinSpeedCheck, SplittableBody};
 
@@ -114,7 +114,7 @@ pub struct Transfer {
     expectation: ExpectContinueState,
     pub(crate) attempt: AttemptCountsAndDeadline,
     response: ResponseDecisions,
-    resume: ResumeState,
+    progress: DeliveryProgress,
     ranges: RangeRequestSettings,
     speed: RateSpeedAndStallLimits,
     split: SplitRole,
@@ -134,7 +134,7 @@ pub struct Transfer {
     /// The sizes, times and addresses of the transfer so far.
     pub facts: Box<TransferFacts>,
     /// The caller's ID of the transfer, and its priority among other transfers.
-    pub scheduling: SchedulingKey,
+    pub scheduling: TransferSchedulingData,
     pub(crate) reuse: ExchangeConnectionState,
 }
 
@@ -174,7 +174,7 @@ impl Transfer {
             expectation: ExpectContinueState::None,
             attempt: AttemptCountsAndDeadline::new(now),
             response: ResponseDecisions::default(),
-            resume: ResumeState::new(DeliveryRange::from_options(&options)),
+            progress: DeliveryProgress::new(DeliveryRange::from_options(&options)),
             ranges: RangeRequestSettings {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
                     (false, false) => RangeFieldOwner::None,
@@ -197,7 +197,7 @@ impl Transfer {
             history: EarlierResponses::default(),
             record: None,
             facts: Box::write(facts, TransferFacts::new(now)),
-            scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
+            scheduling: TransferSchedulingData { tag, ..TransferSchedulingData::default() },
             reuse: ExchangeConnectionState::default(),
             options,
         };
@@ -220,7 +220,7 @@ impl Transfer {
     /// Discards the progress of the transfer, so that the next request fetches the content from the
     /// beginning.
     fn start_over(&mut self) {
-        self.resume = ResumeState::without_progress(&self.options, self.ranges.start);
+        self.progress = DeliveryProgress::without_progress(&self.options, self.ranges.start);
         self.facts.body_bytes = 0;
     }
 
@@ -272,8 +272,8 @@ impl Transfer {
         self.options.retry.may_repeat(&self.current.method) && !self.has_one_shot_content()
     }
 
-    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 (the first), if all other output waits
-    /// for this transfer's body.
+    /// Sets the transfer's [rank](TransferSchedulingData::rank) to 0 (the first), if all other
+    /// output waits for this transfer's body.
     pub fn take_precedence_if_awaited(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;

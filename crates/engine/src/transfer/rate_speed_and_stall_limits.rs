@@ -90,7 +90,7 @@ pub(super) struct RateSpeedAndStallLimits {
     /// True if the request has a write timeout. The error at a timeout then says that the server
     /// accepted no data, if the request was being sent.
     has_write_timeout: bool,
-    min_speed: Option<Box<MinSpeed>>,
+    min_speed: Option<Box<MinSpeedCheck>>,
     silence: Option<SilenceLimit>,
 }
 
@@ -146,14 +146,14 @@ impl SilenceLimit {
 }
 
 /// The minimum speed of a transfer, and the period over which the speed is currently measured.
-struct MinSpeed {
+struct MinSpeedCheck {
     watch: SpeedWatch,
     next_check: Instant,
     is_paused: bool,
     text: String,
 }
 
-impl MinSpeed {
+impl MinSpeedCheck {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
             watch: SpeedWatch::new(limit.bytes_per_second, limit.time, time_conversions::to_monotonic_time(now)),
@@ -200,7 +200,7 @@ impl RateSpeedAndStallLimits {
     /// Restarts the measurement of the minimum speed and of the server's silence for an exchange
     /// that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
-        self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
+        self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeedCheck::new(limit, now)));
         self.has_write_timeout = options.write_timeout.is_some();
         self.silence = SilenceLimit::for_exchange(options, self, now);
     }
@@ -248,7 +248,7 @@ impl RateSpeedAndStallLimits {
 
     /// Replaces the minimum speed with `limit`, and restarts the measurement of the speed.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
-        self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
+        self.min_speed = Some(Box::new(MinSpeedCheck::new(limit, now)));
     }
 
     /// Returns true if a maximum rate applies to the transfer.

@@ -3,7 +3,7 @@
 //! | source | fields |
 //! |---|---|
 //! | the caller | the fields that may be sent to the request's target ([`CallerFields`]) |
-//! | the proxy | fields for the proxy that forwards the request, and for nobody else ([`ForwardedRequest`]) |
+//! | the proxy | fields for the proxy that forwards the request, and for nobody else ([`ForwardProxyTargetAndFields`]) |
 //! | the engine | all other fields, except the fields that the caller sets or removes |
 
 use std::borrow::Cow;
@@ -94,14 +94,14 @@ impl<'a> CallerFields<'a> {
 /// The request-target and the header fields for a proxy that forwards the request. Empty if no
 /// proxy forwards it.
 #[derive(Default)]
-pub(super) struct ForwardedRequest {
+pub(super) struct ForwardProxyTargetAndFields {
     /// The URL that is sent as the request-target (absolute form, RFC 9112 section 3.2.2). `None`
     /// if no proxy forwards the request.
     pub(super) uri: Option<String>,
     fields: ProxyFields,
 }
 
-impl ForwardedRequest {
+impl ForwardProxyTargetAndFields {
     /// Returns the value of the proxy's header field with the name `wanted`. Returns `None` if
     /// there is no such field.
     fn get(&self, wanted: &str) -> Option<&[u8]> {
@@ -144,14 +144,14 @@ impl Transfer {
     /// empty if no proxy forwards it. The request-target is made from `spelled`, another spelling
     /// of the current target, if it is given. The proxy is the one in the connection's pool key, so
     /// that data for the proxy cannot reach another server.
-    pub(super) fn forwarded_request(
+    pub(super) fn forward_proxy_target_and_fields(
         &mut self,
         options: &RequestOptions,
         spelled: Option<&Target>,
-    ) -> Result<ForwardedRequest> {
+    ) -> Result<ForwardProxyTargetAndFields> {
         self.proxy_auth.is_answered = false;
         let via = ProxyRoute::for_request(&self.current.target, options);
-        let Some(hop) = via.forwarding_hop() else { return Ok(ForwardedRequest::default()) };
+        let Some(hop) = via.forwarding_hop() else { return Ok(ForwardProxyTargetAndFields::default()) };
         let negotiated = self.negotiated_with_proxy(hop)?;
         let (uri, fields) = hop.forwarded_target_and_fields(
             negotiated,
@@ -159,7 +159,7 @@ impl Transfer {
             spelled.unwrap_or(&self.current.target),
             options.curl_compat.spells_as_curl,
         )?;
-        let forwarded = ForwardedRequest { uri: Some(uri), fields };
+        let forwarded = ForwardProxyTargetAndFields { uri: Some(uri), fields };
         self.proxy_auth.is_answered = forwarded.get("Proxy-Authorization").is_some();
         if !self.proxy_auth.is_answered && hop.awaits_challenge() {
             self.withhold_content();
@@ -214,7 +214,7 @@ impl Transfer {
             signed: signed.unwrap_or_default(),
             range: match &options.range {
                 Some(range) => Some(format!("bytes={range}")),
-                None => self.resume.range.range_field(),
+                None => self.progress.range.range_field(),
             },
             content_range: options
                 .content_range
@@ -238,7 +238,7 @@ impl Transfer {
         &'a self,
         callers: &CallerFields<'a>,
         given: &[FieldLine<'a>],
-        forwarded: &'a ForwardedRequest,
+        forwarded: &'a ForwardProxyTargetAndFields,
         values: &'a EngineFieldValues<'_>,
         fields: &mut FieldLines<'a>,
     ) {
@@ -273,7 +273,7 @@ impl Transfer {
         &'a self,
         fields: &mut FieldLines<'a>,
         callers: &CallerFields<'_>,
-        forwarded: &'a ForwardedRequest,
+        forwarded: &'a ForwardProxyTargetAndFields,
         values: &'a EngineFieldValues<'_>,
     ) {
         let mut push = |name: &'static str, value: &'a [u8]| {
@@ -287,9 +287,9 @@ impl Transfer {
         if let Some(range) = &values.content_range {
             push("Content-Range", range.as_bytes());
         }
-        if let Some(validator) = &self.resume.range.validator
+        if let Some(validator) = &self.progress.range.validator
             && self.ranges.may_request_ranges()
-            && self.resume.range.is_ranged()
+            && self.progress.range.is_ranged()
         {
             push("If-Range", validator.if_range());
         }

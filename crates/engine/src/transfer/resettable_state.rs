@@ -14,8 +14,9 @@ use crate::request::{RequestOptions, WantedContentRange};
 use crate::transfer_outcome::FollowedRedirect;
 
 /// The range of bytes that a transfer delivers, and its progress in that range.
-/// [`ResumeState::without_progress`] makes a new state when the transfer starts from the beginning.
-pub(super) struct ResumeState {
+/// [`DeliveryProgress::without_progress`] makes a new state when the transfer starts from the
+/// beginning.
+pub(super) struct DeliveryProgress {
     /// The byte range of the content to deliver, and the current offset in that range.
     pub(super) range: DeliveryRange,
     /// The number of bytes of the current response to skip, because an earlier response delivered
@@ -29,7 +30,7 @@ pub(super) struct ResumeState {
     pub(super) has_begun: bool,
 }
 
-impl ResumeState {
+impl DeliveryProgress {
     /// Makes the state of a transfer that has delivered no byte of `range`.
     pub(super) fn new(range: DeliveryRange) -> Self {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
@@ -236,7 +237,7 @@ pub(super) struct EarlierResponses {
 /// The data by which the caller identifies a transfer, and by which the driver orders it among
 /// other transfers.
 #[derive(Default)]
-pub struct SchedulingKey {
+pub struct TransferSchedulingData {
     /// The caller's ID for the transfer.
     pub tag: u64,
     /// The host slot (the permit for one transfer to the host) that this transfer holds until it

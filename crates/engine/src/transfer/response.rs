@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
-use haul_proto::h1::BodyFraming;
+use haul_proto::h1::ResponseBodyFraming;
 use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
@@ -30,8 +30,8 @@ const MAX_LINE: usize = 100 << 10;
 
 impl Transfer {
     /// Handles the head of a final response (not 1xx), and decides what happens to its body.
-    pub fn on_head(&mut self, head: ResponseHead, framing: BodyFraming, now: Instant) {
-        let continues = self.resume.has_begun;
+    pub fn on_head(&mut self, head: ResponseHead, framing: ResponseBodyFraming, now: Instant) {
+        let continues = self.progress.has_begun;
         self.restore_deadline();
         self.current.is_http10 = head.version() == ProtocolVersion::Http10;
         self.record_head_of_stream(&head);
@@ -83,7 +83,7 @@ impl Transfer {
     /// Returns true if the sink receives the complete lines of an invalid or truncated response
     /// head, as in curl.
     pub fn wants_partial_heads(&self) -> bool {
-        self.options.curl_compat.partial_heads && !self.resume.has_begun
+        self.options.curl_compat.partial_heads && !self.progress.has_begun
     }
 
     /// Returns true if the options limit the size of the body.
@@ -101,14 +101,14 @@ impl Transfer {
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.delivered_head_bytes(head.raw()));
             // The transfer fails anyway, and the first error is the one to report.
-            let _ = self.begin_delivery(&head, BodyFraming::None);
+            let _ = self.begin_delivery(&head, ResponseBodyFraming::None);
         }
         self.head = Some(head);
     }
 
     /// Decides what happens to the body of the response with this head. Several checks run one
     /// after the other; the first check that returns a decision determines the result.
-    fn decide_body_disposition(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
+    fn decide_body_disposition(&mut self, head: &ResponseHead, framing: ResponseBodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)
             .or_else(|| self.on_server_proof(head))
@@ -190,7 +190,7 @@ impl Transfer {
     fn on_range(
         &mut self,
         head: &ResponseHead,
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
         if !self.ranges.may_request_ranges() {
@@ -205,12 +205,12 @@ impl Transfer {
             let begun = self.begin_delivery(head, framing);
             return Some(begun.map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver));
         }
-        match self.resume.range.verdict(head, framing) {
+        match self.progress.range.verdict(head, framing) {
             RangeVerdict::Ordinary => None,
             // Some servers respond with a 206 although no range was requested.
             _ if options.curl_compat.accepts_unreliable_responses
                 && head.status() == 206
-                && !self.resume.range.is_ranged() =>
+                && !self.progress.range.is_ranged() =>
             {
                 None
             }
@@ -222,7 +222,7 @@ impl Transfer {
                 Some(BodyDisposition::Complete)
             }
             RangeVerdict::Refused(_)
-                if self.ranges.must_continue && self.resume.range.should_request_last_byte(head) =>
+                if self.ranges.must_continue && self.progress.range.should_request_last_byte(head) =>
             {
                 Some(BodyDisposition::Again)
             }
@@ -242,9 +242,9 @@ impl Transfer {
         };
         self.options.curl_compat.accepts_unreliable_responses
             && self.ranges.must_continue
-            && !self.resume.has_begun
+            && !self.progress.has_begun
             && matches!(head.status(), 200 | 206)
-            && offset() == Some(self.resume.range.at)
+            && offset() == Some(self.progress.range.at)
     }
 
     /// Handles an error status of a URL to which a redirect led and which has worked before. The
@@ -261,13 +261,13 @@ impl Transfer {
     fn on_missing_range(
         &mut self,
         head: &ResponseHead,
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
         let status = head.status();
         if !self.ranges.must_continue
             || !self.ranges.may_request_ranges()
-            || !self.resume.range.is_ranged()
+            || !self.progress.range.is_ranged()
             || status == 206
             || status == 304 && !options.curl_compat.accepts_unreliable_responses
         {
@@ -289,7 +289,7 @@ impl Transfer {
     fn on_unwanted(
         &mut self,
         head: &ResponseHead,
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
         if options.head_only {
@@ -297,7 +297,7 @@ impl Transfer {
             return self.check_size(length).err().map(BodyDisposition::Fail);
         }
         let is_unwanted = options.wants.as_ref().is_some_and(|wants| !wants.wants(head));
-        if !is_unwanted || framing == BodyFraming::None {
+        if !is_unwanted || framing == ResponseBodyFraming::None {
             return None;
         }
         self.facts.status = 304;
@@ -306,9 +306,14 @@ impl Transfer {
 
     /// Begins to deliver the response to the sink. If only the head is wanted, delivers the head
     /// and decides to end the transfer.
-    fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> BodyDisposition {
-        let has_wanted = framing == BodyFraming::None || !options.head_only;
-        match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
+    fn deliver(
+        &mut self,
+        head: &ResponseHead,
+        framing: ResponseBodyFraming,
+        options: &RequestOptions,
+    ) -> BodyDisposition {
+        let has_wanted = framing == ResponseBodyFraming::None || !options.head_only;
+        match self.begin_delivery(head, if has_wanted { framing } else { ResponseBodyFraming::None }) {
             Ok(()) if has_wanted => BodyDisposition::Deliver,
             // With `fail` but without a body to deliver, the transfer fails once the head was
             // delivered.
@@ -337,7 +342,7 @@ impl Transfer {
         }
         // The head is delivered although the body is not.
         if options.include_head
-            && let Err(error) = self.begin_delivery(head, BodyFraming::None)
+            && let Err(error) = self.begin_delivery(head, ResponseBodyFraming::None)
         {
             return Some(BodyDisposition::Fail(error));
         }
@@ -345,42 +350,47 @@ impl Transfer {
     }
 
     /// Returns true if the response shows that the existing bytes are already the complete content.
-    fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
+    fn is_already_complete(&self, head: &ResponseHead, framing: ResponseBodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             206 => false,
-            _ => framing == BodyFraming::Length(self.resume.range.at) && head.get("content-range").is_none(),
+            _ => framing == ResponseBodyFraming::Length(self.progress.range.at) && head.get("content-range").is_none(),
         }
     }
 
     /// Decides what happens to the body of a response, by the `verdict` on its relation to the
     /// requested range.
-    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
+    fn apply_verdict(
+        &mut self,
+        verdict: RangeVerdict,
+        head: &ResponseHead,
+        framing: ResponseBodyFraming,
+    ) -> BodyDisposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
-                self.resume.range.on_part(head);
-                if self.resume.has_begun {
+                self.progress.range.on_part(head);
+                if self.progress.has_begun {
                     return BodyDisposition::Deliver;
                 }
                 return self
                     .begin_delivery(head, framing)
                     .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
             }
-            RangeVerdict::Repeats(there) if self.resume.has_begun && !self.is_part() => {
-                self.resume.skip = there;
+            RangeVerdict::Repeats(there) if self.progress.has_begun && !self.is_part() => {
+                self.progress.skip = there;
                 return BodyDisposition::Deliver;
             }
             // In curl's mode, a retry continues in the user's file, whether or not the server
             // supports If-Range.
             RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.curl_compat.retries_whole => {
-                self.resume.skip = there;
+                self.progress.skip = there;
                 return self
                     .begin_delivery(head, framing)
                     .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
             }
             RangeVerdict::Complete => return BodyDisposition::Complete,
             RangeVerdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
-            RangeVerdict::Refused(what) if self.resume.range.is_ranged() => {
+            RangeVerdict::Refused(what) if self.progress.range.is_ranged() => {
                 (ErrorKind::Range, format!("asked for a range, the server sent {what}"))
             }
             RangeVerdict::Refused(what) => (ErrorKind::Range, format!("asked for no range, the server sent {what}")),
@@ -403,7 +413,7 @@ impl Transfer {
                 .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
         }
         // Without ranges, a body that broke off cannot be completed.
-        let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
+        let broke_off = kind == ErrorKind::Range && self.progress.has_begun && !is_fixed;
         BodyDisposition::Fail(if broke_off {
             Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
         } else {
@@ -412,22 +422,22 @@ impl Transfer {
     }
 
     /// Begins to deliver the body to the sink. Delivers the stored heads first.
-    fn begin_delivery(&mut self, head: &ResponseHead, framing: BodyFraming) -> Result<()> {
+    fn begin_delivery(&mut self, head: &ResponseHead, framing: ResponseBodyFraming) -> Result<()> {
         let length = match framing {
-            BodyFraming::Length(length) => Some(length),
-            BodyFraming::None => Some(0),
+            ResponseBodyFraming::Length(length) => Some(length),
+            ResponseBodyFraming::None => Some(0),
             _ => None,
         };
         let is_rest = head.status() == 200 && self.continues_without_validator(head);
-        if head.status() == 200 && self.ranges.may_request_ranges() && self.resume.skip == 0 && !is_rest {
-            self.resume.range.on_whole(head, framing);
-        } else if self.resume.range.is_unstarted_opening() {
+        if head.status() == 200 && self.ranges.may_request_ranges() && self.progress.skip == 0 && !is_rest {
+            self.progress.range.on_whole(head, framing);
+        } else if self.progress.range.is_unstarted_opening() {
             // A response that replaces the content is not a part of it.
-            self.resume.range = DeliveryRange::default();
+            self.progress.range = DeliveryRange::default();
         }
-        let length = length.map(|length| length.saturating_sub(self.resume.skip));
-        self.check_size(length.map_or(0, |length| length.saturating_add(self.resume.range.at)))?;
-        self.resume.has_begun = true;
+        let length = length.map(|length| length.saturating_sub(self.progress.skip));
+        self.check_size(length.map_or(0, |length| length.saturating_add(self.progress.range.at)))?;
+        self.progress.has_begun = true;
         let deviations = self.options.deviations;
         let decodes = !deviations.raw && length != Some(0) && self.decodes_content(head);
         let mut codings = if decodes { self.content_codings(head) } else { Vec::new() };
@@ -455,9 +465,9 @@ impl Transfer {
                 history: &self.history.redirects,
                 facts: &self.facts,
                 length,
-                offset: self.resume.range.at,
-                total: self.resume.range.total,
-                validator: self.resume.range.validator.as_ref().filter(|_| self.ranges.may_request_ranges()),
+                offset: self.progress.range.at,
+                total: self.progress.range.total,
+                validator: self.progress.range.validator.as_ref().filter(|_| self.ranges.may_request_ranges()),
                 deadline: self.deadline(),
             },
             &self.history.heads,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
-use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::request::{RequestHead, SendRequestError};
 
 use super::Transfer;
 use super::content_framing_and_expect::ExpectContinueState;
@@ -16,8 +16,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Returns the error to report if a protocol machine rejects a request. The machine identifies a
 /// bad field by its index in `fields`; the error message contains the field's name.
-fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
-    if error == RequestError::ChunksInHttp10 {
+fn rejected_request(error: SendRequestError, fields: &[FieldLine<'_>]) -> Error {
+    if error == SendRequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
     }
     let message = match error.field_index().and_then(|index| fields.get(index)) {
@@ -67,7 +67,7 @@ impl Transfer {
         // challenge.
         let authorization = self.authorize(!callers.engine_sets("Authorization"))?;
         let spelled = self.signed_target(&callers);
-        let forwarded = self.forwarded_request(&options, spelled.as_ref())?;
+        let forwarded = self.forward_proxy_target_and_fields(&options, spelled.as_ref())?;
         let given = self.caller_lines(&callers, conn.supports_chunked_coding());
         let framing = self.framing(&given);
         self.expectation = self.expectation(framing, &given, conn.may_expect_continue());
@@ -110,7 +110,7 @@ impl Transfer {
             self.record = record;
         }
         self.attempt.has_sent |= taken.is_ok();
-        if !self.resume.has_begun {
+        if !self.progress.has_begun {
             self.facts.body_bytes = 0;
         }
         self.facts.on_request(now);
@@ -141,7 +141,7 @@ impl Transfer {
             if self.ranges.must_continue {
                 self.ranges.start = partial.gap.start;
             }
-            self.resume.range.resume_partial(partial);
+            self.progress.range.resume_partial(partial);
         }
     }
 }

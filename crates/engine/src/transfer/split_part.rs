@@ -15,7 +15,7 @@ use super::Transfer;
 use super::delivery_range::DeliveryRange;
 use super::first_stream_end::FirstStreamEnd;
 use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
-use super::resettable_state::{BodyDisposition, ResumeState};
+use super::resettable_state::{BodyDisposition, DeliveryProgress};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
@@ -81,14 +81,14 @@ impl Transfer {
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
-            && self.resume.skip == 0
-            && self.resume.range.has_no_content_coding()
+            && self.progress.skip == 0
+            && self.progress.range.has_no_content_coding()
             && self.body.is_delivered_as_received();
         Some(
-            self.resume
+            self.progress
                 .range
                 .total
-                .zip(self.resume.range.validator.clone())
+                .zip(self.progress.range.validator.clone())
                 .filter(|_| fits)
                 .map(|(total, validator)| SplittableBody { total, validator }),
         )
@@ -96,7 +96,7 @@ impl Transfer {
 
     /// Returns the offset in the content of the next byte that the transfer delivers.
     pub(crate) fn position(&self) -> u64 {
-        self.resume.range.at
+        self.progress.range.at
     }
 
     /// Makes the transfer the first stream of a split download, which stops at the offset in `end`.
@@ -104,7 +104,7 @@ impl Transfer {
     /// together.
     pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitMinSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
-        end.set_position(self.resume.range.at);
+        end.set_position(self.progress.range.at);
         let mut rest = self.speed.sharing_rate();
         rest.set_min_speed(STALLED_PART_SPEED, now);
         SplitMinSpeedCheck(std::mem::replace(&mut self.speed, rest))
@@ -114,10 +114,10 @@ impl Transfer {
     /// or, if the sink is a file, at the first missing byte.
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
-        self.resume.failed_at = self.resume.range.at;
+        self.progress.failed_at = self.progress.range.at;
         self.current.skips_redirects = self.current.is_redirected();
         if let Some(gap) = self.body.next_gap() {
-            self.resume.range.move_to(gap);
+            self.progress.range.move_to(gap);
         }
     }
 
@@ -170,7 +170,7 @@ impl Transfer {
         part.auth = self.auth.for_redirect();
         part.current = self.current.for_part();
         (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
-        part.resume = ResumeState::new(DeliveryRange::for_part(span, body.total, body.validator.clone()));
+        part.progress = DeliveryProgress::new(DeliveryRange::for_part(span, body.total, body.validator.clone()));
         part.speed = self.speed.sharing_rate();
         part.ranges.sink_was_asked = true;
         part.split = SplitRole::Part { id, ordinal };
@@ -253,7 +253,7 @@ impl Transfer {
     /// # Errors
     /// The errors of [`Transfer::on_body`].
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.resume.range.at += bytes.len() as u64;
+        self.progress.range.at += bytes.len() as u64;
         self.facts.body_bytes += bytes.len() as u64;
         self.body.push(BufferLease::borrowed(bytes))
     }

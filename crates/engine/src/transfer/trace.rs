@@ -145,7 +145,7 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Interim { head });
         }
-        if self.options.include_head && !self.resume.has_begun {
+        if self.options.include_head && !self.progress.has_begun {
             self.store_head(head);
         }
     }

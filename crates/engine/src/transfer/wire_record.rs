@@ -5,13 +5,13 @@ use haul_proto::request::{RequestHead, to_http1_text};
 use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::Transfer;
-use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};
+use crate::exchange_record::{ExchangeEnd, ExchangeRecordWriter, ExchangeStart, TruncationReason};
 use crate::{Error, ErrorKind, Result};
 
 /// The record of the exchange in progress, for a recorder such as the WARC archive. The record
 /// contains the messages in their wire format.
 pub(super) struct ExchangeWireRecord {
-    record: Box<dyn ExchangeRecord>,
+    record: Box<dyn ExchangeRecordWriter>,
     /// True for HTTP/1: the connection adds the messages as they are sent and received. False for
     /// HTTP/2 and HTTP/3: the transfer adds their heads and content.
     is_text: bool,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{DRIVERS, DriverKind, following, one_thread, retrying, run, single_stage, start_origin};
-use haul::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeRecorder, ExchangeStart, TruncationReason};
+use haul::exchange_record::{ExchangeEnd, ExchangeRecordWriter, ExchangeRecorder, ExchangeStart, TruncationReason};
 use haul::fleet::FleetOptions;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result};
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -51,7 +51,7 @@ fn full() -> Error {
 }
 
 impl ExchangeRecorder for MemoryRecorder {
-    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord> {
+    fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecordWriter> {
         Box::new(MemoryRecord {
             exchange: SeenExchange {
                 url: start.target.to_url(),
@@ -84,7 +84,7 @@ impl MemoryRecord {
     }
 }
 
-impl ExchangeRecord for MemoryRecord {
+impl ExchangeRecordWriter for MemoryRecord {
     fn request_content(&mut self, bytes: &[u8]) {
         self.exchange.request.extend_from_slice(bytes);
     }

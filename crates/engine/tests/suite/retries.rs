@@ -17,7 +17,7 @@ use haul::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{H1Config, H1Event, H1Machine};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
@@ -283,7 +283,7 @@ fn answered(transfer: &mut Transfer, reply: &str) {
     let mut conn = H1Machine::new(H1Config::default());
     transfer.enqueue(&mut conn, Instant::now()).unwrap();
     conn.advance_output(conn.output().len());
-    let step = conn.step(Timestamp(0), &mut reply.as_bytes().to_vec()).unwrap();
+    let step = conn.step(MonotonicTimestamp(0), &mut reply.as_bytes().to_vec()).unwrap();
     let H1Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
     transfer.on_head(head, framing, Instant::now());
 }

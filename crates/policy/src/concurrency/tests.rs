@@ -38,12 +38,12 @@ fn grown(base: u64) -> ConcurrencyLimit {
     ConcurrencyLimit { limit: 16, base, has_jumped: true, ..ConcurrencyLimit::new(50) }
 }
 
-fn testing(usual: usize, mean: u64) -> LimitPhase {
-    LimitPhase::Testing { usual, mean, goes_on: false }
+fn testing(usual: usize, mean: u64) -> SearchPhase {
+    SearchPhase::Testing { usual, mean, goes_on: false }
 }
 
-fn probing(usual: usize, mean: u64) -> LimitPhase {
-    LimitPhase::Probing { usual, mean }
+fn probing(usual: usize, mean: u64) -> SearchPhase {
+    SearchPhase::Probing { usual, mean }
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn queue_length_decides_the_next_phase() {
     for (base, mean, count, phase, limit, left) in [
         (16, 16, 16, probing(16, 16), 17, 0),
         (15, 16, 16, probing(16, 16), 17, 0),
-        (14, 16, 16, LimitPhase::Measuring, 16, 0),
-        (13, 16, 16, LimitPhase::Measuring, 16, 16),
-        (13, 16, 47, LimitPhase::Measuring, 16, 47),
+        (14, 16, 16, SearchPhase::Measuring, 16, 0),
+        (13, 16, 16, SearchPhase::Measuring, 16, 16),
+        (13, 16, 47, SearchPhase::Measuring, 16, 47),
         (13, 16, 48, testing(16, 16), 13, 0),
-        (12, 16, 16, LimitPhase::Measuring, 16, 16),
+        (12, 16, 16, SearchPhase::Measuring, 16, 16),
         (8, 16, 16, testing(16, 16), 8, 0),
         (2, 16, 16, testing(16, 16), 6, 0),
     ] {
@@ -74,7 +74,7 @@ fn pause_and_refusal_forbid_trials() {
         host.measure(mean, MonotonicTime(1));
         (host.phase, host.limit)
     };
-    let none = |limit| (LimitPhase::Measuring, limit);
+    let none = |limit| (SearchPhase::Measuring, limit);
     assert_eq!(judged(ConcurrencyLimit { try_at: later, ..grown(16) }, 16), none(16), "no probe");
     assert_eq!(judged(ConcurrencyLimit { try_at: later, ..grown(8) }, 16), (testing(16, 16), 8));
     assert_eq!(judged(ConcurrencyLimit { try_at: later, bound: 40, ..grown(8) }, 16), none(16), "the host bore it");
@@ -135,10 +135,10 @@ fn window_size_depends_on_phase_and_refusals() {
         let refusals = Refusals { count, ..Refusals::default() };
         ConcurrencyLimit { phase, limit, refusals, ..ConcurrencyLimit::new(50) }.window_size()
     };
-    assert_eq!(size(LimitPhase::Measuring, 16, 0), 16);
+    assert_eq!(size(SearchPhase::Measuring, 16, 0), 16);
     assert_eq!([13, 3].map(|limit| size(testing(20, 1), limit, 0)), [26, MIN_TRIAL_REQUESTS]);
     assert_eq!(
-        [1, 2, 3, 99].map(|count| size(LimitPhase::Recovering, 2, count)),
+        [1, 2, 3, 99].map(|count| size(SearchPhase::Recovering, 2, count)),
         [6, 12, 24, 6 << MAX_RECOVERY_DOUBLINGS]
     );
 }
@@ -194,7 +194,7 @@ fn recovering_limit_below_six_grows_by_one() {
         let mut host = ConcurrencyLimit {
             limit,
             bound: limit,
-            phase: LimitPhase::Recovering,
+            phase: SearchPhase::Recovering,
             try_at: MonotonicTime(2),
             refusals,
             ..ConcurrencyLimit::new(50)
@@ -203,10 +203,10 @@ fn recovering_limit_below_six_grows_by_one() {
         (host.phase, host.limit)
     };
     let none = Refusals::default();
-    assert_eq!(recovered(3, none), (LimitPhase::Recovering, 4));
-    assert_eq!(recovered(5, none), (LimitPhase::Recovering, 6));
-    assert_eq!(recovered(6, none), (LimitPhase::Measuring, 6));
-    assert_eq!(recovered(3, Refusals { at_growth: true, ..none }), (LimitPhase::Recovering, 3));
+    assert_eq!(recovered(3, none), (SearchPhase::Recovering, 4));
+    assert_eq!(recovered(5, none), (SearchPhase::Recovering, 6));
+    assert_eq!(recovered(6, none), (SearchPhase::Measuring, 6));
+    assert_eq!(recovered(3, Refusals { at_growth: true, ..none }), (SearchPhase::Recovering, 3));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn only_requests_of_a_full_host_count() {
     assert_eq!((host.limit(), host.window.count), (6, 0), "the limit held no request back");
     host.on_completion(FIRST_SAMPLE);
     assert_eq!(host.window.count, 1);
-    let mut host = ConcurrencyLimit { phase: LimitPhase::Recovering, bound: 32, ..ConcurrencyLimit::new(50) };
+    let mut host = ConcurrencyLimit { phase: SearchPhase::Recovering, bound: 32, ..ConcurrencyLimit::new(50) };
     (0..6).for_each(|_| {
         host.on_completion(CompletionSample { in_flight: 1, ..FIRST_SAMPLE });
     });
@@ -340,7 +340,7 @@ fn limit_of_four_is_never_tested_with_less() {
         host.begin_test(2, MonotonicTime(1));
         (host.phase, host.limit, host.window.since)
     };
-    assert_eq!(tested(4), (LimitPhase::Measuring, 4, MonotonicTime(0)));
+    assert_eq!(tested(4), (SearchPhase::Measuring, 4, MonotonicTime(0)));
     assert_eq!(tested(5), (testing(5, 2), 4, MonotonicTime(1)));
     assert_eq!(tested(7), (testing(7, 2), 6, MonotonicTime(1)));
     assert_eq!(tested(20), (testing(20, 2), 10, MonotonicTime(1)));
@@ -353,11 +353,11 @@ fn test_down_to_six_goes_on_with_four() {
         host.end_test(usual, 1000, 100, goes_on, FIRST_SAMPLE.now);
         (host.phase, host.limit, host.base)
     };
-    let further = LimitPhase::Testing { usual: 6, mean: 100, goes_on: true };
+    let further = SearchPhase::Testing { usual: 6, mean: 100, goes_on: true };
     assert_eq!(ended(6, 7, false), (further, 4, 5));
-    assert_eq!(ended(7, 8, false), (LimitPhase::Measuring, 7, 5));
-    assert_eq!(ended(4, 6, false), (LimitPhase::Measuring, 6, 5));
-    assert_eq!(ended(4, 5, true), (LimitPhase::Measuring, 5, 100));
+    assert_eq!(ended(7, 8, false), (SearchPhase::Measuring, 7, 5));
+    assert_eq!(ended(4, 6, false), (SearchPhase::Measuring, 6, 5));
+    assert_eq!(ended(4, 5, true), (SearchPhase::Measuring, 5, 100));
     let slower = |usual, goes_on| {
         let mut host = ConcurrencyLimit { limit: 4, ..grown(5) };
         host.end_test(usual, 1000, 5000, goes_on, FIRST_SAMPLE.now);
@@ -418,7 +418,7 @@ fn refusal_lowers_the_bound_and_pauses_probes() {
     };
     let (start, now) = (FIRST_SAMPLE.start_time().0, FIRST_SAMPLE.now);
     let first = refused(0, 0, 10, false);
-    assert_eq!((first.bound, first.limit, first.phase), (9, 6, LimitPhase::Recovering));
+    assert_eq!((first.bound, first.limit, first.phase), (9, 6, SearchPhase::Recovering));
     assert_eq!((first.refusals.count, first.refusals.last, first.try_at), (1, now, now + FIRST_REFUSAL_PAUSE));
     assert_eq!(refused(2, 0, 10, false).try_at, now + FIRST_REFUSAL_PAUSE * 4, "each refusal doubles the pause");
     assert_eq!(refused(9, 0, 10, false).try_at, now + MAX_PAUSE);
@@ -451,11 +451,11 @@ fn recovered_limit_returns_to_its_bound() {
         host.recover(MonotonicTime(now));
         (host.phase, host.limit, host.refusals.has_grown)
     };
-    assert_eq!(recovered(6, 7, 50, false, 1), (LimitPhase::Measuring, 7, false));
-    assert_eq!(recovered(3, 3, 3, false, 1), (LimitPhase::Measuring, 3, false), "the maximum is less than six");
-    assert_eq!(recovered(3, 3, 50, true, 1), (LimitPhase::Recovering, 3, false));
-    assert_eq!(recovered(3, 3, 50, true, 2), (LimitPhase::Recovering, 4, true));
-    assert_eq!(recovered(3, 3, 50, false, 1), (LimitPhase::Recovering, 4, true));
+    assert_eq!(recovered(6, 7, 50, false, 1), (SearchPhase::Measuring, 7, false));
+    assert_eq!(recovered(3, 3, 3, false, 1), (SearchPhase::Measuring, 3, false), "the maximum is less than six");
+    assert_eq!(recovered(3, 3, 50, true, 1), (SearchPhase::Recovering, 3, false));
+    assert_eq!(recovered(3, 3, 50, true, 2), (SearchPhase::Recovering, 4, true));
+    assert_eq!(recovered(3, 3, 50, false, 1), (SearchPhase::Recovering, 4, true));
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn silence_raises_the_limit_by_a_sixth() {
 #[test]
 fn silence_after_a_refusal_lasts_five_seconds() {
     let raised = |limit, max, nanoseconds| {
-        let mut host = ConcurrencyLimit { limit, max, bound: 1, phase: LimitPhase::Recovering, ..grown(5) };
+        let mut host = ConcurrencyLimit { limit, max, bound: 1, phase: SearchPhase::Recovering, ..grown(5) };
         let limit = host.on_silence(MonotonicTime(nanoseconds));
         (limit, host.bound)
     };

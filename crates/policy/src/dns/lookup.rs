@@ -50,9 +50,9 @@ pub struct OutgoingQuery {
     pub tcp: bool,
 }
 
-/// The state or the result of a lookup.
+/// The status of a lookup: it waits, or it has a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DnsLookupState {
+pub enum DnsLookupStatus {
     /// The lookup waits for at least one response.
     Waiting,
     /// The name exists and has these addresses.
@@ -112,7 +112,7 @@ pub struct NameLookup {
     /// The number of AliasMode records that were followed, and the shortest time for which one of
     /// them may be cached.
     https_aliases: (u32, Duration),
-    state: DnsLookupState,
+    status: DnsLookupStatus,
 }
 
 /// The query for the records of one type of the name that is being looked up, and the state of its
@@ -177,7 +177,7 @@ impl NameLookup {
             exists: false,
             negative_ttl: None,
             https_aliases: (0, Duration::MAX),
-            state: DnsLookupState::Waiting,
+            status: DnsLookupStatus::Waiting,
         })
     }
 
@@ -221,10 +221,10 @@ impl NameLookup {
         &self.candidates[self.candidate]
     }
 
-    /// Returns the state of the lookup.
+    /// Returns the status of the lookup.
     #[must_use]
-    pub fn state(&self) -> &DnsLookupState {
-        &self.state
+    pub fn status(&self) -> &DnsLookupStatus {
+        &self.status
     }
 
     /// Returns the query for records of this type. The query has EDNS if the configuration asks for
@@ -284,7 +284,7 @@ impl NameLookup {
     /// ended.
     #[must_use]
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
-        if self.state != DnsLookupState::Waiting {
+        if self.status != DnsLookupStatus::Waiting {
             return None;
         }
         let open = self.questions.iter().filter(|question| question.answer.is_none());
@@ -349,7 +349,7 @@ impl NameLookup {
     /// Ends the lookup if the answers suffice. Otherwise, if all answers are in, starts the lookup
     /// of the next candidate name. Returns the queries to send.
     fn finish_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
-        if self.state != DnsLookupState::Waiting {
+        if self.status != DnsLookupStatus::Waiting {
             return Vec::new();
         }
         if self.subject == RequestedRecords::HttpsRecords {
@@ -366,7 +366,7 @@ impl NameLookup {
             return Vec::new();
         }
         if found {
-            self.state = self.found_addresses();
+            self.status = self.found_addresses();
             return Vec::new();
         }
         for question in &self.questions {
@@ -386,9 +386,9 @@ impl NameLookup {
             self.candidate += 1;
             return self.start(now);
         }
-        self.state = match (self.failure.take(), self.negative_ttl) {
-            (Some(cause), _) => DnsLookupState::Unavailable(cause),
-            (None, ttl) => DnsLookupState::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
+        self.status = match (self.failure.take(), self.negative_ttl) {
+            (Some(cause), _) => DnsLookupStatus::Unavailable(cause),
+            (None, ttl) => DnsLookupStatus::NotFound { exists: self.exists, ttl: ttl.unwrap_or_default() },
         };
         Vec::new()
     }
@@ -399,9 +399,9 @@ impl NameLookup {
         let Some(answer) = self.questions.first_mut().and_then(|question| question.answer.take()) else {
             return Vec::new();
         };
-        self.state = match answer {
+        self.status = match answer {
             DnsResponse::HttpsRecords { records: HttpsRecordSet::Services(records), ttl } => {
-                DnsLookupState::FoundHttps { records, ttl: ttl.min(self.https_aliases.1) }
+                DnsLookupStatus::FoundHttps { records, ttl: ttl.min(self.https_aliases.1) }
             }
             DnsResponse::HttpsRecords { records: HttpsRecordSet::Alias(target), ttl } => {
                 self.https_aliases = (self.https_aliases.0 + 1, ttl.min(self.https_aliases.1));
@@ -409,18 +409,18 @@ impl NameLookup {
                     self.candidates = vec![target];
                     return self.start(now);
                 }
-                DnsLookupState::FoundHttps { records: Vec::new(), ttl: self.https_aliases.1 }
+                DnsLookupStatus::FoundHttps { records: Vec::new(), ttl: self.https_aliases.1 }
             }
             DnsResponse::NoSuchName { ttl } | DnsResponse::Addresses { ttl, .. } => {
-                DnsLookupState::FoundHttps { records: Vec::new(), ttl: ttl.min(self.https_aliases.1) }
+                DnsLookupStatus::FoundHttps { records: Vec::new(), ttl: ttl.min(self.https_aliases.1) }
             }
-            DnsResponse::ServerFailure(cause) => DnsLookupState::Unavailable(cause),
-            DnsResponse::Truncated | DnsResponse::NotUnderstood => DnsLookupState::Unavailable("no answer".into()),
+            DnsResponse::ServerFailure(cause) => DnsLookupStatus::Unavailable(cause),
+            DnsResponse::Truncated | DnsResponse::NotUnderstood => DnsLookupStatus::Unavailable("no answer".into()),
         };
         Vec::new()
     }
 
-    fn found_addresses(&self) -> DnsLookupState {
+    fn found_addresses(&self) -> DnsLookupStatus {
         let mut all = Vec::new();
         let mut least: Option<Duration> = None;
         // IPv6 is asked second and comes first.
@@ -433,7 +433,7 @@ impl NameLookup {
                 _ => {}
             }
         }
-        DnsLookupState::Found { addresses: all, ttl: least.unwrap_or_default() }
+        DnsLookupStatus::Found { addresses: all, ttl: least.unwrap_or_default() }
     }
 }
 

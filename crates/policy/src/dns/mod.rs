@@ -15,7 +15,7 @@
 //! `domain`.
 //!
 //! ```
-//! use haul_policy::dns::lookup::{DnsLookupState, NameLookup};
+//! use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup};
 //! use haul_policy::dns::resolv_conf::ResolvConf;
 //! use haul_policy::MonotonicTime;
 //!
@@ -24,7 +24,7 @@
 //! let queries = lookup.start(MonotonicTime(0));
 //! assert_eq!(queries.len(), 2); // A and AAAA of www.example.com
 //! assert_eq!(lookup.candidate(), "www.example.com");
-//! assert!(matches!(lookup.state(), DnsLookupState::Waiting));
+//! assert!(matches!(lookup.status(), DnsLookupStatus::Waiting));
 //! # Ok::<(), haul_policy::dns::message::DnsNameError>(())
 //! ```
 

@@ -118,21 +118,27 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();
-        let Some(index) = self.host_index(host) else { return };
-        let state = self.host_at(index);
-        let was_shared = match &state.concurrency {
-            Some(concurrency) => concurrency.is_shared(),
-            None => !adapts && state.cap.is_some(),
-        };
-        if was_shared == is_shared {
+        if self.shares_connection(host) == is_shared {
             return;
         }
+        let Some(index) = self.host_index(host) else { return };
+        let state = self.host_at(index);
         (state.concurrency, state.cap) = match (is_shared, adapts) {
             (false, _) => (None, None),
             (true, false) => (None, Some(usize::MAX)),
             (true, true) => (Some(Box::new(ConcurrencyLimit::of_shared_connection(total))), Some(total)),
         };
         self.update_host_state(index);
+    }
+
+    /// Returns true if the jobs of `host` share a connection; see
+    /// [`set_shared_connection`](Self::set_shared_connection).
+    pub fn shares_connection(&self, host: HostId) -> bool {
+        let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+        state.is_some_and(|state| match &state.concurrency {
+            Some(concurrency) => concurrency.is_shared(),
+            None => self.adaptive_max.is_none() && state.cap.is_some(),
+        })
     }
 }
 
@@ -236,7 +242,9 @@ mod tests {
     #[test]
     fn host_with_shared_connection_has_the_total_cap() {
         let mut host = OneHostQueue::new(64, 200);
+        assert!(!host.queue.shares_connection(host.running[0]));
         host.queue.set_shared_connection(host.running[0], true);
+        assert!(host.queue.shares_connection(host.running[0]));
         host.start();
         assert_eq!(host.running.len(), 64);
         host.end_all(100 * MS, CompletionKind::Refused);

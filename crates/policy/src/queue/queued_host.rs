@@ -45,14 +45,14 @@ pub(super) struct QueuedHost<T, K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostSetMembership {
     Nowhere,
-    Ready(JobPosition, HostActivity),
+    Ready(JobPosition, HostBusyOrIdle),
     Paused(MonotonicTime),
     Resting(MonotonicTime),
 }
 
 /// The activity of a host: busy if a job of the host is running, otherwise idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostActivity {
+pub(super) enum HostBusyOrIdle {
     Busy,
     Idle,
 }

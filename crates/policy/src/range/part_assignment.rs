@@ -17,8 +17,8 @@
 //!
 //! ```
 //! use haul_policy::range::byte_range_set::ByteRangeSet;
-//! use haul_policy::range::part_assignment::{PartOrder, PartTracker};
-//! let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
+//! use haul_policy::range::part_assignment::{PartFetchOrder, PartTracker};
+//! let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartFetchOrder::Anywhere);
 //! let first = window.claim_for_first_stream(100);
 //! let part = window.claim_part(200, 10).unwrap();
 //! assert_eq!((part.span.clone(), window.claim_end(first)), (800..1000, Some(800)));
@@ -33,7 +33,7 @@ use super::byte_range_set::ByteRangeSet;
 
 /// The order in which connections may fetch the parts of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartOrder {
+pub enum PartFetchOrder {
     /// In ascending order, for an output such as a pipe. A part is claimed only if it ends at most
     /// `ahead` bytes after the bytes already written.
     InOrder {
@@ -58,7 +58,7 @@ pub struct ClaimedPart {
 #[derive(Clone, Debug)]
 pub struct PartTracker {
     total: u64,
-    order: PartOrder,
+    order: PartFetchOrder,
     out: u64,
     done: ByteRangeSet,
     claims: Vec<PartClaim>,
@@ -79,7 +79,7 @@ struct PartClaim {
 impl PartTracker {
     /// Creates the tracker of a body of `total` bytes. `done` are the bytes that are already
     /// present.
-    pub fn new(total: u64, done: ByteRangeSet, order: PartOrder) -> PartTracker {
+    pub fn new(total: u64, done: ByteRangeSet, order: PartFetchOrder) -> PartTracker {
         PartTracker { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
@@ -87,7 +87,7 @@ impl PartTracker {
     /// the claim's id.
     pub fn claim_for_first_stream(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
-        self.out = self.out.max(if matches!(self.order, PartOrder::InOrder { .. }) { at } else { self.out });
+        self.out = self.out.max(if matches!(self.order, PartFetchOrder::InOrder { .. }) { at } else { self.out });
         let end = self.end_of_free_bytes(at, None);
         self.push_claim(at, end, true)
     }
@@ -133,14 +133,14 @@ impl PartTracker {
     pub fn claim_part(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
-            PartOrder::InOrder { ahead } => {
+            PartFetchOrder::InOrder { ahead } => {
                 let limit = self.out.saturating_add(ahead).min(self.total);
                 let free = self.unclaimed_gaps().next()?;
                 // A remainder that is not worth a request of its own is included.
                 let end = if free.end - free.start < size + size / 2 { free.end } else { free.start + size };
                 free.start..end.min(limit)
             }
-            PartOrder::Anywhere => match self.unclaimed_gaps().last() {
+            PartFetchOrder::Anywhere => match self.unclaimed_gaps().last() {
                 Some(free) if free.end - free.start < size + size / 2 => free,
                 Some(free) => free.end - size..free.end,
                 None => self.take_from_first(size, least)?,
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn parts_for_a_pipe_stay_within_memory_limit() {
-        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 1000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartFetchOrder::InOrder { ahead: 1000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.claim_part(300, 1), None, "all of it is the first stream's");
         window.shorten_first_claim(first, 700);
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn released_parts_are_claimed_first() {
-        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartFetchOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn first_stream_claim_extends_over_unclaimed_bytes() {
-        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartFetchOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn bytes_left_to_claim_exclude_claimed_parts() {
-        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartFetchOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.bytes_left_to_claim(), 9500);
         window.shorten_first_claim(first, 700);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn file_parts_halve_the_first_streams_claim() {
-        let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
+        let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartFetchOrder::Anywhere);
         let first = window.claim_for_first_stream(0);
         let sizes: Vec<_> =
             std::iter::from_fn(|| window.claim_part(400, 20)).map(|part| part.span.end - part.span.start).collect();
@@ -283,7 +283,7 @@ mod tests {
         let mut done = ByteRangeSet::new();
         done.insert(0..100);
         done.insert(500..800);
-        let mut window = PartTracker::new(1000, done, PartOrder::Anywhere);
+        let mut window = PartTracker::new(1000, done, PartFetchOrder::Anywhere);
         let first = window.claim_for_first_stream(100);
         assert_eq!(window.claim_end(first), Some(500));
         assert_eq!(window.claim_part(1000, 10).unwrap().span, 800..1000);
@@ -300,7 +300,7 @@ mod tests {
             in_order: bool,
         ) {
             let total = 5000;
-            let order = if in_order { PartOrder::InOrder { ahead: 1500 } } else { PartOrder::Anywhere };
+            let order = if in_order { PartFetchOrder::InOrder { ahead: 1500 } } else { PartFetchOrder::Anywhere };
             let mut window = PartTracker::new(total, ByteRangeSet::new(), order);
             let first = window.claim_for_first_stream(0);
             let mut live = vec![first];
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn only_the_first_stream_extends_its_claim() {
-        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartFetchOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -352,8 +352,8 @@ mod tests {
     #[test]
     fn remainder_below_half_a_part_is_included() {
         for (order, whole, cut) in [
-            (PartOrder::InOrder { ahead: 9000 }, 1000..1449, 1000..1300),
-            (PartOrder::Anywhere, 1000..1449, 1150..1450),
+            (PartFetchOrder::InOrder { ahead: 9000 }, 1000..1449, 1000..1300),
+            (PartFetchOrder::Anywhere, 1000..1449, 1150..1450),
         ] {
             for (total, expected) in [(1449, whole), (1450, cut)] {
                 let mut window = PartTracker::new(total, ByteRangeSet::new(), order);
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn only_the_first_claim_is_shortened() {
-        let mut window = PartTracker::new(3000, ByteRangeSet::new(), PartOrder::Anywhere);
+        let mut window = PartTracker::new(3000, ByteRangeSet::new(), PartFetchOrder::Anywhere);
         let first = window.claim_for_first_stream(0);
         let part = window.claim_part(1000, 1).unwrap();
         window.shorten_first_claim(part.id, 2500);
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn part_of_exactly_the_least_size_is_claimed() {
         for (least, expected) in [(100, Some(900..1000)), (101, None)] {
-            let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
+            let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartFetchOrder::Anywhere);
             window.claim_for_first_stream(0);
             assert_eq!(window.claim_part(100, least).map(|part| part.span), expected);
         }

@@ -1,8 +1,8 @@
 //! Errors that a peer causes, one variant for each kind of violation.
 //!
 //! An [`H1Error`] ends the connection, since the start of the next response can no longer be known.
-//! A mistake of the caller is a [`RequestError`](super::RequestError) instead; the connection
-//! continues.
+//! A mistake of the caller is a [`SendRequestError`](super::SendRequestError) instead; the
+//! connection continues.
 //!
 //! ```
 //! use haul_proto::h1::{H1Error, ContentLengthFault, ResponseError};

@@ -17,7 +17,7 @@
 
 use crate::close_reason::CloseReason;
 use crate::fields::Fields;
-use crate::request_id_and_body_framing::{BodyFraming, RequestId};
+use crate::request_id_and_body_framing::{RequestId, ResponseBodyFraming};
 use crate::response_head::ResponseHead;
 use core::ops::Range;
 
@@ -41,7 +41,7 @@ pub enum H1Event {
         /// The head of the final response.
         head: ResponseHead,
         /// The framing of the response's body.
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
     },
     /// Bytes of the response's body.
     Body {

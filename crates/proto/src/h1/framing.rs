@@ -21,7 +21,7 @@
 //! Content-Length.
 
 use super::error::{H1Error, TransferCodingFault};
-use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
+use super::{CloseReason, ContentLengthFault, H1Config, ResponseBodyFraming};
 use crate::request_id_and_body_framing::{ResponseFramingContext, parse_content_length};
 use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
@@ -38,7 +38,7 @@ pub(crate) fn response_framing(
     response_to: ResponseFramingContext,
     asks_coding: bool,
     config: &H1Config,
-) -> Result<(BodyFraming, Option<CloseReason>), H1Error> {
+) -> Result<(ResponseBodyFraming, Option<CloseReason>), H1Error> {
     let H1Config { deviations, is_proxy, .. } = *config;
     let mut length = None;
     let mut coding = None;
@@ -74,19 +74,23 @@ pub(crate) fn response_framing(
     };
     let is_loose = coding.is_some_and(|codings: TransferCodings| codings.is_loose);
     let (framing, faulty) = match (coding.map(|codings| codings.last), length) {
-        _ if bodiless => (BodyFraming::None, None),
+        _ if bodiless => (ResponseBodyFraming::None, None),
         (Some(LastCoding::Unnamed), _) => return Err(H1Error::TransferCoding(TransferCodingFault::Empty)),
-        (Some(LastCoding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
-        (Some(LastCoding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
-        (Some(LastCoding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
-        (Some(LastCoding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
+        (Some(LastCoding::Chunked), Some(_)) => (ResponseBodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
+        (Some(LastCoding::Chunked), None) if is_loose => {
+            (ResponseBodyFraming::Chunked, Some(CloseReason::LooseFraming))
+        }
+        (Some(LastCoding::Chunked), None) => (ResponseBodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
+        (Some(LastCoding::Identity), Some(length)) => {
+            (ResponseBodyFraming::Length(length), Some(CloseReason::LengthAndCoding))
+        }
         // The caller wants the bytes as they are, and the codings do not frame them.
         (Some(LastCoding::Other), Some(length)) if deviations.raw && deviations.tolerant => {
-            (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding))
+            (ResponseBodyFraming::Length(length), Some(CloseReason::LengthAndCoding))
         }
-        (Some(LastCoding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
-        (None, Some(length)) => (BodyFraming::Length(length), None),
-        (Some(LastCoding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
+        (Some(LastCoding::Other), _) => (ResponseBodyFraming::UntilClose, Some(CloseReason::UntilClose)),
+        (None, Some(length)) => (ResponseBodyFraming::Length(length), None),
+        (Some(LastCoding::Identity) | None, None) => (ResponseBodyFraming::UntilClose, Some(CloseReason::UntilClose)),
     };
     Ok((framing, faulty.or(kept)))
 }

@@ -9,11 +9,11 @@
 use super::receive::ResponseReceiver;
 use super::request::{self, RequestProperties};
 use super::send::RequestSender;
-use super::{BodyLength, RequestError, RequestHead};
+use super::{BodyLength, RequestHead, SendRequestError};
 use super::{CloseReason, H1Config, H1Error, H1Event, H1Step, RequestId};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::collections::VecDeque;
 
 /// A request on an HTTP/1 connection whose response is not complete yet.
@@ -72,20 +72,20 @@ impl H1Machine {
         self.enqueue_error().is_none()
     }
 
-    fn enqueue_error(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<SendRequestError> {
         if let Some(reason) = self.closing {
-            return Some(RequestError::Closed(reason));
+            return Some(SendRequestError::Closed(reason));
         }
         let last = self.exchanges.back()?;
         if last.facts.close {
             // RFC 9112 §9.6: a client that sends close must not send further requests.
-            Some(RequestError::Closed(CloseReason::ClientClose))
+            Some(SendRequestError::Closed(CloseReason::ClientClose))
         } else if last.facts.upgrade || last.facts.response_to == ResponseFramingContext::Connect {
-            Some(RequestError::TunnelPending)
+            Some(SendRequestError::TunnelPending)
         } else if !self.sender.is_finished() {
-            Some(RequestError::BodyPending)
+            Some(SendRequestError::BodyPending)
         } else if self.exchanges.len() >= self.config.max_pipeline {
-            Some(RequestError::PipelineFull { limit: self.config.max_pipeline })
+            Some(SendRequestError::PipelineFull { limit: self.config.max_pipeline })
         } else {
             None
         }
@@ -93,14 +93,18 @@ impl H1Machine {
 
     /// Appends a request head to the output, and returns the request's id. If the request is
     /// refused, the connection is unchanged.
-    pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    pub fn enqueue(
+        &mut self,
+        now: MonotonicTimestamp,
+        request: &RequestHead<'_>,
+    ) -> Result<RequestId, SendRequestError> {
         if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
         let facts = request::check_request(request, self.config.deviations.verbatim_fields)?;
         let http10 = request.http10 || self.sends_http10();
         if http10 && request.body == BodyLength::Chunked {
-            return Err(RequestError::ChunksInHttp10);
+            return Err(SendRequestError::ChunksInHttp10);
         }
         let start = self.sender.output.end_position();
         request::write_request(request, &facts, http10, self.sender.output.append_buffer());
@@ -131,7 +135,7 @@ impl H1Machine {
     ///
     /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice, so that
     /// one write sends both.
-    pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
+    pub fn send_body(&mut self, data: &[u8]) -> Result<usize, SendRequestError> {
         let taken = self.sender.append_body(data).map_err(|error| self.closed_or(error))?;
         self.record_request_end();
         Ok(taken)
@@ -140,7 +144,7 @@ impl H1Machine {
     /// Appends at most `room` body bytes, which `fill` writes directly into the output. Returns the
     /// number of appended bytes, which is the result of `fill`. In all other respects, this is
     /// [`H1Machine::send_body`] without a copy.
-    pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
+    pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, SendRequestError> {
         let taken = self.sender.fill_body(room, fill).map_err(|error| self.closed_or(error))?;
         self.record_request_end();
         Ok(taken)
@@ -185,18 +189,18 @@ impl H1Machine {
 
     /// Ends the body of the last request. A chunked body ends with the given trailers. For a body
     /// of known length, checks that the caller gave all bytes.
-    pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
         self.sender.finish_body(trailers)?;
         self.record_request_end();
         Ok(())
     }
 
-    /// Returns [`RequestError::Closed`] instead of [`RequestError::NoBodyExpected`] if the
+    /// Returns [`SendRequestError::Closed`] instead of [`SendRequestError::NoBodyExpected`] if the
     /// connection is closing; otherwise returns `error`. A closing connection dropped the rest of
     /// the body, so the caller made no mistake.
-    fn closed_or(&self, error: RequestError) -> RequestError {
+    fn closed_or(&self, error: SendRequestError) -> SendRequestError {
         match (error, self.closing) {
-            (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
+            (SendRequestError::NoBodyExpected, Some(reason)) => SendRequestError::Closed(reason),
             _ => error,
         }
     }
@@ -230,7 +234,7 @@ impl H1Machine {
     /// reused and more requests are [unanswered](H1Machine::unanswered). After `Complete` with a
     /// reason to close, after a tunnel and after an error, no more can be read
     /// ([`ResponseError::Closed`]).
-    pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H1Step, H1Error> {
+    pub fn step(&mut self, now: MonotonicTimestamp, input: &mut [u8]) -> Result<H1Step, H1Error> {
         self.handle_timeout(now);
         let result = self.receive(input);
         if let Err(error) = result {
@@ -332,13 +336,13 @@ impl H1Machine {
 
     /// Returns the time at which to call [`H1Machine::handle_timeout`]; `None` if no timeout is
     /// running. Only a request that waits for `100 Continue` has a timeout.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
+    pub fn poll_timeout(&self) -> Option<MonotonicTimestamp> {
         self.sender.continue_deadline()
     }
 
     /// Ends the wait for `100 Continue` if its deadline has passed at `now`. Call
     /// [`H1Machine::body_credit`] afterwards.
-    pub fn handle_timeout(&mut self, now: Timestamp) {
+    pub fn handle_timeout(&mut self, now: MonotonicTimestamp) {
         if self.sender.continue_deadline().is_some_and(|until| until <= now) {
             self.sender.end_continue_wait();
         }

@@ -20,11 +20,11 @@
 //! # Example
 //!
 //! ```
-//! use haul_proto::h1::{BodyLength, BodyFraming, H1Config, H1Machine, H1Event, RequestHead};
-//! use haul_proto::time::Timestamp;
+//! use haul_proto::h1::{BodyLength, ResponseBodyFraming, H1Config, H1Machine, H1Event, RequestHead};
+//! use haul_proto::time::MonotonicTimestamp;
 //!
 //! let mut conn = H1Machine::new(H1Config::default());
-//! let now = Timestamp(0);
+//! let now = MonotonicTimestamp(0);
 //!
 //! // A POST: head and body leave in one piece.
 //! let id = conn.enqueue(now, &RequestHead {
@@ -47,7 +47,7 @@
 //!     let step = conn.step(now, &mut wire[at..])?;
 //!     match step.event {
 //!         H1Event::Head { head, framing, .. } => {
-//!             assert_eq!((head.status(), framing), (200, BodyFraming::Length(5)));
+//!             assert_eq!((head.status(), framing), (200, ResponseBodyFraming::Length(5)));
 //!         }
 //!         H1Event::Body { range, .. } => body.extend_from_slice(&wire[at..][range]),
 //!         H1Event::Complete { id: whose, reuse, .. } => {
@@ -76,8 +76,8 @@ mod request;
 mod send;
 
 pub use crate::close_reason::CloseReason;
-pub use crate::request::{BodyLength, RequestError, RequestHead};
-pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
+pub use crate::request::{BodyLength, RequestHead, SendRequestError};
+pub use crate::request_id_and_body_framing::{ContentLengthFault, RequestId, ResponseBodyFraming};
 pub use crate::response_error::ResponseError;
 pub use error::{ChunkFault, FieldLineFault, H1Error, TransferCodingFault};
 pub use event::{H1Event, H1Step};

@@ -4,7 +4,7 @@ use super::chunked_decoder::{ChunkEvent, ChunkedDecoder};
 use super::framing;
 use super::machine::H1Machine;
 use super::parse_field_section::{self, FieldSectionScan};
-use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
+use super::{CloseReason, H1Error, H1Event, H1Step, RequestId, ResponseBodyFraming};
 use crate::fields::Fields;
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
@@ -213,7 +213,7 @@ impl H1Machine {
                 }
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = ReceiveState::UntilClose { got: 0 };
-                let (head, framing) = (ResponseHead::without_text(), BodyFraming::UntilClose);
+                let (head, framing) = (ResponseHead::without_text(), ResponseBodyFraming::UntilClose);
                 return step(skipped, H1Event::Head { id, head, framing });
             }
             Err(H1Error::NotHttp { .. }) => return Err(H1Error::NotHttp { first }),
@@ -249,7 +249,7 @@ impl H1Machine {
             101 if facts.upgrade && self.config.deviations.upgraded => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 self.receiver.state = ReceiveState::UntilClose { got: 0 };
-                Ok(H1Event::Head { id, head, framing: BodyFraming::UntilClose })
+                Ok(H1Event::Head { id, head, framing: ResponseBodyFraming::UntilClose })
             }
             101 if facts.upgrade => Ok(self.begin_tunnel(id, head)),
             101 => Err(H1Error::UnexpectedUpgrade),
@@ -286,10 +286,10 @@ impl H1Machine {
                     }
                 }
                 self.receiver.state = match framing {
-                    BodyFraming::None => ReceiveState::Length { total: 0, left: 0 },
-                    BodyFraming::Length(total) => ReceiveState::Length { total, left: total },
-                    BodyFraming::Chunked => ReceiveState::Chunked(ChunkedDecoder::default()),
-                    BodyFraming::UntilClose => ReceiveState::UntilClose { got: 0 },
+                    ResponseBodyFraming::None => ReceiveState::Length { total: 0, left: 0 },
+                    ResponseBodyFraming::Length(total) => ReceiveState::Length { total, left: total },
+                    ResponseBodyFraming::Chunked => ReceiveState::Chunked(ChunkedDecoder::default()),
+                    ResponseBodyFraming::UntilClose => ReceiveState::UntilClose { got: 0 },
                 };
                 Ok(H1Event::Head { id, head, framing })
             }

@@ -4,7 +4,7 @@
 //! Content-Length, Transfer-Encoding and Expect.
 
 use super::framing::ConnectionFieldTokens;
-use crate::request::{BodyLength, RequestError, RequestHead, check_fields, contains_byte, push_decimal};
+use crate::request::{BodyLength, RequestHead, SendRequestError, check_fields, contains_byte, push_decimal};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::syntax::{equals_lower_case, is_token, list_elements, parse_decimal, resembles_framing_field, trim_ows};
 use alloc::vec::Vec;
@@ -37,12 +37,12 @@ struct MissingBodyFields {
 ///
 /// With `verbatim`, names that are not tokens are valid
 /// ([`H1Deviations::verbatim_fields`](super::H1Deviations::verbatim_fields)).
-pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result<RequestProperties, RequestError> {
+pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result<RequestProperties, SendRequestError> {
     if !is_token(request.method.as_bytes()) {
-        return Err(RequestError::Method);
+        return Err(SendRequestError::Method);
     }
     if request.target.is_empty() || contains_byte(request.target.as_bytes(), |byte| byte <= b' ' || byte == 0x7f) {
-        return Err(RequestError::Target);
+        return Err(SendRequestError::Target);
     }
     if verbatim {
         check_verbatim(request.fields)?;
@@ -71,7 +71,7 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
             }
             14 | 17 if is_framing_field(name) => {
                 if framed || !matches_body_length(name, value, request.body) {
-                    return Err(RequestError::FramingField { index });
+                    return Err(SendRequestError::FramingField { index });
                 }
                 framed = true;
                 (missing.length, missing.chunked) = (None, false);
@@ -85,16 +85,16 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
 /// Checks fields whose names may be other than tokens. No field may contain a line end. A name that
 /// is not a token must not resemble the name of a field that determines the framing
 /// (Content-Length, Transfer-Encoding).
-fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
+fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let name = name.as_bytes();
         let breaks_line = |byte| matches!(byte, b'\r' | b'\n' | 0);
         let is_wrong = name.is_empty() || contains_byte(name, |byte| breaks_line(byte) || byte == b':');
         if is_wrong || !is_token(name) && resembles_framing_field(name) {
-            return Err(RequestError::FieldName { index });
+            return Err(SendRequestError::FieldName { index });
         }
         if contains_byte(value, breaks_line) {
-            return Err(RequestError::FieldValue { index });
+            return Err(SendRequestError::FieldValue { index });
         }
     }
     Ok(())
@@ -125,10 +125,10 @@ pub(crate) fn write_request(request: &RequestHead<'_>, facts: &RequestProperties
 }
 
 /// Validates the fields of a trailer section without writing anything.
-pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, _)| is_framing_field(name)) {
-        Some(index) => Err(RequestError::FramingField { index }),
+        Some(index) => Err(SendRequestError::FramingField { index }),
         None => Ok(()),
     }
 }

@@ -4,9 +4,9 @@
 use alloc::vec::Vec;
 
 use super::request;
-use super::{BodyLength, RequestError};
+use super::{BodyLength, SendRequestError};
 use crate::output_buffer::OutputBuffer;
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 
 /// The number of bytes that the framing of a chunk adds to its payload: the longest size line, and
 /// the line end after the payload. A chunk has at most [`OutputBuffer::body_room`] bytes, so that
@@ -36,13 +36,13 @@ pub(crate) struct RequestSender {
     body: UnsentBody,
     /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
     /// wait.
-    hold_until: Option<Timestamp>,
+    hold_until: Option<MonotonicTimestamp>,
 }
 
 impl RequestSender {
     /// Prepares for the body of the request whose head was just written. The body waits for `100
     /// Continue` until the time `hold_until`; `None` means that it does not wait.
-    pub(crate) fn begin_body(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
+    pub(crate) fn begin_body(&mut self, body: BodyLength, hold_until: Option<MonotonicTimestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
             BodyLength::Known(left) => UnsentBody::Known { left },
@@ -55,7 +55,7 @@ impl RequestSender {
         self.body == UnsentBody::Finished
     }
 
-    pub(crate) fn continue_deadline(&self) -> Option<Timestamp> {
+    pub(crate) fn continue_deadline(&self) -> Option<MonotonicTimestamp> {
         self.hold_until
     }
 
@@ -82,16 +82,16 @@ impl RequestSender {
         }
     }
 
-    pub(crate) fn append_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
+    pub(crate) fn append_body(&mut self, data: &[u8]) -> Result<usize, SendRequestError> {
         if data.is_empty() {
             // As a chunk this would end the body.
             return Ok(0);
         }
-        let Some(credit) = self.body_credit() else { return Err(RequestError::NoBodyExpected) };
+        let Some(credit) = self.body_credit() else { return Err(SendRequestError::NoBodyExpected) };
         if let UnsentBody::Known { left } = self.body
             && data.len() as u64 > left
         {
-            return Err(RequestError::BodyTooLong { expected: left });
+            return Err(SendRequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
         self.fill_body(data.len(), |room| {
@@ -106,8 +106,8 @@ impl RequestSender {
         &mut self,
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
-    ) -> Result<usize, RequestError> {
-        let Some(credit) = self.body_credit() else { return Err(RequestError::NoBodyExpected) };
+    ) -> Result<usize, SendRequestError> {
+        let Some(credit) = self.body_credit() else { return Err(SendRequestError::NoBodyExpected) };
         let room = room.min(credit as usize);
         if room == 0 {
             return Ok(0);
@@ -183,13 +183,13 @@ impl RequestSender {
         }
     }
 
-    pub(crate) fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    pub(crate) fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
         match self.body {
             UnsentBody::Known { left } | UnsentBody::Chunk { left } => {
-                Err(RequestError::BodyTooShort { missing: left })
+                Err(SendRequestError::BodyTooShort { missing: left })
             }
             UnsentBody::Finished if trailers.is_empty() => Ok(()),
-            UnsentBody::Finished => Err(RequestError::TrailersWithoutChunks),
+            UnsentBody::Finished => Err(SendRequestError::TrailersWithoutChunks),
             UnsentBody::Chunked => {
                 request::check_trailers(trailers)?;
                 let out = self.output.append_buffer();
@@ -268,7 +268,7 @@ mod tests {
         sender.output.advance(7);
         assert_eq!(sender.direct_body_credit(), 0x1_0000);
         sender.advance_direct_body(0xffff);
-        assert_eq!(sender.finish_body(&[]), Err(RequestError::BodyTooShort { missing: 1 }));
+        assert_eq!(sender.finish_body(&[]), Err(SendRequestError::BodyTooShort { missing: 1 }));
         assert_eq!(sender.body_credit(), Some(1));
         assert_eq!(sender.append_body(b"xy"), Ok(1), "only the chunk's rest is taken");
         assert_eq!((sender.output.pending(), sender.output.end_position()), (&b"x\r\n"[..], 7 + 0x1_0000 + 2));
@@ -302,7 +302,7 @@ mod tests {
         let mut sender = RequestSender::default();
         sender.begin_body(BodyLength::Chunked, None);
         assert_eq!(sender.direct_body_credit(), 0);
-        sender.begin_body(BodyLength::Known(9), Some(Timestamp(7)));
+        sender.begin_body(BodyLength::Known(9), Some(MonotonicTimestamp(7)));
         assert_eq!(sender.direct_body_credit(), 0);
         sender.end_continue_wait();
         assert_eq!(sender.direct_body_credit(), 9);
@@ -325,15 +325,15 @@ mod tests {
     fn body_credit_ends_at_the_output_limit() {
         let mut sender = RequestSender::default();
         assert_eq!(sender.body_credit(), None);
-        sender.begin_body(BodyLength::Known(100_000), Some(Timestamp(1)));
-        assert_eq!((sender.body_credit(), sender.continue_deadline()), (Some(0), Some(Timestamp(1))));
+        sender.begin_body(BodyLength::Known(100_000), Some(MonotonicTimestamp(1)));
+        assert_eq!((sender.body_credit(), sender.continue_deadline()), (Some(0), Some(MonotonicTimestamp(1))));
         sender.end_continue_wait();
         sender.output.append_buffer().extend_from_slice(&[0; 36]);
         assert_eq!(sender.body_credit(), Some(OUTPUT_LIMIT as u64 - 36));
-        assert_eq!(sender.append_body(&[0; 100_001]), Err(RequestError::BodyTooLong { expected: 100_000 }));
+        assert_eq!(sender.append_body(&[0; 100_001]), Err(SendRequestError::BodyTooLong { expected: 100_000 }));
         sender.begin_body(BodyLength::Chunked, None);
         assert_eq!(sender.body_credit(), Some((OUTPUT_LIMIT - 36 - CHUNK_OVERHEAD) as u64));
-        sender.begin_body(BodyLength::Known(0), Some(Timestamp(1)));
+        sender.begin_body(BodyLength::Known(0), Some(MonotonicTimestamp(1)));
         assert_eq!((sender.body_credit(), sender.continue_deadline()), (None, None));
     }
 }

@@ -1,7 +1,7 @@
 //! The state of an HTTP/2 connection besides its streams: the peer's settings, the data that may
 //! still arrive on closed streams, and the timers.
 
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 
 /// The values in the peer's SETTINGS that the client needs.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ impl ClosedStreamAllowance {
 #[derive(Default, Debug)]
 pub(crate) struct ConnectionTimers {
     /// The time at which the client sent its SETTINGS; `None` once the peer has acknowledged them.
-    pub(crate) settings: Option<Timestamp>,
+    pub(crate) settings: Option<MonotonicTimestamp>,
     pub(crate) settings_done: bool,
     /// The time at which input from the peer last arrived.
-    pub(crate) heard: Timestamp,
+    pub(crate) heard: MonotonicTimestamp,
     /// The time at which the client sent the PING that the peer has not answered yet; `None` if
     /// every PING is answered.
-    pub(crate) ping: Option<Timestamp>,
+    pub(crate) ping: Option<MonotonicTimestamp>,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
 }
@@ -63,7 +63,7 @@ pub(crate) struct ConnectionTimers {
 impl ConnectionTimers {
     /// Returns the time since which the peer has been silent: the time of the last input, or that
     /// of the unanswered PING if it is later.
-    pub(crate) fn silent_since(&self) -> Timestamp {
+    pub(crate) fn silent_since(&self) -> MonotonicTimestamp {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }
 }

@@ -5,7 +5,7 @@ use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;
 
 /// The payload of the client's PINGs. At most one is unanswered at a time, so that all PINGs can
@@ -17,7 +17,12 @@ fn read_u32(payload: &[u8], at: usize) -> u32 {
 }
 
 impl H2Machine {
-    pub(crate) fn on_settings(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    pub(crate) fn on_settings(
+        &mut self,
+        now: MonotonicTimestamp,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), H2Error> {
         self.tally.count(now, FloodKind::Settings)?;
         if header.has(flag::ACK) {
             if let Some(sent) = self.clocks.settings.take() {
@@ -71,7 +76,12 @@ impl H2Machine {
         self.tally.check_absolute(FloodKind::Unread, self.unread)
     }
 
-    pub(crate) fn on_ping(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    pub(crate) fn on_ping(
+        &mut self,
+        now: MonotonicTimestamp,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), H2Error> {
         if header.has(flag::ACK) {
             if payload == PING_PAYLOAD
                 && let Some(sent) = self.clocks.ping.take()
@@ -88,7 +98,7 @@ impl H2Machine {
 
     pub(crate) fn on_window_update(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         header: FrameHeader,
         payload: &[u8],
     ) -> Result<(), H2Error> {
@@ -117,7 +127,12 @@ impl H2Machine {
         Ok(())
     }
 
-    pub(crate) fn on_rst_stream(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    pub(crate) fn on_rst_stream(
+        &mut self,
+        now: MonotonicTimestamp,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), H2Error> {
         let code = ErrorCode(read_u32(payload, 0));
         let Some(stream) = self.drop_stream(header.stream, None) else {
             return self.tally.count(now, FloodKind::Reset);
@@ -135,7 +150,7 @@ impl H2Machine {
         Ok(())
     }
 
-    pub(crate) fn on_go_away(&mut self, now: Timestamp, payload: &[u8]) -> Result<(), H2Error> {
+    pub(crate) fn on_go_away(&mut self, now: MonotonicTimestamp, payload: &[u8]) -> Result<(), H2Error> {
         self.tally.count(now, FloodKind::GoAway)?;
         let (last, code) = (read_u32(payload, 0) & 0x7fff_ffff, ErrorCode(read_u32(payload, 4)));
         // A later one may lower the number and must not raise it (RFC 9113 §6.8).
@@ -154,7 +169,7 @@ impl H2Machine {
 
     /// Starts the timers for the acknowledgement of the client's SETTINGS and for keep-alive. Only
     /// the first call has an effect.
-    pub(crate) fn start_clocks(&mut self, now: Timestamp) {
+    pub(crate) fn start_clocks(&mut self, now: MonotonicTimestamp) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
             self.clocks.heard = now;
@@ -164,7 +179,7 @@ impl H2Machine {
     /// Returns the time at which to call [`H2Machine::handle_timeout`]; `None` if no timeout is
     /// running. Timeouts exist for the acknowledgement of the client's SETTINGS, for a keep-alive
     /// PING, and for a body that waits for `100 Continue`.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
+    pub fn poll_timeout(&self) -> Option<MonotonicTimestamp> {
         if self.is_over() {
             return None;
         }
@@ -180,7 +195,7 @@ impl H2Machine {
 
     /// Handles the timeouts that have passed at `now`. An error ends the connection: no more input
     /// can be read, and the output ends with a GOAWAY.
-    pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), H2Error> {
+    pub fn handle_timeout(&mut self, now: MonotonicTimestamp) -> Result<(), H2Error> {
         if self.is_over() {
             return Ok(());
         }
@@ -191,7 +206,7 @@ impl H2Machine {
         result
     }
 
-    fn check_deadlines(&mut self, now: Timestamp) -> Result<(), H2Error> {
+    fn check_deadlines(&mut self, now: MonotonicTimestamp) -> Result<(), H2Error> {
         if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now) {
             return Err(H2Error::SettingsTimeout);
         }

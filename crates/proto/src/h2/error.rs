@@ -3,7 +3,7 @@
 //! An [`H2Error`] returned by [`H2Machine::step`](super::H2Machine::step) ends the connection.
 //! Inside [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
 //! connection continues (RFC 9113 §5.4). A mistake of the caller is a
-//! [`RequestError`](super::RequestError) instead.
+//! [`SendRequestError`](super::SendRequestError) instead.
 //!
 //! ```
 //! use haul_proto::h2::{H2Error, ErrorCode, FloodKind};

@@ -21,7 +21,7 @@
 
 use super::H2Error;
 use crate::fields::Fields;
-use crate::h1::{BodyFraming, RequestId};
+use crate::h1::{RequestId, ResponseBodyFraming};
 use crate::response_head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
@@ -53,7 +53,7 @@ pub enum H2Event {
         /// The head of the final response.
         head: ResponseHead,
         /// The framing of the response's body; `Length(0)` if the stream ended with the head.
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
     },
     /// Bytes of a response's body. Call [`H2Machine::release`](super::H2Machine::release) when they
     /// have been consumed.

@@ -15,8 +15,8 @@ use super::receive::H2FrameReader;
 use super::receive_windows::ConnectionReceiveWindow;
 use super::stream_state::RequestStreamState;
 use super::{
-    CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
-    ResetReason,
+    CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestHead, RequestId, ResetReason,
+    SendRequestError,
 };
 use crate::flood_counts::FloodCounts;
 use crate::hpack::{HpackDecoder, HpackEncoder, OpenHeaderBlock};
@@ -25,7 +25,7 @@ use crate::output_buffer::OutputBuffer;
 use crate::request_section_writer;
 use crate::response_error::ResponseError;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -130,16 +130,16 @@ impl H2Machine {
         self.enqueue_error().is_none()
     }
 
-    fn enqueue_error(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<SendRequestError> {
         let limit = self.max_concurrent();
         if let Some(reason) = self.closing {
-            Some(RequestError::Closed(reason))
+            Some(SendRequestError::Closed(reason))
         } else if self.next_id > MAX_WINDOW as u32 {
-            Some(RequestError::Closed(CloseReason::StreamsExhausted))
+            Some(SendRequestError::Closed(CloseReason::StreamsExhausted))
         } else if self.streams.len() >= limit as usize {
-            Some(RequestError::TooManyStreams { limit })
+            Some(SendRequestError::TooManyStreams { limit })
         } else if !self.intake.admits_stream(self.streams.len()) {
-            Some(RequestError::NoWindow)
+            Some(SendRequestError::NoWindow)
         } else {
             None
         }
@@ -165,7 +165,11 @@ impl H2Machine {
 
     /// Appends a request head to the output, and returns the request's id. If the request is
     /// refused, the connection is unchanged.
-    pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    pub fn enqueue(
+        &mut self,
+        now: MonotonicTimestamp,
+        request: &RequestHead<'_>,
+    ) -> Result<RequestId, SendRequestError> {
         if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
@@ -225,7 +229,7 @@ impl H2Machine {
     /// frame, so that the caller never keeps a remainder. After an error no more input can be read
     /// ([`ResponseError::Closed`]). The output then ends with a GOAWAY that tells the peer the
     /// reason, and [`H2Machine::unanswered`] lists the lost requests.
-    pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H2Step, H2Error> {
+    pub fn step(&mut self, now: MonotonicTimestamp, input: &mut [u8]) -> Result<H2Step, H2Error> {
         self.start_clocks(now);
         let result = self.receive(now, input);
         if let Err(error) = result {
@@ -241,7 +245,7 @@ impl H2Machine {
     /// Release every byte of every [`H2Event::Body`] eventually, even after the response is
     /// complete or was reset. The peer stops when too many bytes are unreleased; this limits the
     /// memory.
-    pub fn release(&mut self, now: Timestamp, id: RequestId, n: u64) {
+    pub fn release(&mut self, now: MonotonicTimestamp, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = stream_id(id);
         let (stream, conn) = match self.streams.get_mut(number) {
@@ -403,10 +407,10 @@ mod tests {
         let mut conn = H2Machine::new(H2Config::default());
         conn.next_id = MAX_WINDOW as u32;
         assert!(conn.can_enqueue() && conn.close_reason().is_none());
-        assert_eq!(conn.enqueue(Timestamp(0), &request), Ok(RequestId(0x7fff_ffff)));
+        assert_eq!(conn.enqueue(MonotonicTimestamp(0), &request), Ok(RequestId(0x7fff_ffff)));
         assert_eq!(conn.close_reason(), Some(CloseReason::StreamsExhausted));
-        let refused = Err(RequestError::Closed(CloseReason::StreamsExhausted));
-        assert_eq!(conn.enqueue(Timestamp(0), &request), refused);
+        let refused = Err(SendRequestError::Closed(CloseReason::StreamsExhausted));
+        assert_eq!(conn.enqueue(MonotonicTimestamp(0), &request), refused);
     }
 
     #[test]
@@ -414,7 +418,7 @@ mod tests {
         let request =
             RequestHead { method: "POST", authority: "h", body: BodyLength::Known(40_001), ..RequestHead::default() };
         let mut conn = H2Machine::new(H2Config::default());
-        let id = conn.enqueue(Timestamp(0), &request).expect("a valid request");
+        let id = conn.enqueue(MonotonicTimestamp(0), &request).expect("a valid request");
         let mut capacity_after = |bytes: &[u8]| {
             assert_eq!(conn.send_body(id, bytes), Ok(bytes.len()));
             conn.advance_output(conn.output().len());

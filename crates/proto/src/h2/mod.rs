@@ -26,11 +26,11 @@
 //! # Example
 //!
 //! ```
-//! use haul_proto::h2::{BodyFraming, H2Config, H2Machine, H2Event, RequestHead};
-//! use haul_proto::time::Timestamp;
+//! use haul_proto::h2::{ResponseBodyFraming, H2Config, H2Machine, H2Event, RequestHead};
+//! use haul_proto::time::MonotonicTimestamp;
 //!
 //! let mut conn = H2Machine::new(H2Config::default());
-//! let now = Timestamp(0);
+//! let now = MonotonicTimestamp(0);
 //! let id = conn.enqueue(now, &RequestHead {
 //!     method: "GET",
 //!     scheme: "https",
@@ -52,7 +52,7 @@
 //!     match step.event {
 //!         H2Event::Settings { max_concurrent } => assert_eq!(max_concurrent, 100, "it said nothing about that"),
 //!         H2Event::Head { head, framing, .. } => {
-//!             assert_eq!(framing, BodyFraming::Length(5));
+//!             assert_eq!(framing, ResponseBodyFraming::Length(5));
 //!             assert_eq!(head.raw(), b"HTTP/2 200 \r\ncontent-length: 5\r\n\r\n");
 //!         }
 //!         H2Event::Body { id, range } => {
@@ -86,8 +86,8 @@ mod stream_state;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::field_fault::FieldFault;
-pub use crate::request::{BodyLength, RequestError, RequestHead};
-pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
+pub use crate::request::{BodyLength, RequestHead, SendRequestError};
+pub use crate::request_id_and_body_framing::{ContentLengthFault, RequestId, ResponseBodyFraming};
 pub use crate::response_error::ResponseError;
 pub use error::{FloodKind, FrameFault, H2Error};
 pub use event::{ErrorCode, H2Event, H2Step, ResetReason};

@@ -14,7 +14,7 @@ use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, Request
 use crate::response_error::ResponseError;
 use crate::response_section_reader::{DecodedFieldSection, FieldSectionSizeHint};
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -69,7 +69,7 @@ impl H2FrameReader {
 }
 
 impl H2Machine {
-    pub(crate) fn receive(&mut self, now: Timestamp, input: &[u8]) -> Result<H2Step, H2Error> {
+    pub(crate) fn receive(&mut self, now: MonotonicTimestamp, input: &[u8]) -> Result<H2Step, H2Error> {
         if !input.is_empty() {
             self.clocks.heard = now;
         }
@@ -136,7 +136,7 @@ impl H2Machine {
 
     /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
     /// not be empty.
-    fn consume_input(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
+    fn consume_input(&mut self, now: MonotonicTimestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
             FrameReadState::Header => self.read_header(now, input),
             FrameReadState::Payload(header) => {
@@ -168,7 +168,7 @@ impl H2Machine {
         }
     }
 
-    fn read_header(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
+    fn read_header(&mut self, now: MonotonicTimestamp, input: &[u8]) -> Result<usize, H2Error> {
         if self.reader.partial.is_empty()
             && let Some((bytes, behind)) = input.split_first_chunk()
         {
@@ -195,7 +195,7 @@ impl H2Machine {
 
     /// Begins a frame whose header has been read. Processes the frame if it is complete, or sets
     /// the state for reading its payload.
-    fn begin_frame(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
+    fn begin_frame(&mut self, now: MonotonicTimestamp, header: FrameHeader) -> Result<(), H2Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
             kind::DATA if header.has(flag::PADDED) => {
@@ -243,7 +243,7 @@ impl H2Machine {
     }
 
     /// Processes a complete frame of any type but DATA.
-    fn on_frame(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+    fn on_frame(&mut self, now: MonotonicTimestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         match header.kind {
             kind::HEADERS => self.on_headers(header, payload),
             kind::CONTINUATION => self.on_continuation(header, payload),
@@ -256,7 +256,12 @@ impl H2Machine {
     }
 
     /// Processes the header of a DATA frame, and the length of its padding if it has one.
-    fn on_data_header(&mut self, now: Timestamp, header: FrameHeader, padding: Option<u8>) -> Result<(), H2Error> {
+    fn on_data_header(
+        &mut self,
+        now: MonotonicTimestamp,
+        header: FrameHeader,
+        padding: Option<u8>,
+    ) -> Result<(), H2Error> {
         let (id, length) = (header.stream, header.length);
         let behind = u32::from(padding.unwrap_or(0));
         let overhead = behind + u32::from(padding.is_some());

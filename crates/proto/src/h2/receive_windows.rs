@@ -29,7 +29,7 @@
 //! round trip, so that the windows do not grow.
 
 use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use core::time::Duration;
 
 /// The smallest increment of the connection's receive window, in bytes, that is worth a
@@ -49,7 +49,7 @@ pub(crate) struct StreamReceiveWindow {
     /// `window` so that the sum reaches this number.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
-    since: Option<Timestamp>,
+    since: Option<MonotonicTimestamp>,
 }
 
 impl StreamReceiveWindow {
@@ -197,7 +197,7 @@ impl ConnectionReceiveWindow {
         &mut self,
         inbound: &mut StreamReceiveWindow,
         bytes: u64,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         left: Option<u64>,
         (open, expected): (usize, u64),
     ) -> (Option<u32>, Option<u32>) {
@@ -209,7 +209,7 @@ impl ConnectionReceiveWindow {
     fn raise_stream_target(
         &mut self,
         inbound: &mut StreamReceiveWindow,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         left: Option<u64>,
         open: usize,
         expected: u64,
@@ -272,7 +272,7 @@ mod tests {
         intake: &mut ConnectionReceiveWindow,
         stream: &mut StreamReceiveWindow,
         bytes: u32,
-        now: Timestamp,
+        now: MonotonicTimestamp,
     ) -> (Option<u32>, Option<u32>) {
         assert!(stream.consume(bytes) && intake.consume(bytes));
         stream.held += u64::from(bytes);
@@ -287,13 +287,13 @@ mod tests {
         intake.add_rtt_sample(Duration::from_nanos(100));
         intake.add_rtt_sample(Duration::from_nanos(200));
         let mut stream = intake.begin_stream();
-        assert_eq!(used_up(&mut intake, &mut stream, 31 * KIB, Timestamp(0)), (None, None));
+        assert_eq!(used_up(&mut intake, &mut stream, 31 * KIB, MonotonicTimestamp(0)), (None, None));
         assert_eq!(
-            used_up(&mut intake, &mut stream, KIB, Timestamp(0)),
+            used_up(&mut intake, &mut stream, KIB, MonotonicTimestamp(0)),
             (Some(32 * KIB), None),
             "nothing to compare with"
         );
-        let (now, later) = (Timestamp(100), Timestamp(201));
+        let (now, later) = (MonotonicTimestamp(100), MonotonicTimestamp(201));
         assert_eq!(used_up(&mut intake, &mut stream, 32 * KIB, now), (Some(96 * KIB), None), "doubled");
         assert_eq!(used_up(&mut intake, &mut stream, 64 * KIB, later), (Some(64 * KIB), None), "slow enough");
         for _ in 0..10 {
@@ -319,7 +319,7 @@ mod tests {
         let mut moving = intake.begin_stream();
         let mut announced = 0;
         for _ in 0..100 {
-            announced += used_up(&mut intake, &mut moving, 64 * KIB, Timestamp(0)).1.unwrap_or(0);
+            announced += used_up(&mut intake, &mut moving, 64 * KIB, MonotonicTimestamp(0)).1.unwrap_or(0);
         }
         assert!(announced > 6_000 * KIB, "three quarters are held, and the fourth stream went on: {announced}");
     }
@@ -346,9 +346,9 @@ mod tests {
         assert!(stream.consume(48 * KIB));
         stream.held = u64::from(48 * KIB);
         let left = Some(u64::from(16 * KIB) - 1);
-        assert_eq!(intake.release_of_stream(&mut stream, 48 * 1024, Timestamp(0), left, (1, 1)).0, None);
+        assert_eq!(intake.release_of_stream(&mut stream, 48 * 1024, MonotonicTimestamp(0), left, (1, 1)).0, None);
         let left = Some(u64::from(16 * KIB));
-        assert_eq!(intake.release_of_stream(&mut stream, 0, Timestamp(0), left, (1, 1)).0, Some(48 * KIB));
+        assert_eq!(intake.release_of_stream(&mut stream, 0, MonotonicTimestamp(0), left, (1, 1)).0, Some(48 * KIB));
     }
 
     #[test]
@@ -402,7 +402,8 @@ mod tests {
             let mut stream = intake.begin_stream();
             assert!(stream.consume(bytes));
             stream.held = u64::from(bytes);
-            let update = intake.release_of_stream(&mut stream, u64::from(bytes) - held, Timestamp(7), None, (1, 1)).0;
+            let update =
+                intake.release_of_stream(&mut stream, u64::from(bytes) - held, MonotonicTimestamp(7), None, (1, 1)).0;
             assert_eq!(stream.held, held);
             update
         };

@@ -2,7 +2,7 @@
 
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, stream_id};
-use super::{CloseReason, RequestError, RequestId};
+use super::{CloseReason, RequestId, SendRequestError};
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section_writer;
 use crate::stream_exchange_progress::RemainingRequestBody;
@@ -30,14 +30,14 @@ impl H2Machine {
     /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice, so that
     /// one write sends both. With several uploads, the caller decides which of them sends next.
     /// Uploads that alternate share the connection's window.
-    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
+    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, SendRequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let number = stream_id(id);
-        let Some(stream) = self.streams.get(number) else { return Err(RequestError::UnknownRequest) };
+        let Some(stream) = self.streams.get(number) else { return Err(SendRequestError::UnknownRequest) };
         if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
-            return Err(RequestError::BodyTooLong { expected: left });
+            return Err(SendRequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
         for payload in data.chunks(self.peer.max_frame as usize) {
@@ -57,7 +57,7 @@ impl H2Machine {
         id: RequestId,
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
-    ) -> Result<usize, RequestError> {
+    ) -> Result<usize, SendRequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let room = room.min(credit as usize).min(self.peer.max_frame as usize);
         Ok(if room == 0 { 0 } else { self.append_data(stream_id(id), room, fill) })
@@ -99,12 +99,12 @@ impl H2Machine {
 
     /// Ends the request's body. After a body of unknown length, sends the given trailers. For a
     /// body of known length, checks that the caller gave all bytes.
-    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
         let number = stream_id(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
-            RemainingRequestBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            RemainingRequestBody::Known { left } => Err(SendRequestError::BodyTooShort { missing: left }),
+            RemainingRequestBody::Finished if !trailers.is_empty() => Err(SendRequestError::TrailersWithoutChunks),
             RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
             RemainingRequestBody::Open => {
                 request_section_writer::check_trailers(trailers)?;
@@ -127,11 +127,11 @@ impl H2Machine {
         }
     }
 
-    fn missing_body_error(&self, id: RequestId) -> RequestError {
+    fn missing_body_error(&self, id: RequestId) -> SendRequestError {
         match self.closing {
-            _ if self.streams.get(stream_id(id)).is_some() => RequestError::NoBodyExpected,
-            Some(reason) => RequestError::Closed(reason),
-            None => RequestError::UnknownRequest,
+            _ if self.streams.get(stream_id(id)).is_some() => SendRequestError::NoBodyExpected,
+            Some(reason) => SendRequestError::Closed(reason),
+            None => SendRequestError::UnknownRequest,
         }
     }
 

@@ -4,7 +4,7 @@ use super::receive_windows::StreamReceiveWindow;
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_head::Fields;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 
 /// The state of a request and its response on an HTTP/2 stream.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct RequestStreamState {
     pub(crate) upload: RemainingRequestBody,
     /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
     /// wait.
-    pub(crate) hold_until: Option<Timestamp>,
+    pub(crate) hold_until: Option<MonotonicTimestamp>,
     /// The number of bytes that the peer allows the client to send on the stream.
     pub(crate) send_window: i64,
     pub(crate) inbound: StreamReceiveWindow,

@@ -3,7 +3,7 @@
 //! An [`H3Error`] returned by [`H3Machine::step`](super::H3Machine::step) ends the connection.
 //! Inside [`H3ResetReason::Violation`](super::H3ResetReason::Violation) it ends one response, and
 //! the connection continues (RFC 9114 §8). A mistake of the caller is a
-//! [`RequestError`](super::RequestError).
+//! [`SendRequestError`](super::SendRequestError).
 //!
 //! ```
 //! use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind};
@@ -45,7 +45,7 @@ pub enum H3Error {
         limit: usize,
     },
     /// The peer opened or closed a stream although that is not allowed.
-    Stream(H3IllegalStreamChange),
+    Stream(H3IllegalStreamOpenOrClose),
     /// A field section or a QPACK instruction is invalid.
     Qpack(QpackError),
     /// SETTINGS have an identifier that is reserved or occurs twice (RFC 9114 §7.2.4).
@@ -116,7 +116,7 @@ pub enum H3FrameFault {
 /// The reason why the peer's opening or closing of a stream violates the protocol.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum H3IllegalStreamChange {
+pub enum H3IllegalStreamOpenOrClose {
     /// The peer opened a second control stream, QPACK encoder stream or QPACK decoder stream.
     Duplicate,
     /// The server opened a bidirectional stream.
@@ -164,7 +164,7 @@ impl H3Error {
             H3Error::FrameTooLarge { .. } | H3Error::PartialHeads { .. } | H3Error::Flood { .. } => {
                 H3ErrorCode::EXCESSIVE_LOAD
             }
-            H3Error::Stream(H3IllegalStreamChange::ClosedCritical) => H3ErrorCode::CLOSED_CRITICAL_STREAM,
+            H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical) => H3ErrorCode::CLOSED_CRITICAL_STREAM,
             H3Error::Stream(_) => H3ErrorCode::STREAM_CREATION_ERROR,
             H3Error::Qpack(QpackError::Section(_)) => H3ErrorCode::QPACK_DECOMPRESSION_FAILED,
             H3Error::Qpack(QpackError::EncoderStream(_)) => H3ErrorCode::QPACK_ENCODER_STREAM_ERROR,
@@ -263,12 +263,12 @@ impl fmt::Display for H3FrameFault {
     }
 }
 
-impl fmt::Display for H3IllegalStreamChange {
+impl fmt::Display for H3IllegalStreamOpenOrClose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            H3IllegalStreamChange::Duplicate => "opened a second control or QPACK stream",
-            H3IllegalStreamChange::ServerBidirectional => "opened a bidirectional stream",
-            H3IllegalStreamChange::ClosedCritical => "closed a control or QPACK stream",
+            H3IllegalStreamOpenOrClose::Duplicate => "opened a second control or QPACK stream",
+            H3IllegalStreamOpenOrClose::ServerBidirectional => "opened a bidirectional stream",
+            H3IllegalStreamOpenOrClose::ClosedCritical => "closed a control or QPACK stream",
         })
     }
 }

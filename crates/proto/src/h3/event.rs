@@ -19,7 +19,7 @@
 //! assert_eq!(say(b"", refused), "4: again, server reset the stream: H3_REQUEST_REJECTED");
 //! ```
 
-use super::{BodyFraming, H3Error, H3ErrorCode, RequestId};
+use super::{H3Error, H3ErrorCode, RequestId, ResponseBodyFraming};
 use crate::fields::Fields;
 use crate::response_head::ResponseHead;
 use core::fmt;
@@ -60,9 +60,9 @@ pub enum H3Event {
         id: RequestId,
         /// The head of the final response.
         head: ResponseHead,
-        /// The framing of the response body. Without Content-Length it is [`BodyFraming::Chunked`],
-        /// even if the stream ends with the head.
-        framing: BodyFraming,
+        /// The framing of the response body. Without Content-Length it is
+        /// [`ResponseBodyFraming::Chunked`], even if the stream ends with the head.
+        framing: ResponseBodyFraming,
     },
     /// Bytes of a response's body.
     Body {

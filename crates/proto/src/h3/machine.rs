@@ -17,7 +17,7 @@ use super::request_stream::H3RequestStream;
 use super::varint;
 use super::{
     CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3ResetReason, H3SendStream, H3Step,
-    H3StreamAbortToSend, RequestError, RequestHead, RequestId,
+    H3StreamAbortToSend, RequestHead, RequestId, SendRequestError,
 };
 use crate::flood_counts::FloodCounts;
 use crate::open_streams::OpenStreams;
@@ -26,7 +26,7 @@ use crate::request_section_writer;
 use crate::response_error::ResponseError;
 use crate::response_section_reader::FieldSectionSizeHint;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -114,12 +114,12 @@ impl H3Machine {
         self.enqueue_error().is_none()
     }
 
-    fn enqueue_error(&self) -> Option<RequestError> {
+    fn enqueue_error(&self) -> Option<SendRequestError> {
         let limit = self.config.max_streams;
         if let Some(reason) = self.closing {
-            Some(RequestError::Closed(reason))
+            Some(SendRequestError::Closed(reason))
         } else if self.requests.len().max(self.outputs.unsent_requests()) >= limit as usize {
-            Some(RequestError::TooManyStreams { limit })
+            Some(SendRequestError::TooManyStreams { limit })
         } else {
             None
         }
@@ -131,15 +131,15 @@ impl H3Machine {
     /// request.
     pub fn enqueue(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         stream: u64,
         request: &RequestHead<'_>,
-    ) -> Result<RequestId, RequestError> {
+    ) -> Result<RequestId, SendRequestError> {
         if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
         if stream & 3 != 0 || stream > varint::MAX_VALUE || self.is_in_use(stream) {
-            return Err(RequestError::StreamIdentifier);
+            return Err(SendRequestError::StreamIdentifier);
         }
         let max_head = self.peer.max_head.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
         let facts = request_section_writer::check_request(request, max_head)?;
@@ -207,7 +207,7 @@ impl H3Machine {
     ///
     /// After an error no more input can be read ([`ResponseError::Closed`]). Close the QUIC
     /// connection with [`H3Error::code`]; [`H3Machine::unanswered`] lists the lost requests.
-    pub fn step(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+    pub fn step(&mut self, now: MonotonicTimestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
         if self.has_failed_or_ended() {
             let reason = self.closing.unwrap_or(CloseReason::Broken);
             return Err(H3Error::Response(ResponseError::Closed(reason)));
@@ -363,7 +363,7 @@ impl H3Machine {
 
     /// Returns the time at which to call [`H3Machine::handle_timeout`]; `None` if no timeout is
     /// running. Only bodies that wait for `100 Continue` have timeouts.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
+    pub fn poll_timeout(&self) -> Option<MonotonicTimestamp> {
         if self.has_failed_or_ended() || self.holding == 0 {
             return None;
         }
@@ -372,7 +372,7 @@ impl H3Machine {
 
     /// Handles the timeouts that have passed at `now`: bodies that waited for `100 Continue` may be
     /// sent.
-    pub fn handle_timeout(&mut self, now: Timestamp) {
+    pub fn handle_timeout(&mut self, now: MonotonicTimestamp) {
         if self.holding > 0 {
             for stream in self.requests.iter_mut() {
                 if stream.hold_until.is_some_and(|until| until <= now) {

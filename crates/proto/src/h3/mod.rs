@@ -26,11 +26,11 @@
 //! # Example
 //!
 //! ```
-//! use haul_proto::h3::{BodyFraming, H3Config, H3Event, H3Machine, H3SendStream, RequestHead};
-//! use haul_proto::time::Timestamp;
+//! use haul_proto::h3::{ResponseBodyFraming, H3Config, H3Event, H3Machine, H3SendStream, RequestHead};
+//! use haul_proto::time::MonotonicTimestamp;
 //!
 //! let mut conn = H3Machine::new(H3Config::default());
-//! let now = Timestamp(0);
+//! let now = MonotonicTimestamp(0);
 //! // The driver has opened the bidirectional QUIC stream 0.
 //! let id = conn.enqueue(now, 0, &RequestHead {
 //!     method: "GET",
@@ -60,7 +60,7 @@
 //!     let step = conn.step(now, 0, &wire[at..], true)?;
 //!     match step.event {
 //!         H3Event::Head { head, framing, .. } => {
-//!             assert_eq!(framing, BodyFraming::Length(5));
+//!             assert_eq!(framing, ResponseBodyFraming::Length(5));
 //!             assert_eq!(head.raw(), b"HTTP/3 200 \r\ncontent-length: 5\r\n\r\n");
 //!         }
 //!         H3Event::Body { range, .. } => body.extend_from_slice(&wire[at..][range]),
@@ -90,10 +90,10 @@ mod varint;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::field_fault::FieldFault;
-pub use crate::request::{BodyLength, RequestError, RequestHead};
-pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
+pub use crate::request::{BodyLength, RequestHead, SendRequestError};
+pub use crate::request_id_and_body_framing::{ContentLengthFault, RequestId, ResponseBodyFraming};
 pub use crate::response_error::ResponseError;
-pub use error::{H3Error, H3FloodKind, H3FrameFault, H3IllegalStreamChange};
+pub use error::{H3Error, H3FloodKind, H3FrameFault, H3IllegalStreamOpenOrClose};
 pub use error_code::H3ErrorCode;
 pub use event::{H3Event, H3Output, H3ResetReason, H3SendStream, H3Step, H3StreamAbortToSend};
 pub use flood_limits::H3FloodLimits;

@@ -4,11 +4,11 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, H3FrameReader, kind, setting, stream_type};
 use super::machine::H3Machine;
 use super::{
-    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason,
+    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamOpenOrClose, H3ResetReason,
     H3StreamAbortToSend, RequestId, varint,
 };
 use crate::h2::ErrorCode;
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;
 
 /// The values of the peer's SETTINGS that concern the client.
@@ -56,7 +56,7 @@ impl H3Machine {
     /// `input`.
     pub(crate) fn receive_uni_stream(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         id: u64,
         input: &[u8],
         fin: bool,
@@ -101,7 +101,7 @@ impl H3Machine {
     }
 
     /// Decides what to do with a new unidirectional stream of type `of`. Returns its state.
-    fn accept_uni_stream(&mut self, now: Timestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
+    fn accept_uni_stream(&mut self, now: MonotonicTimestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
         let (stream, is_open) = match of {
             stream_type::CONTROL => (
                 ServerStream::Control(H3FrameReader::default()),
@@ -124,21 +124,21 @@ impl H3Machine {
                 (ServerStream::Unwanted, false)
             }
         };
-        if is_open { Err(H3Error::Stream(H3IllegalStreamChange::Duplicate)) } else { Ok(stream) }
+        if is_open { Err(H3Error::Stream(H3IllegalStreamOpenOrClose::Duplicate)) } else { Ok(stream) }
     }
 
     /// Processes the end of a unidirectional stream of the server, or its reset.
-    pub(crate) fn on_uni_stream_end(&mut self, now: Timestamp, id: u64) -> Result<(), H3Error> {
+    pub(crate) fn on_uni_stream_end(&mut self, now: MonotonicTimestamp, id: u64) -> Result<(), H3Error> {
         match self.peer_streams.remove(id) {
             // RFC 9114 §6.2: a stream may end before its type.
             Some(ServerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
             Some(ServerStream::Unwanted) => Ok(()),
-            Some(_) => Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical)),
+            Some(_) => Err(H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical)),
         }
     }
 
     /// Carries out the instructions of the peer's QPACK encoder.
-    fn on_encoder_instructions(&mut self, now: Timestamp, input: &[u8]) -> Result<(), H3Error> {
+    fn on_encoder_instructions(&mut self, now: MonotonicTimestamp, input: &[u8]) -> Result<(), H3Error> {
         let count = self.decoder.on_encoder_stream(input)?;
         self.tally.count_many(now, H3FloodKind::TableChange, count)?;
         self.decoder.acknowledge_insertions(self.outputs.decoder.buffer.append_buffer());
@@ -151,7 +151,7 @@ impl H3Machine {
     /// not consumed.
     fn receive_control<'a>(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         reader: &mut H3FrameReader,
         mut input: &'a [u8],
     ) -> Result<&'a [u8], H3Error> {
@@ -180,7 +180,7 @@ impl H3Machine {
 
     fn begin_control_frame(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         reader: &mut H3FrameReader,
         header: H3FrameHeader,
     ) -> Result<(), H3Error> {
@@ -210,7 +210,7 @@ impl H3Machine {
     }
 
     /// Processes a complete frame of the peer's control stream.
-    fn on_control_frame(&mut self, now: Timestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
+    fn on_control_frame(&mut self, now: MonotonicTimestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
         match kind {
             kind::SETTINGS => self.on_settings(payload),
             kind::GOAWAY => {

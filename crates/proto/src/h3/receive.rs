@@ -6,17 +6,23 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, kind};
 use super::machine::H3Machine;
 use super::{
-    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamChange, H3ResetReason, H3SendStream,
+    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3IllegalStreamOpenOrClose, H3ResetReason, H3SendStream,
     H3Step, RequestId,
 };
 use crate::response_error::ResponseError;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 use alloc::borrow::Cow;
 use core::mem;
 
 impl H3Machine {
-    pub(crate) fn receive(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+    pub(crate) fn receive(
+        &mut self,
+        now: MonotonicTimestamp,
+        stream: u64,
+        input: &[u8],
+        fin: bool,
+    ) -> Result<H3Step, H3Error> {
         if let Some(event) = self.due.pop_front() {
             return Ok(H3Step { consumed: 0, event });
         }
@@ -24,7 +30,7 @@ impl H3Machine {
         // §2.1).
         let consumed = match stream & 3 {
             0 => return self.receive_response(now, stream, input, fin),
-            1 => return Err(H3Error::Stream(H3IllegalStreamChange::ServerBidirectional)),
+            1 => return Err(H3Error::Stream(H3IllegalStreamOpenOrClose::ServerBidirectional)),
             3 => self.receive_uni_stream(now, stream, input, fin)?,
             _ => input.len(),
         };
@@ -32,7 +38,13 @@ impl H3Machine {
         Ok(H3Step { consumed, event })
     }
 
-    fn receive_response(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
+    fn receive_response(
+        &mut self,
+        now: MonotonicTimestamp,
+        id: u64,
+        input: &[u8],
+        fin: bool,
+    ) -> Result<H3Step, H3Error> {
         let mut at = 0;
         loop {
             if let Some(event) = self.due.pop_front() {
@@ -74,7 +86,7 @@ impl H3Machine {
 
     /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
     /// not be empty; `fin` is true if the stream ends after it.
-    fn consume_input(&mut self, now: Timestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
+    fn consume_input(&mut self, now: MonotonicTimestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         match stream.reader.state {
             H3FrameReadState::Header => {
@@ -96,7 +108,7 @@ impl H3Machine {
     /// consumed.
     fn begin_frame(
         &mut self,
-        now: Timestamp,
+        now: MonotonicTimestamp,
         id: u64,
         header: H3FrameHeader,
         behind: &[u8],
@@ -141,7 +153,11 @@ impl H3Machine {
 
     /// Counts a frame, on any stream, whose type RFC 9114 does not define. Fails if too many such
     /// frames arrived, or if the type is that of an HTTP/2 frame that HTTP/3 forbids.
-    pub(crate) fn check_unknown_frame(&mut self, now: Timestamp, header: H3FrameHeader) -> Result<(), H3Error> {
+    pub(crate) fn check_unknown_frame(
+        &mut self,
+        now: MonotonicTimestamp,
+        header: H3FrameHeader,
+    ) -> Result<(), H3Error> {
         let H3FrameHeader { kind, length } = header;
         if kind::is_of_http2(kind) {
             return Err(H3Error::Frame(H3FrameFault::WrongStream { kind }));
@@ -190,7 +206,7 @@ impl H3Machine {
     }
 
     /// Processes the header of a DATA frame on stream `id`, whose payload has `length` bytes.
-    fn on_data_header(&mut self, now: Timestamp, id: u64, length: u64) -> Result<(), H3Error> {
+    fn on_data_header(&mut self, now: MonotonicTimestamp, id: u64, length: u64) -> Result<(), H3Error> {
         if length == 0 {
             self.tally.count(now, H3FloodKind::EmptyData)?;
         } else {
@@ -284,7 +300,7 @@ impl H3Machine {
 
     /// Records that the peer reset a stream (RESET_STREAM), so that no more of it can be read. An
     /// error ends the connection.
-    pub fn on_stream_reset(&mut self, now: Timestamp, stream: u64, code: H3ErrorCode) -> Result<(), H3Error> {
+    pub fn on_stream_reset(&mut self, now: MonotonicTimestamp, stream: u64, code: H3ErrorCode) -> Result<(), H3Error> {
         if self.has_failed_or_ended() {
             return Ok(());
         }
@@ -314,7 +330,7 @@ impl H3Machine {
 
     pub(crate) fn on_stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
         let H3SendStream::Request(RequestId(id)) = stream else {
-            return Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical));
+            return Err(H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical));
         };
         // RFC 9000 §3.5: a reset with the same code is the answer.
         self.abandon_upload(id, code);

@@ -4,7 +4,7 @@ use super::frame::H3FrameReader;
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_head::Fields;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
-use crate::time::Timestamp;
+use crate::time::MonotonicTimestamp;
 
 #[derive(Debug)]
 pub(crate) struct H3RequestStream {
@@ -12,7 +12,7 @@ pub(crate) struct H3RequestStream {
     pub(crate) upload: RemainingRequestBody,
     /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
     /// wait.
-    pub(crate) hold_until: Option<Timestamp>,
+    pub(crate) hold_until: Option<MonotonicTimestamp>,
     pub(crate) phase: ResponsePhase,
     pub(crate) reader: H3FrameReader,
     /// The number of QPACK table entries that the peer must have inserted before the field section

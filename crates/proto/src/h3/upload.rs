@@ -2,7 +2,7 @@
 
 use super::frame::{self, kind};
 use super::machine::H3Machine;
-use super::{RequestError, RequestId};
+use super::{RequestId, SendRequestError};
 use crate::request_section_writer;
 use crate::stream_exchange_progress::RemainingRequestBody;
 
@@ -28,13 +28,13 @@ impl H3Machine {
     /// Appends body bytes to the output of the request's stream, in one DATA frame. Returns the
     /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed. A
     /// body of known length ends with its last byte.
-    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
+    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, SendRequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
-        let Some(stream) = self.requests.get_mut(id.0) else { return Err(RequestError::UnknownRequest) };
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(SendRequestError::UnknownRequest) };
         if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
-            return Err(RequestError::BodyTooLong { expected: left });
+            return Err(SendRequestError::BodyTooLong { expected: left });
         }
         let data = &data[..data.len().min(credit as usize)];
         if data.is_empty() {
@@ -60,11 +60,11 @@ impl H3Machine {
 
     /// Ends the request's body. After a body of unknown length, sends the given trailers. For a
     /// body of known length, checks that the caller gave all bytes.
-    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
-            RemainingRequestBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            RemainingRequestBody::Known { left } => Err(SendRequestError::BodyTooShort { missing: left }),
+            RemainingRequestBody::Finished if !trailers.is_empty() => Err(SendRequestError::TrailersWithoutChunks),
             RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
             RemainingRequestBody::Open => {
                 request_section_writer::check_trailers(trailers)?;
@@ -84,11 +84,11 @@ impl H3Machine {
         }
     }
 
-    fn missing_body_error(&self, id: RequestId) -> RequestError {
+    fn missing_body_error(&self, id: RequestId) -> SendRequestError {
         match self.closing {
-            _ if self.requests.get(id.0).is_some() => RequestError::NoBodyExpected,
-            Some(reason) => RequestError::Closed(reason),
-            None => RequestError::UnknownRequest,
+            _ if self.requests.get(id.0).is_some() => SendRequestError::NoBodyExpected,
+            Some(reason) => SendRequestError::Closed(reason),
+            None => SendRequestError::UnknownRequest,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{HpackError, static_table};
 use crate::dynamic_table::DynamicTable;
-use crate::field_coding::{DecodedFieldLine, push_table_line};
+use crate::field_coding::{DecodedFieldRanges, push_table_line};
 use crate::{huffman, prefix_integer};
 use alloc::vec::Vec;
 
@@ -56,7 +56,7 @@ impl HpackDecoder {
         &mut self,
         block: &mut HeaderBlock<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<DecodedFieldLine>, HpackError> {
+    ) -> Result<Option<DecodedFieldRanges>, HpackError> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };
             if first & 0xe0 != 0x20 {
@@ -82,7 +82,7 @@ impl HpackDecoder {
         first: u8,
         block: &mut HeaderBlock<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<DecodedFieldLine, HpackError> {
+    ) -> Result<DecodedFieldRanges, HpackError> {
         let start = out.len();
         if first & 0x80 != 0 {
             let index = integer(&mut block.rest, 7)?;
@@ -103,7 +103,7 @@ impl HpackDecoder {
             self.table.insert(&out[name.clone()], &out[value.clone()]);
         }
         out.extend_from_slice(b"\r\n");
-        Ok(DecodedFieldLine { name, value, sensitive: first & 0xf0 == 0x10 })
+        Ok(DecodedFieldRanges { name, value, sensitive: first & 0xf0 == 0x10 })
     }
 
     fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {

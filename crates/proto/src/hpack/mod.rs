@@ -40,7 +40,7 @@ mod decoder;
 mod encoder;
 mod static_table;
 
-pub use crate::field_coding::{DecodedFieldLine, FieldIndexing};
+pub use crate::field_coding::{DecodedFieldRanges, FieldIndexing};
 pub use decoder::{HeaderBlock, HpackDecoder};
 pub use encoder::HpackEncoder;
 pub(crate) use encoder::OpenHeaderBlock;

@@ -1,11 +1,11 @@
 //! Decodes field sections into field lines (RFC 9204 §4.5), and executes the insertions that the
 //! peer requests (§4.3).
 
+use super::huffman_decode_cache::HuffmanDecodeCache;
 use super::instruction::{self, EncoderInstruction, InsertedFieldName};
-use super::recent_strings::RecentStrings;
 use super::{QpackError, QpackFault, integer, static_table};
 use crate::dynamic_table::{DynamicTable, ENTRY_OVERHEAD};
-use crate::field_coding::{DecodedFieldLine, push_table_line};
+use crate::field_coding::{DecodedFieldRanges, push_table_line};
 use crate::prefix_integer;
 use alloc::vec::Vec;
 
@@ -38,7 +38,7 @@ pub struct QpackDecoder {
     entry: Vec<u8>,
     /// The number of insertions that were acknowledged to the peer.
     acknowledged: u64,
-    strings: RecentStrings,
+    strings: HuffmanDecodeCache,
 }
 
 impl QpackDecoder {
@@ -48,7 +48,7 @@ impl QpackDecoder {
     /// times `limit`.
     pub fn new(limit: u32) -> QpackDecoder {
         let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
-        QpackDecoder { table, limit, partial, entry, acknowledged: 0, strings: RecentStrings::default() }
+        QpackDecoder { table, limit, partial, entry, acknowledged: 0, strings: HuffmanDecodeCache::default() }
     }
 
     /// Returns the number of entries that the peer has inserted into the dynamic table so far.
@@ -182,7 +182,7 @@ impl QpackDecoder {
         &mut self,
         section: &mut EncodedFieldSection<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<DecodedFieldLine>, QpackError> {
+    ) -> Result<Option<DecodedFieldRanges>, QpackError> {
         match section.rest.first() {
             None => Ok(None),
             Some(&first) => self.decode_field(first, section, out).map(Some).map_err(QpackError::Section),
@@ -194,7 +194,7 @@ impl QpackDecoder {
         first: u8,
         section: &mut EncodedFieldSection<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<DecodedFieldLine, QpackFault> {
+    ) -> Result<DecodedFieldRanges, QpackFault> {
         let start = out.len();
         let sensitive = match first {
             0x80.. => {
@@ -231,7 +231,7 @@ impl QpackDecoder {
         self.string(&mut section.rest, 7, out)?;
         let value = value..out.len();
         out.extend_from_slice(b"\r\n");
-        Ok(DecodedFieldLine { name, value, sensitive })
+        Ok(DecodedFieldRanges { name, value, sensitive })
     }
 
     /// Appends the string at the front of `input` to `out`. The length of the string is encoded as

@@ -43,11 +43,11 @@
 
 mod decoder;
 mod encoder;
+mod huffman_decode_cache;
 mod instruction;
-mod recent_strings;
 mod static_table;
 
-pub use crate::field_coding::{DecodedFieldLine, FieldIndexing};
+pub use crate::field_coding::{DecodedFieldRanges, FieldIndexing};
 pub use decoder::{EncodedFieldSection, QpackDecoder};
 pub use encoder::QpackEncoder;
 

@@ -2,15 +2,15 @@
 //! the events.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use haul_proto::h1::{BodyFraming, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId};
-use haul_proto::time::Timestamp;
+use haul_proto::h1::{CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId, ResponseBodyFraming};
+use haul_proto::time::MonotonicTimestamp;
 
 /// An event of an HTTP/1 connection, in a form that does not depend on how the input was cut:
 /// adjacent body events are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum H1Observation {
     Interim(u64, Vec<u8>),
-    Head(u64, Vec<u8>, BodyFraming),
+    Head(u64, Vec<u8>, ResponseBodyFraming),
     Body(u64, Vec<u8>),
     Complete(u64, Option<Vec<u8>>, Result<(), CloseReason>),
     /// A response that opens a tunnel: the id of its request, its head, and the bytes after the
@@ -39,7 +39,7 @@ pub(crate) fn with_method(method: &'static str) -> RequestHead<'static> {
 pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { max_pipeline: requests.len(), ..config });
     for request in requests {
-        conn.enqueue(Timestamp(0), request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), request).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -56,7 +56,7 @@ pub(crate) fn feed(conn: &mut H1Machine, wire: &[u8], cuts: &[usize], end: Input
         from = to;
         let mut at = 0;
         loop {
-            let step = match conn.step(Timestamp(0), &mut buffer[at..]) {
+            let step = match conn.step(MonotonicTimestamp(0), &mut buffer[at..]) {
                 Ok(step) => step,
                 Err(error) => {
                     seen.push(H1Observation::Error(error));

@@ -6,7 +6,7 @@ use super::peer::{
     settings_ack, window_update, with,
 };
 use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Event, H2Machine, RequestId};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn op() -> impl Strategy<Value = WindowOp> {
 struct WindowModel {
     conn: H2Machine,
     config: H2Config,
-    now: Timestamp,
+    now: MonotonicTimestamp,
     /// The initial window of streams, from the client's SETTINGS that the model received.
     initial: i64,
     /// The flow-control window of the connection: the number of bytes that the peer may send.
@@ -65,7 +65,7 @@ impl WindowModel {
         let mut model = WindowModel {
             conn: H2Machine::new(config),
             config,
-            now: Timestamp(1_000),
+            now: MonotonicTimestamp(1_000),
             initial: 65_535,
             window: 65_535,
             windows: BTreeMap::new(),
@@ -165,7 +165,7 @@ impl WindowModel {
                 assert!(self.conn.reset(RequestId(u64::from(id)), ErrorCode::CANCEL));
                 self.hear();
             }
-            WindowOp::Later(nanos) => self.now = Timestamp(self.now.0 + u64::from(nanos)),
+            WindowOp::Later(nanos) => self.now = MonotonicTimestamp(self.now.0 + u64::from(nanos)),
             WindowOp::Widen(window) => {
                 self.conn.raise_stream_window(window);
                 self.hear();
@@ -207,7 +207,7 @@ proptest! {
         model.say(settings(&[]));
         model.apply(WindowOp::Ask);
         if measured {
-            model.now = Timestamp(2_000);
+            model.now = MonotonicTimestamp(2_000);
             model.say(settings_ack());
         }
         for op in ops {
@@ -228,10 +228,10 @@ proptest! {
         steps in prop::collection::vec((0usize..5, 1u32..40_000, any::<bool>(), 0u32..70_000), 0..60),
     ) {
         let mut conn = H2Machine::new(H2Config::default());
-        conn.step(Timestamp(0), &mut settings(&[])).expect("settings");
+        conn.step(MonotonicTimestamp(0), &mut settings(&[])).expect("settings");
         let ids: Vec<RequestId> = lengths
             .iter()
-            .map(|&length| conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(length))).expect("valid"))
+            .map(|&length| conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Known(length))).expect("valid"))
             .collect();
         let (mut initial, mut window) = (65_535i64, 65_535i64);
         let mut windows: BTreeMap<u32, i64> = ids.iter().map(|id| (id.0 as u32, initial)).collect();
@@ -257,7 +257,7 @@ proptest! {
             let mut wire = wire;
             let mut at = 0;
             loop {
-                let step = conn.step(Timestamp(0), &mut wire[at..]).expect("valid");
+                let step = conn.step(MonotonicTimestamp(0), &mut wire[at..]).expect("valid");
                 at += step.consumed;
                 if step.event == H2Event::NeedInput {
                     break;
@@ -340,7 +340,7 @@ fn remaining_body_within_the_window_needs_no_update() {
 fn request_is_sent_from_its_first_byte() {
     let mut conn = H2Machine::new(H2Config::default());
     let before = conn.output().len();
-    let id = conn.enqueue(Timestamp(0), &get()).expect("a valid request");
+    let id = conn.enqueue(MonotonicTimestamp(0), &get()).expect("a valid request");
     conn.advance_output(before);
     assert!(!conn.has_sent_any_of(id));
     conn.advance_output(1);

@@ -13,7 +13,7 @@ use haul_proto::h2::{
     H2Machine, RequestId, ResetReason,
 };
 use haul_proto::hpack;
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
@@ -25,7 +25,7 @@ fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
         let seen = feed(&mut conn, wire, cuts);
         assert_eq!(seen.last(), Some(&H2RecordedEvent::Error(error)), "{class}");
         assert_eq!(
-            conn.step(Timestamp(0), &mut [0; 9]),
+            conn.step(MonotonicTimestamp(0), &mut [0; 9]),
             Err(H2Error::Response(ResponseError::Closed(CloseReason::Broken))),
             "{class}"
         );
@@ -143,7 +143,7 @@ fn flow_control_window_violations_are_refused() {
         answer(&mut conn, std::slice::from_ref(&head));
         let mut wire = vec![data(1, 0, &[0; 16_384]); count].concat();
         let error = loop {
-            match conn.step(Timestamp(0), &mut wire) {
+            match conn.step(MonotonicTimestamp(0), &mut wire) {
                 Ok(step) => drop(wire.drain(..step.consumed)),
                 Err(error) => break error,
             }
@@ -194,9 +194,9 @@ fn useless_h2_frames_end_connection_at_their_limits() {
 fn h2_acknowledgements_the_peer_does_not_read_are_bounded() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let mut wire = [settings(&[]), vec![frame(PING, 0, 0, &[0; 8]); 900].concat()].concat();
-    let mut now = Timestamp(0);
+    let mut now = MonotonicTimestamp(0);
     let error = loop {
-        now = Timestamp(now.0 + 11_000_000_000);
+        now = MonotonicTimestamp(now.0 + 11_000_000_000);
         let mut at = 0;
         let result = loop {
             match conn.step(now, &mut wire[at..]) {

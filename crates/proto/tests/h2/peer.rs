@@ -2,9 +2,10 @@
 //! machine.
 
 use haul_proto::h2::{
-    BodyFraming, BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId, ResetReason,
+    BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId, ResetReason,
+    ResponseBodyFraming,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -131,7 +132,7 @@ pub(crate) fn get() -> RequestHead<'static> {
 pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -> H2Machine {
     let mut conn = H2Machine::new(config);
     for _ in 0..count {
-        conn.enqueue(Timestamp(0), request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), request).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -143,7 +144,7 @@ pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -
 pub(crate) enum H2RecordedEvent {
     Settings(u32),
     Interim(u64, Vec<u8>),
-    Head(u64, Vec<u8>, BodyFraming),
+    Head(u64, Vec<u8>, ResponseBodyFraming),
     Body(u64, Vec<u8>),
     Complete(u64, Option<Vec<u8>>),
     Reset(u64, ResetReason, bool),
@@ -161,7 +162,7 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2R
         from = to;
         let mut at = 0;
         loop {
-            let step = match conn.step(Timestamp(0), &mut piece[at..]) {
+            let step = match conn.step(MonotonicTimestamp(0), &mut piece[at..]) {
                 Ok(step) => step,
                 Err(error) => {
                     seen.push(H2RecordedEvent::Error(error));
@@ -182,7 +183,7 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2R
                 }
                 H2Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed);
-                    conn.release(Timestamp(0), id, range.len() as u64);
+                    conn.release(MonotonicTimestamp(0), id, range.len() as u64);
                     match seen.last_mut() {
                         Some(H2RecordedEvent::Body(last, bytes)) if *last == id.0 => {
                             bytes.extend_from_slice(&input[range])
@@ -210,7 +211,7 @@ pub(crate) fn answer(conn: &mut H2Machine, frames: &[Vec<u8>]) -> Vec<H2Recorded
     seen
 }
 
-pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H2RecordedEvent {
+pub(crate) fn head(id: u64, text: &str, framing: ResponseBodyFraming) -> H2RecordedEvent {
     H2RecordedEvent::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
 }
 

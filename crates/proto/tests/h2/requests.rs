@@ -4,9 +4,11 @@ use super::peer::{
     CONTINUATION, DATA, END, H2RecordedEvent, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
     get, headers, rst, sent, settings, window_update, with,
 };
-use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Machine, RequestError, RequestHead, RequestId, ResetReason};
+use haul_proto::h2::{
+    BodyLength, ErrorCode, H2Config, H2Machine, RequestHead, RequestId, ResetReason, SendRequestError,
+};
 use haul_proto::hpack::{HeaderBlock, HpackDecoder};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use std::time::Duration;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -25,7 +27,7 @@ fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
 /// fields.
 fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     let mut conn = H2Machine::new(H2Config::default());
-    conn.enqueue(Timestamp(0), request).expect("a valid request");
+    conn.enqueue(MonotonicTimestamp(0), request).expect("a valid request");
     let frames = sent(&mut conn);
     let (kind, _, 1, payload) = &frames[2] else { panic!("{frames:?}") };
     assert_eq!(*kind, HEADERS);
@@ -39,7 +41,7 @@ fn repeated(name: &str) -> usize {
     let fields = [(name, &b"bytes=0-99"[..])];
     let request = RequestHead { fields: &fields, ..get() };
     for _ in 0..2 {
-        conn.enqueue(Timestamp(0), &request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), &request).expect("a valid request");
     }
     sent(&mut conn).last().expect("two requests").3.len()
 }
@@ -120,7 +122,7 @@ fn h2_request_heads_are_encoded() {
 fn repeated_h2_request_head_is_short() {
     let fields: &[(&str, &[u8])] = &[("User-Agent", b"haul/0.1"), ("Accept", b"*/*"), ("X-A", b"some value")];
     let mut conn = asked(H2Config::default(), &RequestHead { fields, ..get() }, 1);
-    conn.enqueue(Timestamp(0), &RequestHead { fields, target: "/", ..get() }).expect("valid");
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields, target: "/", ..get() }).expect("valid");
     assert_eq!(sent(&mut conn)[0].3.len(), 7, "every field is an index");
 }
 
@@ -130,49 +132,51 @@ fn refused_h2_requests_leave_the_connection_unchanged() {
         Box::leak(Box::new([("ok", &b""[..]), (name, value)]))
     };
     let cases = [
-        (RequestHead { method: "G T", ..get() }, RequestError::Method),
-        (RequestHead { scheme: "ftp", ..get() }, RequestError::Scheme),
-        (RequestHead { authority: "", ..get() }, RequestError::Authority),
-        (RequestHead { authority: "a b", ..get() }, RequestError::Authority),
-        (RequestHead { authority: "user@h", ..get() }, RequestError::Authority),
-        (RequestHead { target: "", ..get() }, RequestError::Target),
-        (RequestHead { target: "*", ..get() }, RequestError::Target),
-        (RequestHead { target: "/a b", ..get() }, RequestError::Target),
-        (RequestHead { target: "/\r\n", ..get() }, RequestError::Target),
-        (RequestHead { fields: field("a b", b""), ..get() }, RequestError::FieldName { index: 1 }),
-        (RequestHead { fields: field(":path", b"/"), ..get() }, RequestError::FieldName { index: 1 }),
-        (RequestHead { fields: field("a", b"x\ny"), ..get() }, RequestError::FieldValue { index: 1 }),
-        (RequestHead { fields: field("Content-Length", b"5"), ..get() }, RequestError::FramingField { index: 1 }),
+        (RequestHead { method: "G T", ..get() }, SendRequestError::Method),
+        (RequestHead { scheme: "ftp", ..get() }, SendRequestError::Scheme),
+        (RequestHead { authority: "", ..get() }, SendRequestError::Authority),
+        (RequestHead { authority: "a b", ..get() }, SendRequestError::Authority),
+        (RequestHead { authority: "user@h", ..get() }, SendRequestError::Authority),
+        (RequestHead { target: "", ..get() }, SendRequestError::Target),
+        (RequestHead { target: "*", ..get() }, SendRequestError::Target),
+        (RequestHead { target: "/a b", ..get() }, SendRequestError::Target),
+        (RequestHead { target: "/\r\n", ..get() }, SendRequestError::Target),
+        (RequestHead { fields: field("a b", b""), ..get() }, SendRequestError::FieldName { index: 1 }),
+        (RequestHead { fields: field(":path", b"/"), ..get() }, SendRequestError::FieldName { index: 1 }),
+        (RequestHead { fields: field("a", b"x\ny"), ..get() }, SendRequestError::FieldValue { index: 1 }),
+        (RequestHead { fields: field("Content-Length", b"5"), ..get() }, SendRequestError::FramingField { index: 1 }),
         (
             RequestHead { fields: field("Content-Length", b"5"), ..with("POST", BodyLength::Chunked) },
-            RequestError::FramingField { index: 1 },
+            SendRequestError::FramingField { index: 1 },
         ),
     ];
     let mut conn = asked(H2Config::default(), &get(), 0);
     for (request, error) in cases {
-        assert_eq!(conn.enqueue(Timestamp(0), &request), Err(error));
+        assert_eq!(conn.enqueue(MonotonicTimestamp(0), &request), Err(error));
         assert!(conn.output().is_empty() && conn.is_idle());
         assert!(error.to_string().starts_with("request refused"));
     }
-    assert!(conn.enqueue(Timestamp(0), &RequestHead { target: "*", ..with("OPTIONS", BodyLength::None) }).is_ok());
+    assert!(
+        conn.enqueue(MonotonicTimestamp(0), &RequestHead { target: "*", ..with("OPTIONS", BodyLength::None) }).is_ok()
+    );
     feed(&mut conn, &settings(&[(6, 400)]), &[]);
     let fields = field("x", &[b'v'; 100]);
     assert_eq!(
-        conn.enqueue(Timestamp(0), &RequestHead { fields, ..get() }),
-        Err(RequestError::HeadTooLarge { limit: 400 })
+        conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields, ..get() }),
+        Err(SendRequestError::HeadTooLarge { limit: 400 })
     );
     let path = |length: usize| format!("/{}", "p".repeat(length - 1));
-    let refused = conn.enqueue(Timestamp(0), &RequestHead { target: &path(400), ..get() });
-    assert_eq!(refused, Err(RequestError::HeadTooLarge { limit: 400 }), "the path counts");
+    let refused = conn.enqueue(MonotonicTimestamp(0), &RequestHead { target: &path(400), ..get() });
+    assert_eq!(refused, Err(SendRequestError::HeadTooLarge { limit: 400 }), "the path counts");
     let target = &path(80);
-    assert!(conn.enqueue(Timestamp(0), &RequestHead { target, authority: "host", ..get() }).is_ok());
+    assert!(conn.enqueue(MonotonicTimestamp(0), &RequestHead { target, authority: "host", ..get() }).is_ok());
 }
 
 #[test]
 fn large_h2_head_is_sent_with_continuation() {
     let value = vec![b'~'; 40_000];
     let mut conn = asked(H2Config::default(), &RequestHead { fields: &[("x", &value)], ..get() }, 0);
-    conn.enqueue(Timestamp(0), &RequestHead { fields: &[("x", &value)], ..get() }).expect("valid");
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields: &[("x", &value)], ..get() }).expect("valid");
     let frames = sent(&mut conn);
     let kinds: Vec<_> = frames.iter().map(|(kind, flags, stream, _)| (*kind, *flags, *stream)).collect();
     assert_eq!(kinds, [(HEADERS, END, 1), (CONTINUATION, 0, 1), (CONTINUATION, WHOLE, 1)]);
@@ -183,35 +187,35 @@ fn large_h2_head_is_sent_with_continuation() {
 #[test]
 fn small_h2_body_follows_its_head_in_output() {
     let mut conn = asked(H2Config::default(), &get(), 0);
-    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(3))).expect("valid");
+    let id = conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Known(3))).expect("valid");
     assert_eq!(conn.body_credit(id), Some(3));
-    assert_eq!(conn.send_body(id, b"abcd"), Err(RequestError::BodyTooLong { expected: 3 }));
-    assert_eq!(conn.finish_body(id, &[]), Err(RequestError::BodyTooShort { missing: 3 }));
+    assert_eq!(conn.send_body(id, b"abcd"), Err(SendRequestError::BodyTooLong { expected: 3 }));
+    assert_eq!(conn.finish_body(id, &[]), Err(SendRequestError::BodyTooShort { missing: 3 }));
     assert_eq!(conn.send_body(id, b"abc"), Ok(3));
     assert_eq!(conn.body_credit(id), None);
-    assert_eq!(conn.send_body(id, b""), Err(RequestError::NoBodyExpected));
+    assert_eq!(conn.send_body(id, b""), Err(SendRequestError::NoBodyExpected));
     assert_eq!(conn.finish_body(id, &[]), Ok(()));
     let frames = sent(&mut conn);
     assert_eq!((frames[0].0, frames[0].1), (HEADERS, WHOLE));
     assert_eq!(frames[1..], [(DATA, END, 1, b"abc".to_vec())]);
-    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(0))).expect("valid");
+    let id = conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Known(0))).expect("valid");
     assert_eq!((conn.body_credit(id), sent(&mut conn)[0].1), (None, WHOLE | END));
-    assert_eq!(conn.send_body(RequestId(99), b"x"), Err(RequestError::UnknownRequest));
+    assert_eq!(conn.send_body(RequestId(99), b"x"), Err(SendRequestError::UnknownRequest));
 }
 
 #[test]
 fn h2_body_of_unknown_length_ends_with_trailers() {
     let mut conn = asked(H2Config::default(), &get(), 0);
-    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
+    let id = conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.send_body(id, &[7; 20_000]), Ok(20_000));
     for name in ["Content-Length", "Connection", "Host"] {
-        assert_eq!(conn.finish_body(id, &[(name, b"x")]), Err(RequestError::FramingField { index: 0 }));
+        assert_eq!(conn.finish_body(id, &[(name, b"x")]), Err(SendRequestError::FramingField { index: 0 }));
     }
     assert_eq!(conn.finish_body(id, &[("X-Sum", b"5")]), Ok(()));
     let frames = sent(&mut conn);
     assert_eq!((frames[1].3.len(), frames[2].3.len()), (16_384, 3_616), "the frame size of the peer");
     assert_eq!((frames[3].0, frames[3].1), (HEADERS, WHOLE | END));
-    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
+    let id = conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.finish_body(id, &[]), Ok(()));
     assert_eq!(sent(&mut conn).pop(), Some((DATA, END, 3, vec![])));
 }
@@ -219,7 +223,7 @@ fn h2_body_of_unknown_length_ends_with_trailers() {
 #[test]
 fn peer_windows_bound_an_h2_request_body() {
     let mut conn = asked(H2Config::default(), &get(), 0);
-    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
+    let id = conn.enqueue(MonotonicTimestamp(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
     assert_eq!(conn.send_body(id, &[0; 100_000]).map(|taken| taken > 60_000), Ok(true), "64 KiB wait at most");
     sent(&mut conn);
     conn.send_body(id, &[0; 100_000]).expect("the rest of the window");
@@ -243,14 +247,14 @@ fn h2_body_waits_for_100_continue() {
     let request = RequestHead { expect_continue: true, ..with("POST", BodyLength::Known(3)) };
     let (a, b, c) = (RequestId(1), RequestId(3), RequestId(5));
     let mut conn = asked(config, &request, 3);
-    assert_eq!(conn.poll_timeout(), Some(Timestamp(10)));
+    assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(10)));
     assert_eq!(conn.send_body(a, b"abc"), Ok(0));
     let refused = [(":status", "417")];
     answer(&mut conn, &[headers(1, 0, &[(":status", "100")]), headers(3, 0, &refused)]);
     assert_eq!((conn.body_credit(a), conn.body_credit(b), conn.body_credit(c)), (Some(3), None, Some(0)));
-    assert_eq!(conn.handle_timeout(Timestamp(9)), Ok(()));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(9)), Ok(()));
     assert_eq!(conn.body_credit(c), Some(0), "too early");
-    assert_eq!(conn.handle_timeout(Timestamp(10)), Ok(()));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(10)), Ok(()));
     assert_eq!(conn.body_credit(c), Some(3));
     sent(&mut conn);
     assert_eq!(feed(&mut conn, &data(3, END, b""), &[]), [complete(3)]);
@@ -263,7 +267,7 @@ fn early_error_response_ends_the_h2_upload() {
     let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(9)), 1);
     let seen = answer(&mut conn, &[headers(1, END, &[(":status", "413")])]);
     assert_eq!(seen.last(), Some(&complete(1)), "the answer counts");
-    assert_eq!(conn.send_body(RequestId(1), b"x"), Err(RequestError::UnknownRequest));
+    assert_eq!(conn.send_body(RequestId(1), b"x"), Err(SendRequestError::UnknownRequest));
     assert_eq!(sent(&mut conn).pop().map(|frame| (frame.0, frame.2)), Some((RST_STREAM, 1)));
 }
 
@@ -310,7 +314,7 @@ fn hpack_encoder_table_size_follows_peer_settings() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     feed(&mut conn, &settings(&[(1, 0)]), &[]);
     sent(&mut conn);
-    conn.enqueue(Timestamp(0), &get()).expect("valid");
+    conn.enqueue(MonotonicTimestamp(0), &get()).expect("valid");
     let head = sent(&mut conn).remove(0).3;
     assert_eq!(head[0], 0x20, "the table is emptied first");
     let mut decoder = HpackDecoder::new(4096);

@@ -6,11 +6,11 @@ use super::peer::{
 };
 use haul_proto::ResponseError;
 use haul_proto::h2::{
-    BodyFraming, BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestError, RequestId,
-    ResetReason,
+    BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestId, ResetReason,
+    ResponseBodyFraming, SendRequestError,
 };
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use std::time::Duration;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -45,17 +45,17 @@ fn h2_body_framing_follows_content_length_and_end_stream() {
         ],
     );
     let expected = [
-        head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::Length(5)),
+        head(1, "HTTP/2 200 \ncontent-length: 5\n\n", ResponseBodyFraming::Length(5)),
         body(1, b"hello"),
         complete(1),
-        head(3, "HTTP/2 200 \n\n", BodyFraming::Chunked),
+        head(3, "HTTP/2 200 \n\n", ResponseBodyFraming::Chunked),
         body(3, b"some"),
         complete(3),
-        head(5, "HTTP/2 200 \n\n", BodyFraming::Length(0)),
+        head(5, "HTTP/2 200 \n\n", ResponseBodyFraming::Length(0)),
         complete(5),
-        head(7, "HTTP/2 304 \ncontent-length: 42\n\n", BodyFraming::None),
+        head(7, "HTTP/2 304 \ncontent-length: 42\n\n", ResponseBodyFraming::None),
         complete(7),
-        head(9, "HTTP/2 200 \ncontent-length: 0\n\n", BodyFraming::Length(0)),
+        head(9, "HTTP/2 200 \ncontent-length: 0\n\n", ResponseBodyFraming::Length(0)),
         complete(9),
     ];
     assert_eq!(seen, expected);
@@ -68,9 +68,9 @@ fn h2_response_heads_have_version_status_and_fields() {
     let mut conn = asked(H2Config::default(), &with("HEAD", BodyLength::None), 1);
     let wire = [settings(&[]), headers(1, END, &[(":status", "418"), ("x-a", " 1\t"), ("x-a", "")])].concat();
     let mut wire = wire;
-    let first = conn.step(Timestamp(0), &mut wire).expect("settings");
-    let step = conn.step(Timestamp(0), &mut wire[first.consumed..]).expect("a head");
-    let H2Event::Head { id: RequestId(1), head, framing: BodyFraming::None } = step.event else { panic!() };
+    let first = conn.step(MonotonicTimestamp(0), &mut wire).expect("settings");
+    let step = conn.step(MonotonicTimestamp(0), &mut wire[first.consumed..]).expect("a head");
+    let H2Event::Head { id: RequestId(1), head, framing: ResponseBodyFraming::None } = step.event else { panic!() };
     assert_eq!((head.version(), head.status(), head.reason()), (ProtocolVersion::Http2, 418, &b""[..]));
     assert_eq!(head.version().to_string(), "HTTP/2");
     assert_eq!(head.get_all("X-A").collect::<Vec<_>>(), [&b"1"[..], b""]);
@@ -80,7 +80,7 @@ fn h2_response_heads_have_version_status_and_fields() {
 #[test]
 fn h2_response_to_head_completes_without_end_stream() {
     let says = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
-    let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::None), complete(1)];
+    let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", ResponseBodyFraming::None), complete(1)];
     let trailers = headers(1, END, &[("a", "b")]);
     for behind in [vec![], data(1, END, b""), data(1, END, b"hello"), [data(1, 0, b"hel"), trailers].concat()] {
         let mut conn = asked(H2Config::default(), &with("HEAD", BodyLength::None), 2);
@@ -98,7 +98,7 @@ fn h2_interim_heads_precede_the_final_head() {
     let early = [(":status", "103"), ("link", "</x>")];
     let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
     let interim = H2RecordedEvent::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
-    let last = head(1, "HTTP/2 200 \n\n", BodyFraming::Length(0));
+    let last = head(1, "HTTP/2 200 \n\n", ResponseBodyFraming::Length(0));
     assert_eq!(seen, [interim.clone(), interim, last, complete(1)]);
 }
 
@@ -106,9 +106,9 @@ fn h2_interim_heads_precede_the_final_head() {
 fn number_of_h2_requests_respects_the_peers_limit() {
     let mut conn = asked(H2Config::default(), &get(), 100);
     assert!(!conn.can_enqueue());
-    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &get()), Err(SendRequestError::TooManyStreams { limit: 100 }));
     assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [H2RecordedEvent::Settings(101)]);
-    assert_eq!(conn.enqueue(Timestamp(0), &get()), Ok(RequestId(201)));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &get()), Ok(RequestId(201)));
     assert!(!conn.can_enqueue());
     feed(&mut conn, &settings(&[(3, 50)]), &[]);
     for id in (1..=199).step_by(2) {
@@ -122,7 +122,7 @@ fn number_of_h2_requests_respects_the_peers_limit() {
 fn number_of_h2_requests_respects_the_window() {
     let config = H2Config { connection_window: 1 << 20, stream_window: 400_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 2);
-    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::NoWindow));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &get()), Err(SendRequestError::NoWindow));
     assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
     assert!(conn.can_enqueue());
 }
@@ -168,7 +168,7 @@ fn received_goaway_lets_earlier_requests_finish() {
     let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
     assert_eq!(seen[1..], [H2RecordedEvent::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
     let reason = CloseReason::GoAway(ErrorCode::NO_ERROR);
-    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::Closed(reason)));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &get()), Err(SendRequestError::Closed(reason)));
     let seen = feed(&mut conn, &go_away(3, ErrorCode::ENHANCE_YOUR_CALM), &[]);
     let left_out = |id| H2RecordedEvent::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
     assert_eq!(seen, [H2RecordedEvent::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
@@ -206,7 +206,7 @@ fn frames_sent_before_a_reset_are_ignored() {
         headers(3, END, OK),
     ];
     let seen = feed(&mut conn, &late.concat(), &[]);
-    assert_eq!(seen, [head(3, "HTTP/2 200 \n\n", BodyFraming::Length(0)), complete(3)]);
+    assert_eq!(seen, [head(3, "HTTP/2 200 \n\n", ResponseBodyFraming::Length(0)), complete(3)]);
 }
 
 #[test]
@@ -217,20 +217,20 @@ fn stream_reset_within_a_frame_drops_later_events() {
     let mut rest = wire.split_off(cut);
     let mut at = 0;
     loop {
-        let step = conn.step(Timestamp(0), &mut wire[at..]).expect("valid");
+        let step = conn.step(MonotonicTimestamp(0), &mut wire[at..]).expect("valid");
         at += step.consumed;
         if let H2Event::Body { id, range } = step.event {
             assert_eq!(range.len(), 6);
             assert!(conn.reset(id, ErrorCode::CANCEL));
-            conn.release(Timestamp(0), id, 6);
+            conn.release(MonotonicTimestamp(0), id, 6);
             break;
         }
     }
-    assert_eq!(conn.step(Timestamp(0), &mut wire[at..]).map(|step| step.event), Ok(H2Event::NeedInput));
-    let step = conn.step(Timestamp(0), &mut rest).expect("valid");
+    assert_eq!(conn.step(MonotonicTimestamp(0), &mut wire[at..]).map(|step| step.event), Ok(H2Event::NeedInput));
+    let step = conn.step(MonotonicTimestamp(0), &mut rest).expect("valid");
     let H2Event::Head { id: RequestId(3), .. } = step.event else { panic!("{step:?}") };
     assert!(conn.reset(RequestId(3), ErrorCode::CANCEL), "its Complete is due and does not come");
-    assert_eq!(conn.step(Timestamp(0), &mut []).map(|step| step.event), Ok(H2Event::NeedInput));
+    assert_eq!(conn.step(MonotonicTimestamp(0), &mut []).map(|step| step.event), Ok(H2Event::NeedInput));
 }
 
 #[test]
@@ -252,26 +252,26 @@ fn h2_timeouts_follow_the_configuration() {
         ..H2Config::default()
     };
     let mut conn = asked(config, &get(), 1);
-    conn.step(Timestamp(10), &mut settings(&[])).expect("settings");
+    conn.step(MonotonicTimestamp(10), &mut settings(&[])).expect("settings");
     sent(&mut conn);
-    assert_eq!(conn.poll_timeout(), Some(Timestamp(40)), "silence since 10");
-    assert_eq!(conn.handle_timeout(Timestamp(40)), Ok(()));
+    assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(40)), "silence since 10");
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(40)), Ok(()));
     assert_eq!(sent(&mut conn), [(PING, 0, 0, b"haulping".to_vec())]);
-    assert_eq!(conn.poll_timeout(), Some(Timestamp(70)));
-    conn.step(Timestamp(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
+    assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(70)));
+    conn.step(MonotonicTimestamp(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
     assert_eq!(conn.rtt(), Some(Duration::from_nanos(5)));
-    assert_eq!(conn.poll_timeout(), Some(Timestamp(75)));
-    assert_eq!(conn.handle_timeout(Timestamp(100)), Err(H2Error::SettingsTimeout), "since the request at 0");
+    assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(75)));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(100)), Err(H2Error::SettingsTimeout), "since the request at 0");
     assert_eq!(sent(&mut conn).pop().map(|frame| frame.0), Some(GOAWAY));
-    assert_eq!((conn.poll_timeout(), conn.handle_timeout(Timestamp(900))), (None, Ok(())));
+    assert_eq!((conn.poll_timeout(), conn.handle_timeout(MonotonicTimestamp(900))), (None, Ok(())));
 
     let mut conn = asked(config, &get(), 1);
-    conn.step(Timestamp(10), &mut [settings(&[]), settings_ack()].concat()).expect("settings");
-    conn.step(Timestamp(10), &mut settings_ack()).expect("settings");
+    conn.step(MonotonicTimestamp(10), &mut [settings(&[]), settings_ack()].concat()).expect("settings");
+    conn.step(MonotonicTimestamp(10), &mut settings_ack()).expect("settings");
     assert_eq!(conn.rtt(), Some(Duration::from_nanos(10)));
-    assert_eq!(conn.handle_timeout(Timestamp(50)), Ok(()));
-    assert_eq!(conn.handle_timeout(Timestamp(79)), Ok(()));
-    assert_eq!(conn.handle_timeout(Timestamp(80)), Err(H2Error::PingTimeout));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(50)), Ok(()));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(79)), Ok(()));
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(80)), Err(H2Error::PingTimeout));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn early_h2_close_error_names_truncated_part() {
     assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::EndedBeforeResponse));
     assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
     assert_eq!(
-        conn.step(Timestamp(0), &mut []),
+        conn.step(MonotonicTimestamp(0), &mut []),
         Err(H2Error::Response(ResponseError::Closed(CloseReason::PeerClosed)))
     );
     let mut conn = asked(H2Config::default(), &get(), 2);
@@ -290,6 +290,6 @@ fn early_h2_close_error_names_truncated_part() {
     assert_eq!(conn.end_of_input(), H2Error::EndedInResponse { open: 2 });
     assert_eq!(conn.unanswered().count(), 2, "what was lost");
     let mut conn = H2Machine::new(H2Config::default());
-    conn.enqueue(Timestamp(0), &get()).expect("valid");
+    conn.enqueue(MonotonicTimestamp(0), &get()).expect("valid");
     assert!(!conn.has_sent_any_of(RequestId(1)));
 }

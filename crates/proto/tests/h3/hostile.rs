@@ -8,10 +8,10 @@ use super::peer::{
 };
 use haul_proto::h3::{
     BodyLength, CloseReason, ContentLengthFault, FieldFault, H3Config, H3Error, H3ErrorCode, H3FloodKind, H3FrameFault,
-    H3IllegalStreamChange, H3Machine, H3SendStream, RequestHead, RequestId,
+    H3IllegalStreamOpenOrClose, H3Machine, H3SendStream, RequestHead, RequestId,
 };
 use haul_proto::qpack::{QpackError, QpackFault};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use haul_proto::{ResponseError, ResponseLimits};
 
 const OK: [(&str, &str); 1] = [(":status", "200")];
@@ -27,7 +27,7 @@ fn refused(what: &str, pieces: &[Piece], error: H3Error, code: H3ErrorCode) {
     assert!(error.to_string().starts_with("server "), "{error}");
     assert_eq!(conn.close_reason(), Some(CloseReason::Broken));
     let closed = Err(H3Error::Response(ResponseError::Closed(CloseReason::Broken)));
-    assert_eq!(conn.step(Timestamp(0), 0, b"x", false), closed);
+    assert_eq!(conn.step(MonotonicTimestamp(0), 0, b"x", false), closed);
     assert!(!conn.has_output() && !conn.has_pending_event() && conn.next_command().is_none() && !conn.can_enqueue());
     assert!(conn.unanswered().count() > 0 && conn.poll_timeout().is_none());
 }
@@ -137,24 +137,24 @@ fn invalid_h3_goaways_are_refused() {
 #[test]
 fn disallowed_h3_server_streams_are_refused() {
     let creation = H3ErrorCode::STREAM_CREATION_ERROR;
-    let bidirectional = H3Error::Stream(H3IllegalStreamChange::ServerBidirectional);
+    let bidirectional = H3Error::Stream(H3IllegalStreamOpenOrClose::ServerBidirectional);
     refused("a bidirectional stream", &[(1, vec![0], false)], bidirectional, creation);
-    let duplicate = H3Error::Stream(H3IllegalStreamChange::Duplicate);
+    let duplicate = H3Error::Stream(H3IllegalStreamOpenOrClose::Duplicate);
     for of in [0, 2, 3] {
         let pieces = [(CONTROL, vec![of], false), (15, vec![of], false)];
         refused("a second one", &pieces, duplicate, creation);
-        let closed = H3Error::Stream(H3IllegalStreamChange::ClosedCritical);
+        let closed = H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical);
         let code = H3ErrorCode::CLOSED_CRITICAL_STREAM;
         refused("closed", &[(CONTROL, vec![of], true)], closed, code);
         let mut conn = asked(H3Config::default(), &get(), 1);
         feed(&mut conn, &[(CONTROL, vec![of], false)], 9);
-        assert_eq!(conn.on_stream_reset(Timestamp(0), CONTROL, H3ErrorCode::NO_ERROR), Err(closed));
+        assert_eq!(conn.on_stream_reset(MonotonicTimestamp(0), CONTROL, H3ErrorCode::NO_ERROR), Err(closed));
         assert_eq!(conn.close_reason(), Some(CloseReason::Broken));
     }
     for stream in [H3SendStream::Control, H3SendStream::QpackEncoder, H3SendStream::QpackDecoder] {
         let mut conn = asked(H3Config::default(), &get(), 1);
         let stopped = conn.on_stop_sending(stream, H3ErrorCode::NO_ERROR);
-        assert_eq!(stopped, Err(H3Error::Stream(H3IllegalStreamChange::ClosedCritical)));
+        assert_eq!(stopped, Err(H3Error::Stream(H3IllegalStreamOpenOrClose::ClosedCritical)));
     }
 }
 
@@ -167,7 +167,7 @@ fn h3_streams_of_unknown_type_are_ignored() {
     assert_eq!(commands(&mut conn), [stop_sending(15, H3ErrorCode::STREAM_CREATION_ERROR)]);
     // Closed or reset before its type.
     assert!(feed(&mut conn, &[(23, vec![0x40], true)], 1).is_empty());
-    assert_eq!(conn.on_stream_reset(Timestamp(0), 27, H3ErrorCode::NO_ERROR), Ok(()));
+    assert_eq!(conn.on_stream_reset(MonotonicTimestamp(0), 27, H3ErrorCode::NO_ERROR), Ok(()));
     assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
 }
 
@@ -315,7 +315,7 @@ fn answered_but_unsent_uploads_count_as_open_requests() {
     let request = RequestHead { method: "POST", authority: "h", body: BodyLength::Known(1_000), ..get() };
     let mut conn = H3Machine::new(H3Config { max_streams: 3, ..H3Config::default() });
     for number in 0..3 {
-        let id = conn.enqueue(Timestamp(0), 4 * number, &request).expect("a valid request");
+        let id = conn.enqueue(MonotonicTimestamp(0), 4 * number, &request).expect("a valid request");
         conn.block_output(H3SendStream::Request(id));
         assert_eq!(conn.send_body(id, &[0; 1_000]), Ok(1_000));
         assert_eq!(answer(&mut conn, id.0, &[headers(&OK)], true).last(), Some(&complete(id.0)));

@@ -2,10 +2,10 @@
 //! machine.
 
 use haul_proto::h3::{
-    BodyFraming, BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3ResetReason, H3SendStream,
-    H3StreamAbortToSend, RequestHead, RequestId,
+    BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3ResetReason, H3SendStream, H3StreamAbortToSend,
+    RequestHead, RequestId, ResponseBodyFraming,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) const DATA: u64 = 0;
@@ -143,7 +143,7 @@ pub(crate) fn stop_sending(stream: u64, code: H3ErrorCode) -> H3StreamAbortToSen
 pub(crate) fn asked(config: H3Config, request: &RequestHead<'_>, count: u64) -> H3Machine {
     let mut conn = H3Machine::new(config);
     for number in 0..count {
-        conn.enqueue(Timestamp(0), 4 * number, request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), 4 * number, request).expect("a valid request");
     }
     sent(&mut conn);
     conn
@@ -155,7 +155,7 @@ pub(crate) fn asked(config: H3Config, request: &RequestHead<'_>, count: u64) -> 
 pub(crate) enum H3RecordedEvent {
     Settings,
     Interim(u64, Vec<u8>),
-    Head(u64, Vec<u8>, BodyFraming),
+    Head(u64, Vec<u8>, ResponseBodyFraming),
     Body(u64, Vec<u8>),
     Complete(u64, Option<Vec<u8>>),
     Reset(u64, H3ResetReason, bool),
@@ -206,7 +206,7 @@ fn drain(
 ) -> Option<usize> {
     let mut at = 0;
     loop {
-        let step = match conn.step(Timestamp(0), stream, &bytes[at..], fin) {
+        let step = match conn.step(MonotonicTimestamp(0), stream, &bytes[at..], fin) {
             Ok(step) => step,
             Err(error) => {
                 seen.push(H3RecordedEvent::Error(error));
@@ -262,7 +262,7 @@ pub(crate) fn answer(conn: &mut H3Machine, id: u64, frames: &[Vec<u8>], fin: boo
     feed(conn, &[(id, frames.concat(), fin)], usize::MAX)
 }
 
-pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H3RecordedEvent {
+pub(crate) fn head(id: u64, text: &str, framing: ResponseBodyFraming) -> H3RecordedEvent {
     H3RecordedEvent::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
 }
 

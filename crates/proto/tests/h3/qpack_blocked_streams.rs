@@ -5,11 +5,11 @@ use super::peer::{
     headers, insertion, sent, stop_sending, violation,
 };
 use haul_proto::h3::{
-    BodyFraming, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FloodLimits, H3Machine, H3SendStream,
-    RequestId,
+    H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FloodLimits, H3Machine, H3SendStream, RequestId,
+    ResponseBodyFraming,
 };
 use haul_proto::qpack::{QpackError, QpackFault};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 /// Returns a HEADERS frame with `:status: 200` from the static table and the first entry of the
 /// dynamic table.
@@ -28,7 +28,7 @@ fn decoder_output(conn: &mut H3Machine) -> Vec<u8> {
 #[test]
 fn qpack_insertion_unblocks_waiting_responses() {
     let mut conn = asked(H3Config::default(), &get(), 3);
-    let now = Timestamp(0);
+    let now = MonotonicTimestamp(0);
     let wire = [dynamic_head(), data(b"hello")].concat();
     let step = conn.step(now, 0, &wire, true).expect("valid");
     assert_eq!(step.event, H3Event::Blocked { id: RequestId(0) });
@@ -43,7 +43,7 @@ fn qpack_insertion_unblocks_waiting_responses() {
     assert_eq!(step.event, H3Event::Unblocked { id: RequestId(0) });
     assert_eq!(
         feed(&mut conn, &[(0, rest.to_vec(), true)], 99),
-        [head(0, "HTTP/3 200 \nx-table: yes\n\n", BodyFraming::Chunked), body(0, b"hello"), complete(0)]
+        [head(0, "HTTP/3 200 \nx-table: yes\n\n", ResponseBodyFraming::Chunked), body(0, b"hello"), complete(0)]
     );
     assert_eq!(decoder_output(&mut conn), [1, 0x80], "the insertion, then the section");
     // The entry is there: nobody waits.
@@ -70,7 +70,7 @@ fn too_many_qpack_blocked_streams_end_the_connection() {
 fn reset_of_qpack_blocked_stream_sends_cancellation() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert!(answer(&mut conn, 0, &[dynamic_head()], true).is_empty());
-    conn.on_stream_reset(Timestamp(0), 0, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
+    conn.on_stream_reset(MonotonicTimestamp(0), 0, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
     assert_eq!(decoder_output(&mut conn), [0x40]);
     assert_eq!(feed(&mut conn, &[(ENCODER, table(), false)], 99).len(), 1, "the reset, and no stream to unblock");
 }

@@ -5,10 +5,10 @@ use super::peer::{
     headers, reset_stream, sent, sent_request, stop_sending, varint, with,
 };
 use haul_proto::h3::{
-    BodyLength, CloseReason, H3Config, H3ErrorCode, H3Machine, H3SendStream, RequestError, RequestHead, RequestId,
+    BodyLength, CloseReason, H3Config, H3ErrorCode, H3Machine, H3SendStream, RequestHead, RequestId, SendRequestError,
 };
 use haul_proto::qpack::QpackDecoder;
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use std::time::Duration;
 
 const ID: RequestId = RequestId(0);
@@ -36,7 +36,7 @@ fn h3_request_is_one_headers_frame() {
         ],
         ..RequestHead::default()
     };
-    assert_eq!(conn.enqueue(Timestamp(0), 0, &request), Ok(ID));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 0, &request), Ok(ID));
     assert!(!conn.has_sent_any_of(ID));
     let taken = sent(&mut conn);
     assert!(conn.has_sent_any_of(ID) && taken.len() == 3);
@@ -57,18 +57,18 @@ fn h3_request_is_one_headers_frame() {
 fn streams_that_cannot_carry_a_request_are_refused() {
     let mut conn = H3Machine::new(H3Config { max_streams: 2, ..H3Config::default() });
     for stream in [1, 2, 3, 1 << 62] {
-        assert_eq!(conn.enqueue(Timestamp(0), stream, &get()), Err(RequestError::StreamIdentifier));
+        assert_eq!(conn.enqueue(MonotonicTimestamp(0), stream, &get()), Err(SendRequestError::StreamIdentifier));
     }
     let bad = RequestHead { method: "G T", ..get() };
-    assert_eq!(conn.enqueue(Timestamp(0), 4, &bad), Err(RequestError::Method));
-    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Ok(RequestId(4)), "the stream is as good as before");
-    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Err(RequestError::StreamIdentifier));
-    assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Ok(ID), "any order will do");
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 4, &bad), Err(SendRequestError::Method));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 4, &get()), Ok(RequestId(4)), "the stream is as good as before");
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 4, &get()), Err(SendRequestError::StreamIdentifier));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 0, &get()), Ok(ID), "any order will do");
     assert_eq!(conn.unanswered().map(|id| id.0).collect::<Vec<_>>(), [0, 4]);
     assert!(!conn.can_enqueue());
-    assert_eq!(conn.enqueue(Timestamp(0), 8, &get()), Err(RequestError::TooManyStreams { limit: 2 }));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 8, &get()), Err(SendRequestError::TooManyStreams { limit: 2 }));
     conn.go_away();
-    assert_eq!(conn.enqueue(Timestamp(0), 8, &get()), Err(RequestError::Closed(CloseReason::Local)));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 8, &get()), Err(SendRequestError::Closed(CloseReason::Local)));
     assert!(sent(&mut conn)[&H3SendStream::Control].0.ends_with(&frame(7, &[0])));
 }
 
@@ -76,22 +76,22 @@ fn streams_that_cannot_carry_a_request_are_refused() {
 fn h3_body_of_known_length_ends_stream() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(5)), 1);
     assert_eq!(conn.body_credit(ID), Some(5));
-    assert_eq!(conn.send_body(ID, b"hello!"), Err(RequestError::BodyTooLong { expected: 5 }));
+    assert_eq!(conn.send_body(ID, b"hello!"), Err(SendRequestError::BodyTooLong { expected: 5 }));
     assert_eq!(conn.send_body(ID, b"hel"), Ok(3));
-    assert_eq!(conn.finish_body(ID, &[]), Err(RequestError::BodyTooShort { missing: 2 }));
+    assert_eq!(conn.finish_body(ID, &[]), Err(SendRequestError::BodyTooShort { missing: 2 }));
     assert_eq!(conn.send_body(ID, b"lo"), Ok(2));
     assert_eq!(sent_request(&mut conn, 0), ([data(b"hel"), data(b"lo")].concat(), true));
     assert_eq!(conn.body_credit(ID), None);
-    assert_eq!(conn.send_body(ID, b"x"), Err(RequestError::NoBodyExpected));
-    assert_eq!(conn.finish_body(ID, &[("a", b"b")]), Err(RequestError::TrailersWithoutChunks));
-    assert_eq!(conn.send_body(RequestId(4), b"x"), Err(RequestError::UnknownRequest));
+    assert_eq!(conn.send_body(ID, b"x"), Err(SendRequestError::NoBodyExpected));
+    assert_eq!(conn.finish_body(ID, &[("a", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
+    assert_eq!(conn.send_body(RequestId(4), b"x"), Err(SendRequestError::UnknownRequest));
 }
 
 #[test]
 fn h3_body_of_unknown_length_may_have_trailers() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 2);
     assert_eq!(conn.send_body(ID, b"x"), Ok(1));
-    assert_eq!(conn.finish_body(ID, &[("Host", b"h")]), Err(RequestError::FramingField { index: 0 }));
+    assert_eq!(conn.finish_body(ID, &[("Host", b"h")]), Err(SendRequestError::FramingField { index: 0 }));
     assert_eq!(conn.finish_body(ID, &[("Digest", b"abc")]), Ok(()));
     let (bytes, fin) = sent_request(&mut conn, 0);
     assert!(fin && bytes.starts_with(&[0, 1, b'x', 1]));
@@ -122,7 +122,7 @@ fn buffered_output_of_an_h3_body_is_bounded() {
 #[test]
 fn blocked_critical_streams_do_not_stop_requests() {
     let mut conn = H3Machine::new(H3Config::default());
-    conn.enqueue(Timestamp(0), 0, &get()).expect("a valid request");
+    conn.enqueue(MonotonicTimestamp(0), 0, &get()).expect("a valid request");
     conn.block_output(H3SendStream::Control);
     conn.block_output(H3SendStream::QpackDecoder);
     assert_eq!(sent(&mut conn).into_keys().collect::<Vec<_>>(), [H3SendStream::Request(ID)]);
@@ -135,7 +135,7 @@ fn blocked_critical_streams_do_not_stop_requests() {
 fn h3_body_waits_for_100_continue() {
     let request = RequestHead { expect_continue: true, ..with("PUT", BodyLength::Known(1)) };
     let mut conn = asked(H3Config::default(), &request, 3);
-    let timeout = Timestamp(0) + Duration::from_secs(1);
+    let timeout = MonotonicTimestamp(0) + Duration::from_secs(1);
     assert_eq!((conn.body_credit(ID), conn.poll_timeout()), (Some(0), Some(timeout)));
     answer(&mut conn, 0, &[headers(&[(":status", "100")])], false);
     assert_eq!(conn.body_credit(ID), Some(1));
@@ -198,7 +198,7 @@ fn repeated_h3_requests_use_the_qpack_table() {
     let mut sizes = Vec::new();
     let mut insertions = Vec::new();
     for number in 0..4 {
-        conn.enqueue(Timestamp(0), 4 * number, &request).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), 4 * number, &request).expect("a valid request");
         let taken = sent(&mut conn);
         sizes.push(taken[&H3SendStream::Request(RequestId(4 * number))].0.len());
         if let Some((bytes, _)) = taken.get(&H3SendStream::QpackEncoder) {

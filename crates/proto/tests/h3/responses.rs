@@ -6,10 +6,10 @@ use super::peer::{
 };
 use haul_proto::ResponseError;
 use haul_proto::h3::{
-    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FrameFault, H3Machine,
-    H3ResetReason, H3SendStream, RequestError, RequestId,
+    BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FrameFault, H3Machine, H3ResetReason,
+    H3SendStream, RequestId, ResponseBodyFraming, SendRequestError,
 };
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 const OK: [(&str, &str); 2] = [(":status", "200"), ("server", "x")];
 
@@ -30,14 +30,14 @@ fn h3_response_yields_head_body_and_trailers() {
         answer(&mut conn, 0, &first, true),
         [
             H3RecordedEvent::Interim(0, b"HTTP/3 103 \r\nlink: </x>\r\n\r\n".to_vec()),
-            head(0, "HTTP/3 200 \ncontent-length: 11\n\n", BodyFraming::Length(11)),
+            head(0, "HTTP/3 200 \ncontent-length: 11\n\n", ResponseBodyFraming::Length(11)),
             body(0, b"hello world"),
             H3RecordedEvent::Complete(0, Some(b"digest: abc\r\n\r\n".to_vec())),
         ]
     );
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(4)]);
     let second = [headers(&OK), data(b"x")];
-    let expected = [head(4, "HTTP/3 200 \nserver: x\n\n", BodyFraming::Chunked), body(4, b"x")];
+    let expected = [head(4, "HTTP/3 200 \nserver: x\n\n", ResponseBodyFraming::Chunked), body(4, b"x")];
     assert_eq!(answer(&mut conn, 4, &second, false), expected);
     assert_eq!(answer(&mut conn, 4, &[], true), [complete(4)], "the end comes alone");
     assert!(conn.is_idle() && commands(&mut conn).is_empty());
@@ -46,7 +46,11 @@ fn h3_response_yields_head_body_and_trailers() {
 
 #[test]
 fn h3_responses_without_a_body_complete() {
-    for (status, framing) in [("204", BodyFraming::None), ("304", BodyFraming::None), ("500", BodyFraming::Length(0))] {
+    for (status, framing) in [
+        ("204", ResponseBodyFraming::None),
+        ("304", ResponseBodyFraming::None),
+        ("500", ResponseBodyFraming::Length(0)),
+    ] {
         let mut conn = asked(H3Config::default(), &get(), 1);
         let fields = if status == "500" {
             vec![(":status", status), ("content-length", "0")]
@@ -63,7 +67,7 @@ fn h3_response_to_head_completes_after_head() {
     for (fin, size) in [(true, 1), (true, 99), (false, 1), (false, 99)] {
         let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::None), 1);
         let wire = headers(&[(":status", "200"), ("content-length", "9")]);
-        let expected = [head(0, "HTTP/3 200 \ncontent-length: 9\n\n", BodyFraming::None), complete(0)];
+        let expected = [head(0, "HTTP/3 200 \ncontent-length: 9\n\n", ResponseBodyFraming::None), complete(0)];
         assert_eq!(feed(&mut conn, &[(0, wire, fin)], size), expected);
         let stop = stop_sending(0, H3ErrorCode::REQUEST_CANCELLED);
         assert_eq!(commands(&mut conn), if fin { vec![] } else { vec![stop] });
@@ -119,11 +123,11 @@ fn h3_bodies_of_wrong_length_reset_only_their_stream() {
 fn reset_by_h3_peer_tells_whether_to_retry() {
     for (code, retryable) in [(H3ErrorCode::REQUEST_REJECTED, true), (H3ErrorCode::INTERNAL_ERROR, false)] {
         let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
-        assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()));
+        assert_eq!(conn.on_stream_reset(MonotonicTimestamp(0), 0, code), Ok(()));
         assert_eq!(due(&mut conn), [H3RecordedEvent::Reset(0, H3ResetReason::Peer(code), retryable)]);
         assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)], "its body ends too");
         assert_eq!(sent(&mut conn)[&H3SendStream::QpackDecoder].0, [0x40], "the stream is cancelled for QPACK");
-        assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()), "once");
+        assert_eq!(conn.on_stream_reset(MonotonicTimestamp(0), 0, code), Ok(()), "once");
         assert!(!conn.has_pending_event());
     }
 }
@@ -143,8 +147,8 @@ fn received_h3_goaway_refuses_later_requests() {
     );
     assert_eq!(commands(&mut conn), [stop_sending(8, H3ErrorCode::REQUEST_CANCELLED)]);
     assert!(matches!(conn.close_reason(), Some(CloseReason::GoAway(_))));
-    let refused = conn.enqueue(Timestamp(0), 12, &get());
-    assert!(matches!(refused, Err(RequestError::Closed(CloseReason::GoAway(_)))), "{refused:?}");
+    let refused = conn.enqueue(MonotonicTimestamp(0), 12, &get());
+    assert!(matches!(refused, Err(SendRequestError::Closed(CloseReason::GoAway(_)))), "{refused:?}");
     for id in [0, 4] {
         assert_eq!(answer(&mut conn, id, &[headers(&OK)], true).last(), Some(&complete(id)));
     }
@@ -165,7 +169,7 @@ fn h3_connection_end_error_names_truncated_part() {
     assert_eq!(conn.on_connection_end(), H3Error::EndedInResponse { open: 2 });
     assert_eq!(conn.unanswered().count(), 2);
     let closed = Err(H3Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
-    assert_eq!(conn.step(Timestamp(0), 0, b"x", false), closed);
+    assert_eq!(conn.step(MonotonicTimestamp(0), 0, b"x", false), closed);
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn cancelled_h3_request_yields_no_more_events() {
     assert_eq!(commands(&mut conn), [reset_stream(0, code), stop_sending(0, code)]);
     assert!(answer(&mut conn, 0, &[data(b"more")], true).is_empty());
     // An event that is due already is taken back.
-    conn.on_stream_reset(Timestamp(0), 4, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
+    conn.on_stream_reset(MonotonicTimestamp(0), 4, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
     assert!(conn.has_pending_event() && conn.reset(RequestId(4), code) && !conn.has_pending_event());
 }
 
@@ -186,9 +190,10 @@ fn cancelled_h3_request_yields_no_more_events() {
 fn h3_settings_may_arrive_after_a_response() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
-    let step = conn.step(Timestamp(0), CONTROL, &[&[0][..], &settings(&[(6, 20)])].concat(), false).expect("valid");
+    let step =
+        conn.step(MonotonicTimestamp(0), CONTROL, &[&[0][..], &settings(&[(6, 20)])].concat(), false).expect("valid");
     assert_eq!(step.event, H3Event::Settings);
-    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Err(RequestError::HeadTooLarge { limit: 20 }));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 4, &get()), Err(SendRequestError::HeadTooLarge { limit: 20 }));
 }
 
 #[test]
@@ -203,13 +208,17 @@ fn h3_response_to_head_ends_an_unsent_body() {
 #[test]
 fn h3_stream_of_an_open_request_is_refused() {
     let mut conn = asked(H3Config::default(), &get(), 1);
-    assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Err(RequestError::StreamIdentifier));
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 0, &get()), Err(SendRequestError::StreamIdentifier));
     // The request was answered before its body was sent.
     let mut conn = H3Machine::new(H3Config::default());
-    conn.enqueue(Timestamp(0), 0, &get()).expect("a valid request");
+    conn.enqueue(MonotonicTimestamp(0), 0, &get()).expect("a valid request");
     assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
-    assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Err(RequestError::StreamIdentifier), "its head is unsent");
-    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Ok(RequestId(4)));
+    assert_eq!(
+        conn.enqueue(MonotonicTimestamp(0), 0, &get()),
+        Err(SendRequestError::StreamIdentifier),
+        "its head is unsent"
+    );
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), 4, &get()), Ok(RequestId(4)));
 }
 
 #[test]
@@ -230,7 +239,7 @@ fn unknown_frames_on_the_control_stream_are_skipped() {
 fn reset_of_a_waiting_request_keeps_the_others() {
     let mut conn = H3Machine::new(H3Config::default());
     for id in [0, 4, 8] {
-        conn.enqueue(Timestamp(0), id, &get()).expect("a valid request");
+        conn.enqueue(MonotonicTimestamp(0), id, &get()).expect("a valid request");
     }
     assert!(conn.reset(RequestId(4), H3ErrorCode::REQUEST_CANCELLED));
     let requests = |stream: &H3SendStream| matches!(stream, H3SendStream::Request(_));
@@ -243,5 +252,5 @@ fn finished_h3_body_may_be_finished_again() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(2)), 1);
     assert_eq!(conn.send_body(RequestId(0), b"ok"), Ok(2));
     assert_eq!(conn.finish_body(RequestId(0), &[]), Ok(()));
-    assert_eq!(conn.finish_body(RequestId(0), &[("a", b"b")]), Err(RequestError::TrailersWithoutChunks));
+    assert_eq!(conn.finish_body(RequestId(0), &[("a", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
 }

@@ -17,7 +17,7 @@ pub(crate) const MAX_RSS: u64 = 32 << 20;
 const SLOW_RATE: u64 = 1_000_000;
 
 /// The result of one download by haul: exit code, output and peak memory.
-pub(crate) struct BodySizeResult {
+pub(crate) struct CheckedDownloadResult {
     pub(crate) name: String,
     pub(crate) equal: bool,
     pub(crate) code: Option<i32>,
@@ -27,7 +27,7 @@ pub(crate) struct BodySizeResult {
     error_output: String,
 }
 
-impl BodySizeResult {
+impl CheckedDownloadResult {
     pub(crate) fn is_right(&self) -> bool {
         self.equal && self.code == Some(0) && self.rss <= MAX_RSS
     }
@@ -45,7 +45,7 @@ impl BodySizeResult {
     }
 }
 
-pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeResult>> {
+pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<CheckedDownloadResult>> {
     let mut out = Vec::new();
     for &size in &bench.options.sizes {
         let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
@@ -87,7 +87,7 @@ fn run_once(
     source: &str,
     bits: u8,
     reader: Option<u64>,
-) -> Result<BodySizeResult> {
+) -> Result<CheckedDownloadResult> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));
     let path = bench.origin.serve(&name, plan.clone());
@@ -112,7 +112,7 @@ fn run_once(
     }
     let sha256 = content_checker::hex(&checker.finish().sha256);
     bench.origin.remove_plan(&name);
-    Ok(BodySizeResult {
+    Ok(CheckedDownloadResult {
         name: format!(
             "{} bytes/{}/{}/{}{}",
             plan.size,

@@ -63,7 +63,7 @@ fn main() -> Result<ExitCode> {
     let sizes = body_digest_and_memory::run_all(&bench)?;
     let rows = fault_matrix::run_all(&bench)?;
     let kills = kills::run_all(&bench)?;
-    let right = sizes.iter().all(body_digest_and_memory::BodySizeResult::is_right)
+    let right = sizes.iter().all(body_digest_and_memory::CheckedDownloadResult::is_right)
         && rows.iter().all(fault_matrix::FaultRowTally::is_right)
         && kills.is_right();
     let value = json!({
@@ -72,7 +72,7 @@ fn main() -> Result<ExitCode> {
         "seed": bench.options.seed,
         "body": bench.options.body,
         "rate": bench.options.rate,
-        "sizes": sizes.iter().map(body_digest_and_memory::BodySizeResult::to_json).collect::<Vec<_>>(),
+        "sizes": sizes.iter().map(body_digest_and_memory::CheckedDownloadResult::to_json).collect::<Vec<_>>(),
         "rows": rows.iter().map(fault_matrix::FaultRowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Result;
-use crate::body_digest_and_memory::BodySizeResult;
+use crate::body_digest_and_memory::CheckedDownloadResult;
 use crate::fault_matrix::FaultRowTally;
 use crate::kills::KillTally;
 use crate::options::FaultOptions;
@@ -40,7 +40,7 @@ pub(crate) fn print_row(tally: &FaultRowTally, quiet: bool) {
     }
 }
 
-pub(crate) fn print_size(size: &BodySizeResult, quiet: bool) {
+pub(crate) fn print_size(size: &CheckedDownloadResult, quiet: bool) {
     if quiet && size.is_right() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn print_size(size: &BodySizeResult, quiet: bool) {
     );
 }
 
-pub(crate) fn print_summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[BodySizeResult], right: bool) {
+pub(crate) fn print_summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[CheckedDownloadResult], right: bool) {
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",

@@ -29,7 +29,7 @@ pub(crate) struct RunCounts {
 
 /// The numbers of URLs and bytes of a run at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunProgress {
+pub(crate) struct RunCountsSnapshot {
     pub(crate) elapsed: Duration,
     /// The number of URLs whose transfers succeeded so far.
     pub(crate) done: u64,
@@ -91,9 +91,9 @@ impl RunCounts {
     }
 
     /// Returns the current counts.
-    pub(crate) fn snapshot(&self) -> RunProgress {
+    pub(crate) fn snapshot(&self) -> RunCountsSnapshot {
         let total = self.total.load(Ordering::Relaxed);
-        RunProgress {
+        RunCountsSnapshot {
             elapsed: self.began.elapsed(),
             done: self.done.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
@@ -105,7 +105,7 @@ impl RunCounts {
     }
 }
 
-impl RunProgress {
+impl RunCountsSnapshot {
     /// Returns the average number of body bytes per second since the run began.
     pub(crate) fn byte_rate(&self) -> u64 {
         (self.bytes as f64 / self.seconds()) as u64
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn progress_line_has_the_counts() {
-        let progress = RunProgress {
+        let progress = RunCountsSnapshot {
             elapsed: Duration::from_secs(10),
             done: 17,
             failed: 3,
@@ -160,13 +160,13 @@ mod tests {
             total: None,
         };
         assert_eq!(progress.line(), "17 done, 3 failed, 6 running, 2.0 URLs/s, 10.00 MiB, 1.00 MiB/s");
-        let known = RunProgress { total: Some(200), skipped: 80, ..progress };
+        let known = RunCountsSnapshot { total: Some(200), skipped: 80, ..progress };
         assert_eq!(
             known.line(),
             "17 of 200 done, 3 failed, 80 skipped, 6 running, 2.0 URLs/s, 10.00 MiB, 1.00 MiB/s, 50s left"
         );
-        assert_eq!(RunProgress { total: Some(5), ..RunProgress::default() }.remaining_time(), None);
-        assert_eq!(RunProgress { total: Some(5), done: 9, ..known }.remaining_time(), Some(Duration::ZERO));
+        assert_eq!(RunCountsSnapshot { total: Some(5), ..RunCountsSnapshot::default() }.remaining_time(), None);
+        assert_eq!(RunCountsSnapshot { total: Some(5), done: 9, ..known }.remaining_time(), Some(Duration::ZERO));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl ListReader {
             let line = match self.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
-                Err(fault @ LineFault::TooLong) => {
+                Err(fault @ LineReadError::TooLong) => {
                     let (position, record) = (self.position(), Err(self.error(fault)));
                     return Ok(Some(NumberedRecord { position, id: None, record }));
                 }
@@ -105,10 +105,10 @@ impl ListReader {
         ListLineNumber { list: Arc::clone(&self.name), line: self.line }
     }
 
-    fn error(&self, fault: LineFault) -> Error {
+    fn error(&self, fault: LineReadError) -> Error {
         match fault {
-            LineFault::Unreadable(error) => unreadable(&self.name, error),
-            LineFault::TooLong => {
+            LineReadError::Unreadable(error) => unreadable(&self.name, error),
+            LineReadError::TooLong => {
                 let message = format!("{}: the line is longer than {} MiB", self.position(), MAX_LINE >> 20);
                 Error::new(ErrorKind::Read, message)
             }
@@ -127,13 +127,13 @@ impl ListReader {
 
     /// Returns the next line, with its line end. Returns `None` at the end of the list. Skips the
     /// rest of a line that is too long.
-    fn next_line(&mut self) -> std::result::Result<Option<Vec<u8>>, LineFault> {
+    fn next_line(&mut self) -> std::result::Result<Option<Vec<u8>>, LineReadError> {
         let mut line = Vec::new();
-        let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(LineFault::Unreadable)?;
+        let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(LineReadError::Unreadable)?;
         self.line += 1;
         if read as u64 == MAX_LINE && line.last() != Some(&b'\n') {
-            self.reader.skip_until(b'\n').map_err(LineFault::Unreadable)?;
-            return Err(LineFault::TooLong);
+            self.reader.skip_until(b'\n').map_err(LineReadError::Unreadable)?;
+            return Err(LineReadError::TooLong);
         }
         Ok((read > 0).then_some(line))
     }
@@ -178,7 +178,7 @@ fn csv_error(name: &str, fault: CsvFault) -> Error {
 }
 
 /// The reason why a line of a list cannot be read.
-enum LineFault {
+enum LineReadError {
     Unreadable(std::io::Error),
     TooLong,
 }

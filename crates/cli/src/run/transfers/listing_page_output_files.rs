@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul::fleet::{BodyDestination, ListingPageDestination};
+use haul::fleet::{BodyDestination, ListingPageDestinationChooser};
 use haul::sink::file::FileOptions;
 use haul::{Result, Target};
 use haul_policy::glob::GlobValues;
@@ -76,7 +76,7 @@ pub(crate) fn options_of_record(group: &UrlGroup, options: FileOptions) -> FileO
     FileOptions { beneath: Some(in_output_dir(group, OsString::new())), ..options }
 }
 
-impl ListingPageDestination for ListingPageFiles {
+impl ListingPageDestinationChooser for ListingPageFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
         let Self { group, source, naming, names } = self;
         refuse_protocol(&group.stages[0], target)?;

@@ -13,7 +13,7 @@ use haul::system::files::NULL_DEVICE;
 use haul::{Client, RequestOptions, Result};
 
 use crate::file_and_environment_access::print_error_line;
-use crate::job::{JobOutput, JobRun};
+use crate::job::{JobRun, JobRunOutput};
 use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, StageArgs, UrlGroup, UrlSource};
 use crate::run::archive_memory;
 use crate::run::engine_options;
@@ -164,7 +164,7 @@ fn job_output(
 ) -> Result<Descriptor> {
     let job = reporter.job().filter(|_| path.is_some() || prints_to_stdout(group));
     let Some(job) = job else { return Ok(standard_output(group)) };
-    let opened: JobOutput = JobRun::open_output(job, path.map(|path| (path, group.create_file_mode)))?;
+    let opened: JobRunOutput = JobRun::open_output(job, path.map(|path| (path, group.create_file_mode)))?;
     if let Some(note) = opened.note.as_ref().filter(|_| !global.silent) {
         print_error_line(&format!("Note: {note}"));
     }

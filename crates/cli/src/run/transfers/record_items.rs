@@ -19,7 +19,7 @@ use crate::record_input::{CsvRow, JsonlRequest, RecordInputFormat};
 use crate::run::engine_options::output_options::{in_output_dir, options_for, reserve_first_stage_output_name};
 
 /// A `--csv-in` list that is being read.
-pub(super) struct CsvListRequests {
+pub(super) struct CsvListRequestReader {
     rows: OpenCsvList,
     requests: RowRequestBuilder,
     /// The row whose requests are being created, and the index of its next request. `None` between
@@ -27,7 +27,7 @@ pub(super) struct CsvListRequests {
     current: Option<(Arc<CsvRow>, usize)>,
 }
 
-impl CsvListRequests {
+impl CsvListRequestReader {
     /// Returns the next row, and the index of the URL on the command line into which its values are
     /// inserted. A row is returned once for each URL. Returns `None` at the end of the list.
     fn next(&mut self) -> Result<Option<(Arc<CsvRow>, usize)>> {
@@ -55,7 +55,7 @@ impl UrlItems {
                 let rows = list.into_rows(args.format)?;
                 let options = &self.requests.options;
                 let requests = RowRequestBuilder::new(&self.group, args, options, rows.columns(), rows.name())?;
-                OpenUrlSource::Rows(Box::new(CsvListRequests { rows, requests, current: None }))
+                OpenUrlSource::Rows(Box::new(CsvListRequestReader { rows, requests, current: None }))
             }
         };
         Ok(())

@@ -1,7 +1,7 @@
 //! Selects the URLs of a shard (`--shard`).
 
 use haul::Result;
-use haul_policy::shard::Shard;
+use haul_policy::shard::UrlListShard;
 use haul_policy::target::{Origin, Scheme, Target};
 
 use super::jsonl_record_requests::ListedRequest;
@@ -10,7 +10,7 @@ use super::jsonl_record_requests::ListedRequest;
 /// same origin as the previous one.
 pub(crate) struct ShardFilter {
     /// The shard whose URLs are selected; `None` selects all URLs.
-    shard: Option<Shard>,
+    shard: Option<UrlListShard>,
     /// The scheme of URLs that are written without a scheme.
     default_scheme: Scheme,
     /// The origin of the last URL, and true if it is in the shard. `None` before the first URL.
@@ -18,7 +18,7 @@ pub(crate) struct ShardFilter {
 }
 
 impl ShardFilter {
-    pub(crate) fn new(shard: Option<Shard>, default_scheme: Scheme) -> Self {
+    pub(crate) fn new(shard: Option<UrlListShard>, default_scheme: Scheme) -> Self {
         Self { shard, default_scheme, last: None }
     }
 
@@ -54,7 +54,7 @@ impl ShardFilter {
     /// Returns true if lines that are not a URL belong to this shard, such as a line of a list that
     /// cannot be parsed.
     pub(crate) fn contains_unusable_urls(&self) -> bool {
-        self.shard.is_none_or(Shard::contains_unusable_urls)
+        self.shard.is_none_or(UrlListShard::contains_unusable_urls)
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn shard_filter_selects_only_urls_of_its_shard() {
-        let shard = Shard::parse("0/2").unwrap();
+        let shard = UrlListShard::parse("0/2").unwrap();
         let mut filter = ShardFilter::new(Some(shard), Scheme::Https);
         let urls =
             ["http://a/", "http://a/b", "http://b/", "https://b/", "b/x", "ftp://no/", "http://b:81/", "http://a/"];

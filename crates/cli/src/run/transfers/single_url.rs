@@ -111,7 +111,7 @@ pub(crate) fn run(
         && let Some(outcome) = eligibility::fetch(client, global, group, url, &request, to_file)?
     {
         reporter.count_retries(&host, outcome.facts.retries);
-        let body = DeliveredBody { file: file.as_deref(), content: FinishedTransferContent::default() };
+        let body = BodyFileOrContent { file: file.as_deref(), content: FinishedTransferContent::default() };
         return report_outcome(group, &outcome, url, job.index, &request.method, body, reporter);
     }
     let checksum = stores.checksums.expected_checksum(client, &request, group, &target, file.as_deref())?;
@@ -144,7 +144,7 @@ pub(crate) fn run(
     reporter.count_retries(&host, outcome.facts.retries);
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));
-    let body = DeliveredBody { file: file.as_deref(), content };
+    let body = BodyFileOrContent { file: file.as_deref(), content };
     report_outcome(group, &outcome, url, job.index, &request.method, body, reporter)
 }
 
@@ -159,7 +159,7 @@ fn with_checksum(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn
 
 /// The body of a finished transfer: the file to which it was written, or the content for a
 /// `--jsonl` record.
-struct DeliveredBody<'a> {
+struct BodyFileOrContent<'a> {
     file: Option<&'a Path>,
     content: FinishedTransferContent,
 }
@@ -171,10 +171,10 @@ fn report_outcome(
     url: &str,
     index: usize,
     method: &str,
-    body: DeliveredBody<'_>,
+    body: BodyFileOrContent<'_>,
     reporter: &UrlGroupReporter,
 ) -> Result<u8> {
-    let DeliveredBody { file, content } = body;
+    let BodyFileOrContent { file, content } = body;
     let failed_to_write = |kind: std::io::ErrorKind| {
         let is_it = |error: &Error| {
             error.kind() == ErrorKind::Write && error.io_source().is_some_and(|source| source.kind() == kind)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::upload::RequestBody;
-use haul::fleet::{BodyDestination, FleetItem, ItemUserData, ListingPageDestination, PerItemRequestOptions};
+use haul::fleet::{BodyDestination, FleetItem, ItemUserData, ListingPageDestinationChooser, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
 use haul::sink::temporary_and_final_names::ClobberMode;
@@ -32,7 +32,7 @@ use crate::run::transfers::expected_checksum;
 use crate::run::transfers::jsonl_record_requests::RecordRequestBase;
 use crate::run::transfers::list_reader::ListReader;
 use crate::run::transfers::listing_page_output_files::{ListingPageFiles, PageNaming};
-use crate::run::transfers::record_items::CsvListRequests;
+use crate::run::transfers::record_items::CsvListRequestReader;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
@@ -74,7 +74,7 @@ pub(crate) struct UrlItems {
     pub(super) names: ReservedOutputNames,
     /// The number of URLs read so far, including the skipped URLs.
     pub(super) position: u64,
-    job: Option<ListJob>,
+    job: Option<JobWithUrlStateCursor>,
     counts: ProgressCountsForList,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct ProgressCountsForList {
 
 /// The job (`--job`) of the run, and a cursor over the states that it has stored for the URLs. The
 /// states show which URLs an earlier run has already fetched.
-struct ListJob {
+struct JobWithUrlStateCursor {
     job: Arc<JobRun>,
     cursor: UrlCursor,
     is_at_end: bool,
@@ -146,7 +146,7 @@ pub(super) enum OpenUrlSource {
     /// A file with one request per line.
     Records(ListReader),
     /// A file with a header line. The values of each row replace placeholders in the command line.
-    Rows(Box<CsvListRequests>),
+    Rows(Box<CsvListRequestReader>),
 }
 
 impl UrlItems {
@@ -199,7 +199,7 @@ impl UrlItems {
     /// numbered by their position in the list.
     pub(crate) fn with_job(self, job: &Arc<JobRun>) -> Result<Self> {
         let cursor = job.cursor()?;
-        Ok(Self { job: Some(ListJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
+        Ok(Self { job: Some(JobWithUrlStateCursor { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
     }
 
     /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
@@ -333,7 +333,7 @@ impl UrlItems {
         &self,
         source: usize,
         naming: impl FnOnce() -> PageNaming,
-    ) -> Option<Arc<dyn ListingPageDestination>> {
+    ) -> Option<Arc<dyn ListingPageDestinationChooser>> {
         let group = self.has_listings.then(|| Arc::clone(&self.group))?;
         Some(Arc::new(ListingPageFiles { group, source, naming: naming(), names: self.names.clone() }))
     }
@@ -453,7 +453,7 @@ impl UrlItems {
     /// sets the number of the item, and makes its request conditional if an earlier run has fetched
     /// the URL.
     fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
-        let Some(ListJob { job, cursor, .. }) = &mut self.job else { return found };
+        let Some(JobWithUrlStateCursor { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.state_of_url(number)? {
             UrlRunState::Finished => return Ok(None),
             UrlRunState::New => None,

@@ -31,7 +31,7 @@ pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProg
 use state::{RequestExecutorState, WaitingRequest};
 
 use super::BatchOptions;
-use crate::body::decoder_memory::DecoderMemory;
+use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::drive::worker_inbox::WorkerMessage;
@@ -63,7 +63,7 @@ pub(crate) struct RequestExecutor {
     limits: StartLimits,
     stall: Option<StallLimit>,
     admission: Option<Arc<dyn AdmissionControl>>,
-    decoders: Arc<DecoderMemory>,
+    decoders: Arc<DecoderMemoryBudget>,
 }
 
 /// The maximum number of bytes that the content decoders of all requests of an executor may use
@@ -110,7 +110,7 @@ impl RequestExecutor {
             },
             stall: options.stall,
             admission,
-            decoders: Arc::new(DecoderMemory::new(MAX_DECODER_MEMORY)),
+            decoders: Arc::new(DecoderMemoryBudget::new(MAX_DECODER_MEMORY)),
         })
     }
 

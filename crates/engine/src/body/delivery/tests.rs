@@ -69,7 +69,7 @@ impl TransferWaker for CountingWaker {
 
 #[test]
 fn json_pages_of_listings_wait_for_shared_memory() {
-    let memory = Arc::new(DecoderMemory::new(2 << 20));
+    let memory = Arc::new(DecoderMemoryBudget::new(2 << 20));
     let pagination = Pagination::by_json("$.next").unwrap();
     let target = Target::parse("http://h/").unwrap();
     let head = ResponseHead::from_raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n").unwrap();
@@ -115,7 +115,7 @@ fn json_pages_of_listings_wait_for_shared_memory() {
 
 #[test]
 fn nested_matches_wait_for_shared_memory() {
-    let memory = Arc::new(DecoderMemory::new(1 << 20));
+    let memory = Arc::new(DecoderMemoryBudget::new(1 << 20));
     let query = PageQuery::css(&[CssQuery::new("div").unwrap()]).unwrap();
     let mut pages: Vec<BodyDelivery> = (0..2)
         .map(|_| {

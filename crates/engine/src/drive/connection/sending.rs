@@ -9,7 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
-use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::request::{RequestHead, SendRequestError};
 use haul_proto::response_head::ProtocolVersion;
 
 use crate::ErrorKind;
@@ -66,7 +66,7 @@ pub trait ProtocolMachine {
     ///
     /// # Errors
     /// The request cannot be sent.
-    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, SendRequestError>;
 
     /// Returns the number of bytes of a request's content that the machine accepts now. Returns
     /// `None` if the machine expects no more content: the content is complete, or the response

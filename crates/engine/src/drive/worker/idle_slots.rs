@@ -2,9 +2,9 @@
 //!
 //! The client's limits for idle connections ([`PoolLimits`](crate::net::pool::PoolLimits)) apply to
 //! the pool and to all workers together. If they are exceeded, or if descriptors become scarce
-//! ([`crate::net::idle_connection_limit`]), the oldest connection of the pool is closed. If the pool is
-//! empty, the connection that this worker used longest ago is closed. The worker wakes only for the
-//! timeout of the connection that has been idle longest.
+//! ([`crate::net::connection_descriptor_budget`]), the oldest connection of the pool is closed. If
+//! the pool is empty, the connection that this worker used longest ago is closed. The worker wakes
+//! only for the timeout of the connection that has been idle longest.
 //!
 //! A connection that gets another transfer in the same round of the event loop does not become
 //! idle: idle connections are only determined at the end of each round.

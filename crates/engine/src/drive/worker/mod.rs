@@ -48,7 +48,7 @@ use retries_that_keep_slots::{DelayReason, DelayedTransfers};
 use scheduler_output_flush::OutputFlushState;
 use slot_table::ConnectionSlotTable;
 pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
-pub(crate) use unanswered_connection_attempts::ConnectAttemptState;
+pub(crate) use unanswered_connection_attempts::ConnectAnswerState;
 use unanswered_connection_attempts::UnansweredConnectAttempts;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
@@ -186,7 +186,7 @@ impl Worker {
         let inbox = Arc::new(WorkerInbox::new(poll.registry(), INBOX_TOKEN).map_err(event_loop_error)?);
         scheduler.on_worker_started(&inbox);
         client.register_inbox(&inbox);
-        client.idle_connection_limit().reread_limit();
+        client.connection_descriptor_budget().reread_limit();
         let now = Instant::now();
         Ok(Self {
             index,
@@ -196,7 +196,7 @@ impl Worker {
             poll,
             wake: inbox.clone(),
             inbox,
-            slots: ConnectionSlotTable::new(Arc::clone(client.idle_connection_limit())),
+            slots: ConnectionSlotTable::new(Arc::clone(client.connection_descriptor_budget())),
             peers: PeerRecordCache::default(),
             idle: IdleConnectionSlots::new(client.close_idle_calls()),
             attempts: UnansweredConnectAttempts::default(),

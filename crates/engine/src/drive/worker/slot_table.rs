@@ -15,7 +15,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-use crate::net::idle_connection_limit::IdleConnectionLimit;
+use crate::net::connection_descriptor_budget::ConnectionDescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
 /// The number of outdated timers that may remain in the heap of timers. If there are more, all
@@ -36,7 +36,7 @@ pub(super) struct ConnectionSlotTable {
     /// The timers of the connection slots, each with the slot's token. A timer may be earlier than
     /// the next timeout of its slot. The earliest timer is at the top.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
-    budget: Arc<IdleConnectionLimit>,
+    budget: Arc<ConnectionDescriptorBudget>,
     idle: usize,
 }
 
@@ -54,7 +54,7 @@ struct SlotTableEntry {
 
 impl ConnectionSlotTable {
     /// Makes an empty table. `budget` counts the file descriptors of the table's connections.
-    pub(super) fn new(budget: Arc<IdleConnectionLimit>) -> Self {
+    pub(super) fn new(budget: Arc<ConnectionDescriptorBudget>) -> Self {
         Self {
             slots: Slab::new(),
             by_key: HashMap::new(),

@@ -43,7 +43,7 @@ const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 /// The state of the connection attempt of a slot: whether the server has answered, and whether it
 /// has answered in time. The worker counts the attempts in some of these states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ConnectAttemptState {
+pub(crate) enum ConnectAnswerState {
     /// The attempt is not counted: it has not begun, it has failed, or the first response on the
     /// connection has begun.
     #[default]
@@ -86,17 +86,17 @@ impl UnansweredConnectAttempts {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
 
-    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAnswerState {
         self.last += 1;
         self.fresh += 1;
         self.queue.push_back((now + LATE_AFTER, token, self.last));
-        ConnectAttemptState::Fresh(self.last)
+        ConnectAnswerState::Fresh(self.last)
     }
 
-    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAnswerState {
         self.last += 1;
         self.responses.push_back((now + SILENT_AFTER, token, self.last));
-        ConnectAttemptState::AwaitsResponse(self.last)
+        ConnectAnswerState::AwaitsResponse(self.last)
     }
 
     /// Removes the first entry of a queue if its time has come. Returns its connection slot's token
@@ -109,8 +109,8 @@ impl UnansweredConnectAttempts {
 
     /// Stops counting a connection attempt as unanswered. `state` is the state in which it was
     /// counted.
-    pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
-        self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
+    pub(super) fn end_attempt(&mut self, state: ConnectAnswerState) {
+        self.fresh -= usize::from(matches!(state, ConnectAnswerState::Fresh(_)));
     }
 }
 
@@ -130,7 +130,7 @@ impl Worker {
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
-        if !matches!(slot.attempt, ConnectAttemptState::Fresh(_) | ConnectAttemptState::Late) {
+        if !matches!(slot.attempt, ConnectAnswerState::Fresh(_) | ConnectAnswerState::Late) {
             return;
         }
         let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
@@ -153,7 +153,7 @@ impl Worker {
     /// during the handshake.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
-            slot.attempt = ConnectAttemptState::Settled;
+            slot.attempt = ConnectAnswerState::Settled;
         }
         self.reclaim_lent_slots(token);
     }
@@ -162,12 +162,12 @@ impl Worker {
     /// (permit for one transfer to a host) of its transfer if it was lent to another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
+        let is_awaited = matches!(slot.attempt, ConnectAnswerState::AwaitsResponse(_) | ConnectAnswerState::Silent);
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         if !is_awaited || awaits_first_response(connection) {
             return;
         }
-        slot.attempt = ConnectAttemptState::Settled;
+        slot.attempt = ConnectAnswerState::Settled;
         // A finished transfer has given its lent slot back already.
         if let Some(transfer) = connection.front_transfer_mut() {
             if let Some(host_slot) = transfer.scheduling.host_slot {
@@ -184,15 +184,15 @@ impl Worker {
     /// answers.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
-            if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
-                self.attempts.end_attempt(ConnectAttemptState::Fresh(number));
+            if self.lend_slots_of_late_attempt(token, ConnectAnswerState::Fresh(number), ConnectAnswerState::Late) {
+                self.attempts.end_attempt(ConnectAnswerState::Fresh(number));
             }
         }
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.responses, self.now) {
             self.lend_slots_of_late_attempt(
                 token,
-                ConnectAttemptState::AwaitsResponse(number),
-                ConnectAttemptState::Silent,
+                ConnectAnswerState::AwaitsResponse(number),
+                ConnectAnswerState::Silent,
             );
         }
     }
@@ -200,7 +200,7 @@ impl Worker {
     /// Changes the state of a connection attempt from `from` to `to`, and lends the host slots
     /// (permits for one transfer to a host) of its transfers to other transfers. Returns false, and
     /// does nothing, if the attempt is no longer in the state `from`.
-    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
+    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAnswerState, to: ConnectAnswerState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
         self.lend_slots_of_waiting(token);
@@ -217,10 +217,10 @@ impl Worker {
     /// * Busy connections use at least half of the file descriptors that the process may open.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_silent = slot.attempt == ConnectAttemptState::Silent;
-        if !is_silent && slot.attempt != ConnectAttemptState::Late
+        let is_silent = slot.attempt == ConnectAnswerState::Silent;
+        if !is_silent && slot.attempt != ConnectAnswerState::Late
             || slot.key.via != ProxyRoute::Direct
-            || !self.client.idle_connection_limit().is_half_free()
+            || !self.client.connection_descriptor_budget().is_half_free()
         {
             return;
         }

@@ -81,9 +81,9 @@ impl ElementAttributes for Tag<'_> {
 }
 
 /// The attributes of an element whose start tag is missing: there are none.
-pub(super) struct NoAttributes;
+pub(super) struct EmptyAttributeList;
 
-impl ElementAttributes for NoAttributes {
+impl ElementAttributes for EmptyAttributeList {
     fn attribute(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
         None
     }

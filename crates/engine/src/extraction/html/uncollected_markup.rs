@@ -37,7 +37,7 @@ const CONSTANT_ATTRIBUTES: [&[u8]; 12] = [
 /// An element whose text a query selects, but whose text is skipped, because the regular expression
 /// that filters the values probably has no match in it.
 #[derive(Clone, Copy)]
-pub(super) struct SkippedTextElement {
+pub(super) struct SkippedSelectedElement {
     /// The index of the first byte after the element's start tag.
     pub(super) start: usize,
     /// The depth of the element among the open elements, or 0 if no element is skipped.
@@ -53,7 +53,7 @@ pub(super) struct UncollectedMarkup<'a, 'f> {
     pub(super) recent: &'a mut RecentTagsAndAttributes,
     pub(super) queries: &'a HtmlQueries,
     pub(super) texts: SelectedTextCollector<'a, 'f>,
-    pub(super) skipped: SkippedTextElement,
+    pub(super) skipped: SkippedSelectedElement,
 }
 
 /// A tag that was read: its end, and its effect on the open elements.
@@ -134,7 +134,7 @@ impl UncollectedMarkup<'_, '_> {
             open.push_with_known_flags(&tag.element);
         }
         if tag.is_selected {
-            *skipped = SkippedTextElement { start: end, depth: open.depth() };
+            *skipped = SkippedSelectedElement { start: end, depth: open.depth() };
         }
         let change = if is_opened { StackChange::Opened } else { StackChange::Nothing };
         Some(ReadTag { end, change, attributes_start, properties: tag.element.properties })
@@ -198,14 +198,14 @@ impl UncollectedMarkup<'_, '_> {
     /// index after the last tag; `None` if no tag can be read.
     #[inline(never)]
     fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
-        let mut recording = Recording { bytes, from: place, start: at, run: MarkupRun::default() };
+        let mut recorder = MarkupRunRecorder { bytes, from: place, start: at, run: MarkupRun::default() };
         let first = at;
         loop {
             let Some(tag) = self.read_tag_at(bytes, at) else { return (at > first).then_some(at) };
-            let Some(next) = self.learn_tag(&mut recording, at, &tag, place) else { return Some(tag.end) };
+            let Some(next) = self.learn_tag(&mut recorder, at, &tag, place) else { return Some(tag.end) };
             place = next;
             let space = bytes[tag.end..].iter().take(LONGEST_SPACE + 1).take_while(|byte| is_space(**byte)).count();
-            recording.add_effect(match tag.properties & properties::SEPARATES_WORDS {
+            recorder.add_effect(match tag.properties & properties::SEPARATES_WORDS {
                 _ if self.open.current().is(KEEPS_BLANKS) => RunTextEffect::Unknown,
                 0 if space == 0 => RunTextEffect::Nothing,
                 _ => RunTextEffect::SeparatesWords,
@@ -213,14 +213,14 @@ impl UncollectedMarkup<'_, '_> {
             at = tag.end + space;
             if space > LONGEST_SPACE || bytes.get(at) != Some(&b'<') {
                 let is_skipped = self.skipped.depth > 0;
-                recording.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
-                recording.add(&mut self.recent.repeated, tag.end, place);
+                recorder.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
+                recorder.add(&mut self.recent.repeated, tag.end, place);
                 return Some(tag.end);
             }
             // Otherwise there would be a run for each pair of an end and a beginning of rows.
             if space > 0 && matches!(tag.change, StackChange::Closed) {
-                recording.run.gap = GapAfterRun::Nothing;
-                recording.add(&mut self.recent.repeated, at, place);
+                recorder.run.gap = GapAfterRun::Nothing;
+                recorder.add(&mut self.recent.repeated, at, place);
                 return Some(at);
             }
         }
@@ -229,23 +229,29 @@ impl UncollectedMarkup<'_, '_> {
     /// Adds to the known repeated markup those runs of constant markup that end before or in `tag`.
     /// The tag begins at the index `start`. `place` is the place (the state of the automaton)
     /// before the tag. Returns the place after the tag; `None` if a place or a run cannot be added.
-    fn learn_tag(&mut self, recording: &mut Recording<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
+    fn learn_tag(
+        &mut self,
+        recorder: &mut MarkupRunRecorder<'_>,
+        start: usize,
+        tag: &ReadTag,
+        place: u16,
+    ) -> Option<u16> {
         let repeated = &mut self.recent.repeated;
         let name = start + 1..start + tag.attributes_start.max(1);
-        let text = &recording.bytes[..tag.end];
+        let text = &recorder.bytes[..tag.end];
         let mut value = changing_value(text, name.end).filter(|_| tag.attributes_start > 0);
         let first_end = value.as_ref().map_or(tag.end, |value| value.start);
-        if first_end - recording.start > RUN_SIZE && recording.start < start {
-            recording.add(repeated, start, place)?;
+        if first_end - recorder.start > RUN_SIZE && recorder.start < start {
+            recorder.add(repeated, start, place)?;
         }
         while let Some(range) = value {
             let in_tag = repeated.tag(place, TagName::new(&text[name.clone()]))?;
-            recording.run.gap = GapAfterRun::AttributeValue;
-            if start >= recording.start {
-                recording.run.tag_start = u8::try_from(start - recording.start).ok();
+            recorder.run.gap = GapAfterRun::AttributeValue;
+            if start >= recorder.start {
+                recorder.run.tag_start = u8::try_from(start - recorder.start).ok();
             }
-            recording.add(repeated, range.start, in_tag)?;
-            recording.start = range.end;
+            recorder.add(repeated, range.start, in_tag)?;
+            recorder.start = range.end;
             value = changing_value(text, range.end + 1);
         }
         match tag.change {
@@ -255,7 +261,7 @@ impl UncollectedMarkup<'_, '_> {
                 let is_skipped = self.skipped.depth == self.open.depth();
                 let kind = if is_skipped { PlaceKind::SkippedElement } else { PlaceKind::Element };
                 if is_skipped {
-                    recording.run.skipped_start = u8::try_from(tag.end - recording.start).ok();
+                    recorder.run.skipped_start = u8::try_from(tag.end - recorder.start).ok();
                 }
                 repeated.child(place, self.open.current(), kind)
             }
@@ -265,7 +271,7 @@ impl UncollectedMarkup<'_, '_> {
 
 /// A run of constant markup that is being read for the first time, in order to add it to the
 /// [`RepeatedMarkup`] automaton.
-struct Recording<'b> {
+struct MarkupRunRecorder<'b> {
     bytes: &'b [u8],
     /// The place (the state of the automaton) before the run.
     from: u16,
@@ -274,7 +280,7 @@ struct Recording<'b> {
     run: MarkupRun,
 }
 
-impl Recording<'_> {
+impl MarkupRunRecorder<'_> {
     fn add_effect(&mut self, effect: RunTextEffect) {
         self.run.text_effect = self.run.text_effect.max(effect);
     }

@@ -41,7 +41,7 @@ pub(super) struct OutOfBudget;
 
 /// The memory budget for the values of one document.
 #[derive(Debug)]
-pub(super) struct ValueBudget {
+pub(super) struct DocumentMemoryBudget {
     whole: usize,
     left: usize,
     /// The length in bytes of the longest text that the parser had to copy into its buffer.
@@ -51,7 +51,7 @@ pub(super) struct ValueBudget {
     large: Option<MutexGuard<'static, ()>>,
 }
 
-impl ValueBudget {
+impl DocumentMemoryBudget {
     pub(super) fn new(memory: usize) -> Self {
         Self { whole: memory, left: memory, copied: 0, is_exceeded: false, large: None }
     }
@@ -122,9 +122,9 @@ impl ValueBudget {
 
 /// The capacity of an object: the number of slots in its hash table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ObjectCapacity(usize);
+pub(super) struct ObjectHashSlotCount(usize);
 
-impl ObjectCapacity {
+impl ObjectHashSlotCount {
     /// Returns the maximum number of members of the object. A hash table of up to 8 slots keeps one
     /// slot empty; a larger table keeps an eighth of its slots empty.
     pub(super) fn members(self) -> usize {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Map, Number, Value};
 
-use super::document_memory_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
+use super::document_memory_budget::{DocumentMemoryBudget, ObjectHashSlotCount, OutOfBudget, longest_number};
 
 /// The reason why a JSON text cannot be parsed.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum ParseFailure {
 pub(super) struct BoundedDocument {
     // Dropped before the budget, which may lock other threads out.
     pub(super) value: Value,
-    pub(super) budget: ValueBudget,
+    pub(super) budget: DocumentMemoryBudget,
     pub(super) shape: DocumentValueCountAndDepth,
 }
 
@@ -39,7 +39,8 @@ pub(super) struct DocumentValueCountAndDepth {
 
 /// Parses a JSON text whose values take at most `memory` bytes.
 pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, ParseFailure> {
-    let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentValueCountAndDepth::default() };
+    let mut parser =
+        ValueParser { budget: DocumentMemoryBudget::new(memory), shape: DocumentValueCountAndDepth::default() };
     parser.budget.reserve_parser_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
     let mut deserializer = Deserializer::from_slice(text);
     let value = BoundedValueSeed { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
@@ -61,7 +62,7 @@ pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, Parse
 
 /// The state of the parser of one document: its budget and its counts.
 struct ValueParser {
-    budget: ValueBudget,
+    budget: DocumentMemoryBudget,
     shape: DocumentValueCountAndDepth,
 }
 
@@ -147,7 +148,7 @@ impl<'de> Visitor<'de> for BoundedValueSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let Self { parser, depth } = self;
-        let (mut object, mut capacity) = (Map::new(), ObjectCapacity::default());
+        let (mut object, mut capacity) = (Map::new(), ObjectHashSlotCount::default());
         while let Some(name) = members.next_key_seed(MemberNameSeed { parser })? {
             let value = members.next_value_seed(BoundedValueSeed { parser, depth: depth + 1 })?;
             // A name that is known takes no place.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use memchr::memchr2;
 use serde_json::{Number, Value};
 
-use super::document_memory_budget::{OutOfBudget, ValueBudget};
+use super::document_memory_budget::{DocumentMemoryBudget, OutOfBudget};
 
 /// The original texts of the numbers of one document.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<'d> NumberTexts<'d> {
     pub(super) fn write(
         &mut self,
         value: &Value,
-        budget: &mut ValueBudget,
+        budget: &mut DocumentMemoryBudget,
         output: &mut Vec<u8>,
     ) -> Result<(), OutOfBudget> {
         match value {
@@ -72,7 +72,11 @@ impl<'d> NumberTexts<'d> {
 
     /// Returns the original text of a number if it differs from the serialized number; otherwise
     /// `None`.
-    fn original_text(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
+    fn original_text(
+        &mut self,
+        number: &Number,
+        budget: &mut DocumentMemoryBudget,
+    ) -> Result<Option<&'d [u8]>, OutOfBudget> {
         let places = match &mut self.places {
             Some(places) => places,
             none => none.insert(find_all(self.text, self.root, budget)?),
@@ -90,7 +94,11 @@ fn append(value: &impl serde::Serialize, output: &mut Vec<u8>) {
 
 /// Finds the numbers in `root` whose original texts differ from their serialized form. Returns the
 /// address of each number with the range of its original text, sorted by address.
-fn find_all(text: &[u8], root: &Value, budget: &mut ValueBudget) -> Result<Vec<(usize, Range<usize>)>, OutOfBudget> {
+fn find_all(
+    text: &[u8],
+    root: &Value,
+    budget: &mut DocumentMemoryBudget,
+) -> Result<Vec<(usize, Range<usize>)>, OutOfBudget> {
     let mut texts = NumberScanner { text, at: 0 };
     let (mut places, mut printed) = (Vec::new(), Vec::new());
     for_each_number(root, &mut |number| {

@@ -12,7 +12,7 @@ use crate::fleet::reported_job_and_destination::{BodyDestination, FleetJob};
 /// An entry of the dispatcher's queue. A job is a transfer with the data for its report.
 pub(in crate::fleet) enum QueuedJob {
     /// A job that has not started.
-    New(Box<UnreportedJob>),
+    New(Box<QueuedOrRunningJob>),
     /// A job that waits to be tried again. The number is its key among the jobs in progress.
     Retry(usize),
 }
@@ -20,7 +20,7 @@ pub(in crate::fleet) enum QueuedJob {
 /// A job of a fleet (a transfer with the data for its report) that is not reported yet. The job is
 /// boxed from the time when it is queued: otherwise, some hundred bytes would be copied when it
 /// moves from the queue to the jobs in progress, and again when it is finished.
-pub(in crate::fleet) struct UnreportedJob {
+pub(in crate::fleet) struct QueuedOrRunningJob {
     pub(in crate::fleet) job: FleetJob,
     /// The target of the request; `None` once the job has started.
     pub(super) target: Option<Target>,

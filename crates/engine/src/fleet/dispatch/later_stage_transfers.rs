@@ -6,8 +6,8 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Scheme, Target};
 
 use super::{
-    BodyDestination, DispatchState, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow, UnreportedJob,
-    placeholder_target, url_error,
+    BodyDestination, DispatchState, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow,
+    QueuedOrRunningJob, placeholder_target, url_error,
 };
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::stage_value_store_for_resume::EarlierQueuedTransfer;
@@ -26,12 +26,12 @@ pub(super) struct StageOutputPosition<'a> {
 }
 
 /// The saved settings of a transfer that an earlier run of the program queued.
-pub(super) struct EarlierRunRequest {
+pub(super) struct SavedTransferSettings {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
-impl EarlierRunRequest {
+impl SavedTransferSettings {
     /// Applies the saved settings to `destination`, the destination of the transfer's body. Returns
     /// the saved settings of the request; `None` if there are none.
     fn apply(self, destination: &mut BodyDestination) -> Option<Box<PerItemRequestOptions>> {
@@ -73,7 +73,7 @@ impl Dispatcher {
         let place =
             StageOutputPosition { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
         let EarlierQueuedTransfer { value, fields, replaces_file, .. } = transfer;
-        self.add_value(state, place, &value, Some(EarlierRunRequest { fields, replaces_file }));
+        self.add_value(state, place, &value, Some(SavedTransferSettings { fields, replaces_file }));
         state.numbers[stage] = next;
     }
 
@@ -85,7 +85,7 @@ impl Dispatcher {
         state: &mut DispatchState,
         place: StageOutputPosition<'_>,
         value: &[u8],
-        recalled: Option<EarlierRunRequest>,
+        recalled: Option<SavedTransferSettings>,
     ) {
         let StageOutputPosition { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
@@ -104,7 +104,7 @@ impl Dispatcher {
                 let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
                 let job = state.new_job(number, url, order, destination, window.reserve_slot());
                 let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = Box::new(UnreportedJob { job, target: Some(target), value, request, request_bytes: 0 });
+                let job = Box::new(QueuedOrRunningJob { job, target: Some(target), value, request, request_bytes: 0 });
                 self.enqueue_job(state, job.in_listing(stage, None));
             }
             Ok(None) => {}

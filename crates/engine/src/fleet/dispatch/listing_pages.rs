@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
-use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, UnreportedJob, placeholder_target};
+use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, QueuedOrRunningJob, placeholder_target};
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
-use crate::fleet::{FleetStage, ListingPageDestination};
+use crate::fleet::{FleetStage, ListingPageDestinationChooser};
 use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;
 use crate::{Error, ErrorKind, Result};
@@ -29,7 +29,7 @@ pub(in crate::fleet) struct FleetListing {
     /// The destinations of the bodies of the second and later pages. `None` if the stage's
     /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper) chooses them, or if all pages
     /// are written to the fleet's output.
-    destinations: Option<Arc<dyn ListingPageDestination>>,
+    destinations: Option<Arc<dyn ListingPageDestinationChooser>>,
 }
 
 impl fmt::Debug for FleetListing {
@@ -68,13 +68,13 @@ impl FleetListing {
     }
 }
 
-impl UnreportedJob {
+impl QueuedOrRunningJob {
     /// Makes the job the first page of a new paginated listing, if the stage has pagination.
     /// Returns the job as invalid if the listing cannot begin.
     pub(super) fn in_listing(
         mut self: Box<Self>,
         stage: &FleetStage,
-        destinations: Option<Arc<dyn ListingPageDestination>>,
+        destinations: Option<Arc<dyn ListingPageDestinationChooser>>,
     ) -> Result<Box<Self>, Box<InvalidJob>> {
         let Some(pagination) = &stage.pagination else { return Ok(self) };
         self.job.order = self.job.order.iter().copied().chain([0]).collect();
@@ -123,7 +123,7 @@ impl Dispatcher {
                 let job = FleetJob { url: target.to_url(), destination, ..job };
                 let (value, request) = (listing.value.clone(), listing.request.clone());
                 let request_bytes = request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
-                let job = UnreportedJob { job, target: Some(target), value, request, request_bytes };
+                let job = QueuedOrRunningJob { job, target: Some(target), value, request, request_bytes };
                 self.push(&mut state, Box::new(job));
             }
             Err(error) => {

@@ -38,7 +38,7 @@ use super::progress_rule::OrderedWindowMemory;
 use super::record_content_sink::WholeOrPiecewiseText;
 use super::sinks_of_stages::StageEndValues;
 use crate::Result;
-use crate::body::decoder_memory::DecoderMemory;
+use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
@@ -47,7 +47,7 @@ use crate::sink::extracted_value_list::ExtractedValues;
 use delivery_reports::DeliveryReporter;
 use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
-use slot::{OrderedBodySlot, OrderedSlotContent};
+use slot::{OrderedBodySlot, OrderedSlotPiece};
 pub(super) use stage_sink_trait::StageSink;
 
 /// The order in which an [`OrderedWindow`] passes bodies to its sink.
@@ -77,7 +77,7 @@ pub(super) struct OrderedWindow {
     /// The memory limit of the content decoders, and the number of windows that share it. Each
     /// window reduces its budget by an equal part of the memory that the decoders use. `None`
     /// without decoders.
-    decoders: Option<(Arc<DecoderMemory>, u64)>,
+    decoders: Option<(Arc<DecoderMemoryBudget>, u64)>,
     /// The number of the next slot that a transfer will reserve.
     next: AtomicU64,
     /// A copy of [`OrderedWindowState::head`] that is readable without the lock.
@@ -156,7 +156,7 @@ impl OrderedWindow {
 
     /// Counts the memory of the body decoders against the window's budget. If `windows` windows
     /// share the decoders, each of them counts an equal part.
-    pub(super) fn with_decoder_memory(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
+    pub(super) fn with_decoder_memory(mut self, decoders: &Arc<DecoderMemoryBudget>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
     }
@@ -240,7 +240,7 @@ impl OrderedWindow {
         let state = &mut *guard;
         if let Some(front) = state.front_slot(self.order)
             && state.slot_mut(self.order, front).may_have_output()
-            && let Some(OrderedSlotContent::Pieces(rest)) = state.slot_mut(self.order, front).content.pop_front()
+            && let Some(OrderedSlotPiece::Pieces(rest)) = state.slot_mut(self.order, front).content.pop_front()
         {
             for piece in rest.pieces {
                 state.sink.write_bytes(&piece)?;
@@ -321,7 +321,7 @@ impl OrderedWindow {
         } else {
             let chunk = lease.into_kept_bytes();
             state.held += chunk.memory_size();
-            state.slot_mut(self.order, slot).content.push_back(OrderedSlotContent::Bytes(chunk));
+            state.slot_mut(self.order, slot).content.push_back(OrderedSlotPiece::Bytes(chunk));
         }
         Ok(())
     }
@@ -342,7 +342,7 @@ impl OrderedWindow {
             let is_beyond = state.held + values.memory_size() > self.byte_budget() + MAX_BYTES_OVER_BUDGET;
             let content = match self.overflow_dir.as_ref().filter(|_| is_beyond) {
                 Some(dir) => state.slot_mut(self.order, slot).store(values, dir),
-                None => OrderedSlotContent::Records(values),
+                None => OrderedSlotPiece::Records(values),
             };
             state.held += content.cost();
             state.slot_mut(self.order, slot).content.push_back(content);
@@ -363,7 +363,7 @@ impl OrderedWindow {
                 let mut guard = self.lock();
                 let state = &mut *guard;
                 state.held += pieces.cost;
-                state.slot_mut(self.order, slot).content.push_back(OrderedSlotContent::Pieces(pieces));
+                state.slot_mut(self.order, slot).content.push_back(OrderedSlotPiece::Pieces(pieces));
                 self.try_stream(state, slot).map(drop)
             }
         }
@@ -400,14 +400,14 @@ impl OrderedWindow {
             state.dirty = true;
             let cost = content.cost();
             state.room = match content {
-                OrderedSlotContent::Bytes(chunk) => state.sink.write_bytes(chunk.bytes())?,
-                OrderedSlotContent::Records(mut records) => state.sink.write_records(&mut records)?,
-                OrderedSlotContent::Stored(values) => state.sink.write_records(&mut values.read()?)?,
-                OrderedSlotContent::Pieces(mut rest) => {
+                OrderedSlotPiece::Bytes(chunk) => state.sink.write_bytes(chunk.bytes())?,
+                OrderedSlotPiece::Records(mut records) => state.sink.write_records(&mut records)?,
+                OrderedSlotPiece::Stored(values) => state.sink.write_records(&mut values.read()?)?,
+                OrderedSlotPiece::Pieces(mut rest) => {
                     if let Some(piece) = rest.pieces.next() {
                         state.room = state.sink.write_bytes(&piece)?;
                         let entry = state.slot_mut(self.order, slot);
-                        entry.content.push_front(OrderedSlotContent::Pieces(rest));
+                        entry.content.push_front(OrderedSlotPiece::Pieces(rest));
                         entry.complete += usize::from(is_complete);
                         continue;
                     }
@@ -445,7 +445,7 @@ impl OrderedWindow {
             return false;
         }
         let content = entry.content.split_off(entry.complete);
-        state.held -= content.iter().map(OrderedSlotContent::cost).sum::<usize>();
+        state.held -= content.iter().map(OrderedSlotPiece::cost).sum::<usize>();
         // A transfer that waits to be tried again does not keep the sink: the next flush passes
         // complete bodies on.
         let gave_up = state.claimed == Some(slot);

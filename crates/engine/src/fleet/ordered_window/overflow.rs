@@ -28,7 +28,7 @@ pub(super) struct OverflowFile {
 /// The position of a block of extracted values in the temporary file of their body
 /// ([`OverflowFile`]).
 #[derive(Debug)]
-pub(super) struct StoredValues {
+pub(super) struct StoredValuesPosition {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
@@ -51,15 +51,15 @@ impl OverflowFile {
     ///
     /// # Errors
     /// The disk is full, or another error of the file system.
-    pub(super) fn store(&mut self, values: &ExtractedValues) -> io::Result<StoredValues> {
+    pub(super) fn store(&mut self, values: &ExtractedValues) -> io::Result<StoredValuesPosition> {
         let at = self.end;
         self.end = values.write_at(&self.file, at)?;
         let position = values.place.clone();
-        Ok(StoredValues { file: Arc::clone(&self.file), at, position, cost: values.memory_size() })
+        Ok(StoredValuesPosition { file: Arc::clone(&self.file), at, position, cost: values.memory_size() })
     }
 }
 
-impl StoredValues {
+impl StoredValuesPosition {
     pub(super) fn cost(&self) -> usize {
         self.cost
     }

@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::super::record_content_sink::RecordTextIterator;
-use super::overflow::{OverflowFile, StoredValues};
+use super::overflow::{OverflowFile, StoredValuesPosition};
 use crate::buffer_pool::KeptBodyBytes;
 use crate::sink::extracted_value_list::ExtractedValues;
 
 /// A piece of the content of a body that an output window keeps in a slot until the body's turn.
 #[derive(Debug)]
-pub(super) enum OrderedSlotContent {
+pub(super) enum OrderedSlotPiece {
     Bytes(KeptBodyBytes),
     Records(ExtractedValues),
     /// Extracted values that were written to a temporary file because the window's memory budget
     /// was used up.
-    Stored(StoredValues),
+    Stored(StoredValuesPosition),
     Pieces(RecordTextIterator),
 }
 
-impl OrderedSlotContent {
+impl OrderedSlotPiece {
     /// Returns the number of bytes that the content uses of the output window's memory budget.
     pub(super) fn cost(&self) -> usize {
         match self {
@@ -35,7 +35,7 @@ impl OrderedSlotContent {
 /// the sink yet.
 #[derive(Debug, Default)]
 pub(super) struct OrderedBodySlot {
-    pub(super) content: VecDeque<OrderedSlotContent>,
+    pub(super) content: VecDeque<OrderedSlotPiece>,
     /// True if the slot's body is complete, so that the slot receives no more content.
     pub(super) done: bool,
     /// True if a part of the content of the current page has been passed to the sink. The page's
@@ -59,12 +59,12 @@ impl OrderedBodySlot {
     /// Writes values to a file in the directory `dir`, and returns a reference to them as the
     /// slot's content. If the file cannot be written, returns the values themselves: they exceed
     /// the memory budget, but none is lost.
-    pub(super) fn store(&mut self, values: ExtractedValues, dir: &Path) -> OrderedSlotContent {
+    pub(super) fn store(&mut self, values: ExtractedValues, dir: &Path) -> OrderedSlotPiece {
         if self.overflow.is_none() {
             self.overflow = OverflowFile::create(dir).ok();
         }
         let stored = self.overflow.as_mut().and_then(|overflow| overflow.store(&values).ok());
-        stored.map_or(OrderedSlotContent::Records(values), OrderedSlotContent::Stored)
+        stored.map_or(OrderedSlotPiece::Records(values), OrderedSlotPiece::Stored)
     }
 
     /// Returns true if a part of the slot's first piece may have been passed to the sink.

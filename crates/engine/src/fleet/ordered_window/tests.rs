@@ -1,5 +1,5 @@
 use super::*;
-use crate::body::decoder_memory::DecoderMemoryShare;
+use crate::body::decoder_memory_budget::DecoderMemoryShare;
 
 /// A sink that collects the content that it gets from a window. The flag is true while the sink has
 /// no room.
@@ -324,7 +324,7 @@ fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
 fn in_memory(window: &OrderedWindow) -> usize {
     let state = window.lock();
     let kept = state.slots.iter().chain(state.unordered.values()).flat_map(|slot| &slot.content);
-    kept.filter(|content| !matches!(content, OrderedSlotContent::Stored(_))).map(OrderedSlotContent::cost).sum()
+    kept.filter(|content| !matches!(content, OrderedSlotPiece::Stored(_))).map(OrderedSlotPiece::cost).sum()
 }
 
 #[test]
@@ -534,7 +534,7 @@ fn empty_body_that_leaves_wakes_no_transfer_without_room() {
 
 #[test]
 fn decoder_memory_reduces_the_budget_to_a_quarter() {
-    let memory = Arc::new(DecoderMemory::new(1 << 20));
+    let memory = Arc::new(DecoderMemoryBudget::new(1 << 20));
     let mut share = DecoderMemoryShare::new(&memory);
     let (window, _) = window(DeliveryOrder::Input, 8000, 2);
     let window = window.with_decoder_memory(&memory, 2);

@@ -21,7 +21,7 @@ fn window(order: DeliveryOrder) -> Arc<OrderedWindow> {
 
 /// Makes a sink of each kind for a slot. The sink with a file never opens it.
 fn sinks(window: &Arc<OrderedWindow>, slot: u64) -> [Box<dyn Sink>; 2] {
-    let in_window = || OrderedWindowSink::new(Arc::clone(window), slot, Arc::new([slot]));
+    let in_window = || OrderedWindowSlotSink::new(Arc::clone(window), slot, Arc::new([slot]));
     let file = FileSink::with_options("unopened", FileOptions::default());
     [Box::new(in_window()), Box::new(PageFileAndValuesSink::new(in_window(), file))]
 }

@@ -51,7 +51,7 @@
 //! tried again waits for its timer only; one that keeps memory of the decoders keeps its slot
 //! (`Transfer::may_give_up_slot`); no transfer waits behind a later one on its connection
 //! (`ConnectionSlot`); a transfer of the streaming slot is always admitted to the decoders' memory
-//! (`body::decoder_memory`).
+//! (`body::decoder_memory_budget`).
 //!
 //! The tests run the dispatcher and the windows against random transfers, budgets and caps, and
 //! check after each step that another step is possible.

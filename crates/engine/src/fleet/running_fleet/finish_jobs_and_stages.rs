@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::FleetRun;
 use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
-use crate::fleet::dispatch::{InvalidJob, UnreportedJob};
+use crate::fleet::dispatch::{InvalidJob, QueuedOrRunningJob};
 use crate::fleet::record_content_sink::{FinishedTransferContent, WholeOrPiecewiseText};
 use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::transfer::TransferOutcome;
@@ -29,7 +29,7 @@ pub(super) struct FleetTally {
 /// A job of a fleet (a transfer with the data for its report) whose transfer has ended, and that
 /// has not been reported yet.
 pub(super) struct FinishedJob {
-    pub(super) dispatched: Box<UnreportedJob>,
+    pub(super) dispatched: Box<QueuedOrRunningJob>,
     pub(super) outcome: TransferOutcome,
     pub(super) content: FinishedTransferContent,
     pub(super) end: ListingContinuation,

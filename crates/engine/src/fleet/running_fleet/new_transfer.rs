@@ -11,7 +11,7 @@ use crate::body::delivery::BodyDelivery;
 use crate::extraction::{PageQuery, PageSearch};
 use crate::fleet::dispatch::TransferInputs;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
-use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileAndValuesSink};
+use crate::fleet::ordered_window_sink::{OrderedWindowSlotSink, PageFileAndValuesSink};
 use crate::fleet::record_content_sink::RecordContentSink;
 use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
@@ -37,7 +37,7 @@ impl FleetRun {
         let options = own.or(filled).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
         let in_window = || {
-            let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
+            let sink = OrderedWindowSlotSink::new(Arc::clone(&self.windows[number]), slot, order);
             if stage.with_url { sink.with_url(&self.dispatch.lock().url_of_running(key)) } else { sink }
         };
         let in_record = |options, file| RecordContentSink::in_window(options, &self.windows[number], slot, file);

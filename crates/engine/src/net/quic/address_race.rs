@@ -124,11 +124,11 @@ impl QuicAddressRace {
         (self.stepped, self.has_more) = (now, false);
         while let Some(attempt) = self.racing.get_mut(index) {
             match drive_attempt(&self.host, attempt, now) {
-                Ok(progress @ (AttemptProgress::Waits | AttemptProgress::HasMore)) => {
-                    self.has_more |= progress == AttemptProgress::HasMore;
+                Ok(progress @ (QuicAttemptStepResult::Waits | QuicAttemptStepResult::HasMore)) => {
+                    self.has_more |= progress == QuicAttemptStepResult::HasMore;
                     index += 1;
                 }
-                Ok(AttemptProgress::Complete) => {
+                Ok(QuicAttemptStepResult::Complete) => {
                     let won = self.racing.swap_remove(index);
                     self.racing.clear();
                     self.order.clear();
@@ -253,7 +253,7 @@ impl QuicAddressRace {
 
 /// The state of a connection attempt after one step of sending and receiving.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AttemptProgress {
+enum QuicAttemptStepResult {
     /// The QUIC handshake is complete.
     Complete,
     /// The attempt waits for its socket or its timer.
@@ -263,21 +263,21 @@ enum AttemptProgress {
 }
 
 /// Receives datagrams for a connection attempt, and sends what the handshake needs.
-fn drive_attempt(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<AttemptProgress> {
+fn drive_attempt(host: &str, attempt: &mut QuicConnection, now: Instant) -> Result<QuicAttemptStepResult> {
     let port = attempt.peer().port();
     let refused = |error: io::Error| connect_error(host, port, error);
     attempt.handle_timeout(now);
-    let mut progress = AttemptProgress::HasMore;
+    let mut progress = QuicAttemptStepResult::HasMore;
     for _ in 0..MAX_RECEIVES_PER_TURN {
         if attempt.receive(now).map_err(refused)? != QuicReceiveResult::More {
-            progress = AttemptProgress::Waits;
+            progress = QuicAttemptStepResult::Waits;
             break;
         }
     }
     while let Some(event) = attempt.poll() {
         match event {
             // The last message of the handshake is sent together with the first request.
-            Event::Connected => return Ok(AttemptProgress::Complete),
+            Event::Connected => return Ok(QuicAttemptStepResult::Complete),
             Event::ConnectionLost { reason } => {
                 // The alert tells the peer the reason.
                 let _ = attempt.transmit(now);

@@ -1,11 +1,11 @@
 //! The trait of checks of server certificates, and the rustls verifier that applies them.
 //!
 //! ```text
-//!  rustls ──▶ CheckVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, BundleThenSystemRootsCheck or AcceptAnyCheck
+//!  rustls ──▶ RustlsCertificateVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, BundleThenSystemRootsCheck or AcceptAnyCheck
 //! ```
 //!
-//! A check examines certificates and names only. [`CheckVerifier`] verifies the handshake's
-//! signature, which proves that the peer has the key.
+//! A check examines certificates and names only. [`RustlsCertificateVerifier`] verifies the
+//! handshake's signature, which proves that the peer has the key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
 
 /// The rustls verifier that applies a certificate check and verifies the handshake's signature.
 #[derive(Debug)]
-pub(super) struct CheckVerifier {
+pub(super) struct RustlsCertificateVerifier {
     pub(super) check: Arc<dyn CertificateCheck>,
     /// The signature schemes that were offered for the handshake's signature, in order of
     /// preference. `None` offers all schemes that the check allows.
@@ -52,7 +52,7 @@ pub(super) struct CheckVerifier {
     pub(super) requires_status: bool,
 }
 
-impl CheckVerifier {
+impl RustlsCertificateVerifier {
     /// Returns an error if the server signed the handshake with a signature scheme that was not
     /// offered.
     fn check_scheme(&self, dss: &DigitallySignedStruct) -> Result<(), Error> {
@@ -65,7 +65,7 @@ impl CheckVerifier {
     }
 }
 
-impl ServerCertVerifier for CheckVerifier {
+impl ServerCertVerifier for RustlsCertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

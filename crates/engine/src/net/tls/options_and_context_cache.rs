@@ -14,7 +14,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::certificate_check_trait::{CertificateCheck, CheckVerifier};
+use super::certificate_check_trait::{CertificateCheck, RustlsCertificateVerifier};
 use super::cipher_list;
 use super::client_identity::{ClientCertificateFiles, Passphrase, Pem};
 use super::ech::{EchOffer, EchOptions};
@@ -343,7 +343,7 @@ impl ContextCache {
         let config = config
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(CheckVerifier {
+            .with_custom_certificate_verifier(Arc::new(RustlsCertificateVerifier {
                 check,
                 schemes,
                 requires_status: options.require_status,

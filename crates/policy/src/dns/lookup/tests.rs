@@ -24,8 +24,8 @@ fn to(record_type: DnsRecordType, server: usize, tcp: bool) -> OutgoingQuery {
 }
 
 fn found(lookup: &NameLookup) -> Vec<String> {
-    match lookup.state() {
-        DnsLookupState::Found { addresses, .. } => addresses.iter().map(ToString::to_string).collect(),
+    match lookup.status() {
+        DnsLookupStatus::Found { addresses, .. } => addresses.iter().map(ToString::to_string).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -35,7 +35,7 @@ fn a_and_aaaa_queries_are_sent_together() {
     let (mut lookup, transmits) = lookup("h", "nameserver 1.1.1.1\n");
     assert_eq!(transmits, [to(A, 0, false), to(AAAA, 0, false)]);
     assert!(lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"])).is_empty());
-    assert_eq!(lookup.state(), &DnsLookupState::Waiting);
+    assert_eq!(lookup.status(), &DnsLookupStatus::Waiting);
     lookup.on_response(NOW, to(AAAA, 0, false), has(&["::2"]));
     assert_eq!(found(&lookup), ["::2", "1.2.3.4"]);
 }
@@ -84,7 +84,7 @@ fn lookup_without_answers_is_unavailable() {
     }
     let seconds = |n| NOW + Duration::from_secs(n);
     assert_eq!(sent_at, [seconds(1), seconds(1), seconds(3), seconds(3)]);
-    assert_eq!(lookup.state(), &DnsLookupState::Unavailable("no answer in time".into()));
+    assert_eq!(lookup.status(), &DnsLookupStatus::Unavailable("no answer in time".into()));
 }
 
 #[test]
@@ -135,11 +135,11 @@ fn lookup_distinguishes_missing_name_from_missing_address() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
-    assert_eq!(lookup.state(), &DnsLookupState::NotFound { exists: false, ttl: Duration::from_secs(9) });
+    assert_eq!(lookup.status(), &DnsLookupStatus::NotFound { exists: false, ttl: Duration::from_secs(9) });
     let (mut lookup, _) = super::tests::lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), has(&[]));
     lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
-    assert_eq!(lookup.state(), &DnsLookupState::NotFound { exists: true, ttl: Duration::from_secs(60) });
+    assert_eq!(lookup.status(), &DnsLookupStatus::NotFound { exists: true, ttl: Duration::from_secs(60) });
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn server_failure_does_not_mean_not_found() {
     lookup.on_response(NOW, to(AAAA, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
-    assert_eq!(lookup.state(), &DnsLookupState::Unavailable("SERVFAIL".into()));
+    assert_eq!(lookup.status(), &DnsLookupStatus::Unavailable("SERVFAIL".into()));
 }
 
 #[test]
@@ -195,7 +195,7 @@ proptest::proptest! {
             now = at;
             sent += lookup.on_timeout(now).len();
         }
-        assert_ne!(lookup.state(), &DnsLookupState::Waiting);
+        assert_ne!(lookup.status(), &DnsLookupStatus::Waiting);
         // Two names, two families, each server twice by failures and twice by silence, each again
         // by TCP or without EDNS.
         assert!(sent <= 2 * 2 * servers * 4 * 3, "{sent}");
@@ -219,8 +219,8 @@ fn https_lookup_ignores_the_search_list() {
     let (mut lookup, transmits) = https_lookup("nameserver 1.1.1.1\nsearch a b\n");
     assert_eq!((transmits, lookup.candidate()), (vec![to(HTTPS, 0, false)], "h"));
     lookup.on_response(NOW, to(HTTPS, 0, false), no_such_name());
-    let none = DnsLookupState::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(9) };
-    assert_eq!(lookup.state(), &none);
+    let none = DnsLookupStatus::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(9) };
+    assert_eq!(lookup.status(), &none);
 }
 
 #[test]
@@ -230,8 +230,8 @@ fn https_alias_is_followed_with_shortest_ttl() {
     assert_eq!(lookup.on_response(NOW, to(HTTPS, 0, false), alias), [to(HTTPS, 0, false)]);
     assert_eq!(lookup.candidate(), "other.example");
     lookup.on_response(NOW, to(HTTPS, 0, false), https(HttpsRecordSet::Services(Vec::new()), 60));
-    let none = DnsLookupState::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(5) };
-    assert_eq!(lookup.state(), &none);
+    let none = DnsLookupStatus::FoundHttps { records: Vec::new(), ttl: Duration::from_secs(5) };
+    assert_eq!(lookup.status(), &none);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn https_alias_loop_ends_after_eight_aliases() {
         queries += lookup.on_response(NOW, to(HTTPS, 0, false), alias).len();
     }
     assert_eq!(queries, 9);
-    assert!(matches!(lookup.state(), DnsLookupState::FoundHttps { records, .. } if records.is_empty()));
+    assert!(matches!(lookup.status(), DnsLookupStatus::FoundHttps { records, .. } if records.is_empty()));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn https_lookup_without_answers_is_unavailable() {
     while let Some(at) = lookup.next_timeout() {
         lookup.on_timeout(at);
     }
-    assert!(matches!(lookup.state(), DnsLookupState::Unavailable(_)));
+    assert!(matches!(lookup.status(), DnsLookupStatus::Unavailable(_)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::date::iso_text;
 use crate::program_persona::VERSION;
-use crate::run::report::run_counts::RunProgress;
+use crate::run::report::run_counts::RunCountsSnapshot;
 
 /// The facts about an ended transfer that its line of `--events` contains.
 pub(super) struct EndedTransfer<'a> {
@@ -74,7 +74,7 @@ pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
 }
 
 /// Returns the line of `--events` for the progress of a run.
-pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
+pub(super) fn progress_line(progress: &RunCountsSnapshot) -> Vec<u8> {
     EventLine::begin_now("progress")
         .with_counts(progress)
         .with_member("running", progress.running)
@@ -85,7 +85,7 @@ pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
 }
 
 /// Returns the line of `--events` for the end of a run.
-pub(super) fn run_finished_line(progress: &RunProgress, exit_code: u8) -> Vec<u8> {
+pub(super) fn run_finished_line(progress: &RunCountsSnapshot, exit_code: u8) -> Vec<u8> {
     EventLine::begin_now("end").with_counts(progress).with_member("exit_code", exit_code).finish()
 }
 
@@ -116,7 +116,7 @@ impl EventLine {
         self
     }
 
-    fn with_counts(self, progress: &RunProgress) -> Self {
+    fn with_counts(self, progress: &RunCountsSnapshot) -> Self {
         self.with_member("elapsed", progress.elapsed.as_secs_f64())
             .with_member("done", progress.done)
             .with_member("failed", progress.failed)

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::time::Duration;
 
-use crate::run::report::run_counts::RunProgress;
+use crate::run::report::run_counts::RunCountsSnapshot;
 
 const TITLES: &str = "DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left    Speed\n";
 
@@ -50,7 +50,7 @@ struct ParallelFigures {
 impl ParallelMeter {
     /// Draws the meter if more than [`INTERVAL`] has passed since the last drawing, or if `is_last`
     /// is true.
-    pub(super) fn draw(&mut self, counts: RunProgress, is_last: bool) {
+    pub(super) fn draw(&mut self, counts: RunCountsSnapshot, is_last: bool) {
         let spent = counts.elapsed;
         let is_due = self.drawn.is_none_or(|drawn| spent.saturating_sub(drawn) > INTERVAL);
         if self.is_hidden || !(is_due || is_last) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanDuration};
 
-use crate::run::report::run_counts::RunProgress;
+use crate::run::report::run_counts::RunCountsSnapshot;
 
 /// The minimum and the maximum width of the bar in columns, without its brackets.
 const BAR_COLUMNS: (usize, usize) = (8, 30);
@@ -65,7 +65,7 @@ pub(super) struct RetryPauseFigures {
 /// The figures of the progress line for a run of many URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ManyUrlFigures {
-    pub(super) counts: RunProgress,
+    pub(super) counts: RunCountsSnapshot,
     /// The counts of each stage. A run without `--then` has one stage.
     pub(super) stages: Vec<StageFigures>,
     /// The current transfer rate of the run in bytes per second.
@@ -169,7 +169,7 @@ impl ManyUrlFigures {
     }
 
     fn line(&self, columns: usize) -> String {
-        let RunProgress { done, failed, running, skipped, bytes, total, .. } = self.counts;
+        let RunCountsSnapshot { done, failed, running, skipped, bytes, total, .. } = self.counts;
         let over = done + failed;
         let mut parts = vec![line_part(0, done_text(done, total))];
         if failed > 0 {
@@ -282,7 +282,13 @@ mod tests {
         assert_eq!(body.line(20), "50%  5s left");
         assert_eq!(body.line(3), "50%");
         let many = ManyUrlFigures {
-            counts: RunProgress { done: 17, failed: 3, running: 6, total: Some(120), ..RunProgress::default() },
+            counts: RunCountsSnapshot {
+                done: 17,
+                failed: 3,
+                running: 6,
+                total: Some(120),
+                ..RunCountsSnapshot::default()
+            },
             ..ManyUrlFigures::default()
         };
         assert_eq!(many.line(19), "17 of 120 done");
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn progress_of_many_urls_shows_counts_per_stage() {
-        let counts = RunProgress {
+        let counts = RunCountsSnapshot {
             elapsed: Duration::from_secs(10),
             done: 17,
             failed: 3,

@@ -7,11 +7,11 @@
 use haul::stats::TransferTotals;
 use indicatif::HumanBytes;
 
-use crate::run::report::run_counts::RunProgress;
+use crate::run::report::run_counts::RunCountsSnapshot;
 
 /// Returns the summary of a run. `causes` is the text with the causes of failures and their
 /// numbers.
-pub(super) fn summary_line(counts: &RunProgress, causes: &str, totals: &TransferTotals) -> String {
+pub(super) fn summary_line(counts: &RunCountsSnapshot, causes: &str, totals: &TransferTotals) -> String {
     let mut parts = vec![format!("{} done", counts.done)];
     match (counts.failed, causes) {
         (0, _) => {}
@@ -39,19 +39,19 @@ mod tests {
 
     #[test]
     fn summary_has_counts_causes_and_connections() {
-        let counts = RunProgress {
+        let counts = RunCountsSnapshot {
             elapsed: Duration::from_millis(3120),
             done: 118,
             failed: 2,
             bytes: 5 << 20,
-            ..RunProgress::default()
+            ..RunCountsSnapshot::default()
         };
         let totals = TransferTotals { requests: 120, connections: 6, ..TransferTotals::default() };
         assert_eq!(
             summary_line(&counts, "1 x 404, 1 x timeout", &totals),
             "haul: 118 done, 2 failed (1 x 404, 1 x timeout), 5.00 MiB in 3.1 s, 120 requests over 6 connections"
         );
-        let one = RunProgress { done: 1, ..RunProgress::default() };
+        let one = RunCountsSnapshot { done: 1, ..RunCountsSnapshot::default() };
         let totals = TransferTotals { requests: 1, connections: 1, ..TransferTotals::default() };
         assert_eq!(summary_line(&one, "", &totals), "haul: 1 done, 0 B in 0.0 s, 1 request over 1 connection");
     }

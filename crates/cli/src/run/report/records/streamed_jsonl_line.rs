@@ -31,7 +31,7 @@ pub(super) enum JsonlContentMember {
 }
 
 /// A `--jsonl` line in pieces: the beginning of the object, pieces of the content, and the end.
-struct JsonlLinePieces {
+struct JsonlLinePieceIterator {
     start: Option<Vec<u8>>,
     content: JsonlContentMember,
     /// The index of the next value, or of the next byte of a binary body.
@@ -53,7 +53,8 @@ pub(super) fn record_line(start: Vec<u8>, content: JsonlContentMember) -> WholeO
         JsonlContentMember::Values(values) | JsonlContentMember::NamedValues(values, _) => values.memory_size(),
     };
     let cost = size + start.len();
-    let mut pieces = JsonlLinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
+    let mut pieces =
+        JsonlLinePieceIterator { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
     if size > MAX_WHOLE_TEXT {
         return WholeOrPiecewiseText::Pieces(RecordTextIterator { pieces: Box::new(pieces), cost });
     }
@@ -65,7 +66,7 @@ pub(super) fn record_line(start: Vec<u8>, content: JsonlContentMember) -> WholeO
     WholeOrPiecewiseText::Whole(text)
 }
 
-impl JsonlLinePieces {
+impl JsonlLinePieceIterator {
     /// Appends the key of the line's last member (the values or the body) and the opening of its
     /// value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
@@ -139,7 +140,7 @@ impl JsonlLinePieces {
     }
 }
 
-impl Iterator for JsonlLinePieces {
+impl Iterator for JsonlLinePieceIterator {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {

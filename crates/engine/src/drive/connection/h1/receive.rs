@@ -4,8 +4,8 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h1::{BodyFraming, ContentLengthFault, H1Error, H1Event, ResponseError, TransferCodingFault};
-use haul_proto::time::Timestamp;
+use haul_proto::h1::{ContentLengthFault, H1Error, H1Event, ResponseBodyFraming, ResponseError, TransferCodingFault};
+use haul_proto::time::MonotonicTimestamp;
 use smallvec::SmallVec;
 
 use super::super::FinishedTransfers;
@@ -44,8 +44,13 @@ impl H1Connection {
             if let Some(range) = range {
                 let last = at == filled;
                 if self.tail.is_empty() {
-                    let left =
-                        self.process_step(H1MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                    let left = self.process_step(
+                        UnparsedH1Bytes::Buffer(buffer, last),
+                        range.start,
+                        range.end,
+                        now,
+                        finished,
+                    )?;
                     if left < range.end && !self.closing {
                         self.tail.extend_from_slice(&buffer[left..range.end]);
                     }
@@ -108,7 +113,7 @@ impl H1Connection {
     pub(super) fn process_chunk_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
-        let left = self.process_step(H1MachineInput::Memory(&mut tail), 0, end, now, finished)?;
+        let left = self.process_step(UnparsedH1Bytes::Memory(&mut tail), 0, end, now, finished)?;
         if !self.closing {
             tail.drain(..left);
             self.tail = tail;
@@ -158,14 +163,15 @@ impl H1Connection {
     /// the position of the first byte that was not parsed.
     fn process_step(
         &mut self,
-        mut input: H1MachineInput<'_>,
+        mut input: UnparsedH1Bytes<'_>,
         mut at: usize,
         end: usize,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<usize> {
         // The machine needs the time only for its own timeout.
-        let time = self.conn.poll_timeout().map_or(Timestamp(0), |_| time_conversions::to_timestamp(now));
+        let time =
+            self.conn.poll_timeout().map_or(MonotonicTimestamp(0), |_| time_conversions::to_monotonic_timestamp(now));
         loop {
             let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
                 Ok(step) => step,
@@ -218,7 +224,7 @@ impl H1Connection {
                     let is_sent = self.content.is_finished() && self.conn.output().is_empty();
                     let is_last = is_sent && self.conn.is_at_body_end();
                     transfer.on_body(input.lease(range, at == end), is_last, now)?;
-                    if transfer.skips_rest(BodyFraming::Chunked) {
+                    if transfer.skips_rest(ResponseBodyFraming::Chunked) {
                         self.closing = true;
                         self.finish_front(now, finished);
                         return Ok(at);
@@ -286,7 +292,7 @@ impl DecryptedBodyRanges {
 }
 
 /// The received bytes that the HTTP/1 machine parses next, and where they are stored.
-enum H1MachineInput<'a> {
+enum UnparsedH1Bytes<'a> {
     /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
     /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
@@ -294,7 +300,7 @@ enum H1MachineInput<'a> {
     Memory(&'a mut Vec<u8>),
 }
 
-impl H1MachineInput<'_> {
+impl UnparsedH1Bytes<'_> {
     fn bytes(&mut self) -> &mut [u8] {
         match self {
             Self::Buffer(buffer, _) => buffer,

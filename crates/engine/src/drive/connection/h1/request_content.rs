@@ -4,9 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use haul_proto::h1::{H1Machine, RequestId};
-use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::request::{RequestHead, SendRequestError};
 use haul_proto::response_head::ProtocolVersion;
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 use rustix::fd::BorrowedFd;
 
 use super::super::sending::{
@@ -149,7 +149,7 @@ impl UnsentRequestContent {
         }
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
             self.held_until = None;
-            conn.handle_timeout(Timestamp(u64::MAX));
+            conn.handle_timeout(MonotonicTimestamp(u64::MAX));
         }
         (self.is_starved, self.resumes_at) = (false, None);
         if self.is_sent_directly(conn) {
@@ -234,9 +234,10 @@ impl ProtocolMachine for H1Machine {
         Some(H1Machine::output(self))
     }
 
-    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, SendRequestError> {
         // The machine needs the time only to limit the wait for `100 Continue`.
-        let time = if request.expect_continue { time_conversions::to_timestamp(now) } else { Timestamp(0) };
+        let time =
+            if request.expect_continue { time_conversions::to_monotonic_timestamp(now) } else { MonotonicTimestamp(0) };
         self.enqueue(time, request)
     }
 

@@ -83,7 +83,7 @@ impl H2Connection {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
         if active.unreleased > 0 {
-            self.conn.release(time_conversions::to_timestamp(now), RequestId(id), active.unreleased);
+            self.conn.release(time_conversions::to_monotonic_timestamp(now), RequestId(id), active.unreleased);
         }
         self.stalled.retain(|&other| other != id);
         Some(active)

@@ -56,7 +56,7 @@ impl H2Connection {
         match active.transfer.credit(now, waker.wake, waker.token) {
             ReceiveCredit::Bytes(_) => {
                 let bytes = std::mem::take(&mut active.unreleased);
-                self.conn.release(time_conversions::to_timestamp(now), RequestId(id), bytes);
+                self.conn.release(time_conversions::to_monotonic_timestamp(now), RequestId(id), bytes);
             }
             _ if active.transfer.has_reached_split_end() => self.cancel_rest(id, now, finished),
             stopped => {

@@ -464,7 +464,7 @@ impl H2Connection {
     /// Ends the transfers that have exceeded a time limit or are too slow, and adds them to
     /// `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if let Err(error) = self.conn.handle_timeout(time_conversions::to_timestamp(now)) {
+        if let Err(error) = self.conn.handle_timeout(time_conversions::to_monotonic_timestamp(now)) {
             return self.abort(protocol_error(error), now, finished);
         }
         let overdue = |(id, active): (&u64, &mut H2ActiveStream)| {

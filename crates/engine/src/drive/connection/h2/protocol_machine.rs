@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use haul_proto::h2::{H2Machine, RequestId};
-use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::request::{RequestHead, SendRequestError};
 use haul_proto::response_head::ProtocolVersion;
 
 use super::super::sending::{ByteStreamMachine, ProtocolMachine};
@@ -23,8 +23,8 @@ impl ProtocolMachine for H2Machine {
         ProtocolVersion::Http2
     }
 
-    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        self.enqueue(time_conversions::to_timestamp(now), request)
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, SendRequestError> {
+        self.enqueue(time_conversions::to_monotonic_timestamp(now), request)
     }
 
     fn content_credit(&self, id: RequestId) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h2::{BodyFraming, H2Event, RequestId};
+use haul_proto::h2::{H2Event, RequestId, ResponseBodyFraming};
 use haul_proto::response_head::{Fields, ResponseHead};
 
 use super::super::FinishedTransfers;
@@ -52,12 +52,12 @@ impl H2Connection {
         &mut self,
         id: u64,
         head: ResponseHead,
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) {
         let Some(active) = self.active.get_mut(&id) else { return };
-        if let BodyFraming::Length(length) = framing {
+        if let ResponseBodyFraming::Length(length) = framing {
             active.left = length;
         }
         self.answered += 1;
@@ -80,7 +80,7 @@ impl H2Connection {
         let bytes = piece.len() as u64;
         let Some(active) = self.active.get_mut(&id.0) else {
             // The transfer is gone, so the bytes are dropped.
-            self.conn.release(time_conversions::to_timestamp(now), id, bytes);
+            self.conn.release(time_conversions::to_monotonic_timestamp(now), id, bytes);
             return;
         };
         active.unreleased += bytes;
@@ -109,7 +109,7 @@ impl H2Connection {
             }
         };
         pieces.clear();
-        let is_left = transfer.has_reached_split_end() || transfer.skips_rest(BodyFraming::Chunked);
+        let is_left = transfer.has_reached_split_end() || transfer.skips_rest(ResponseBodyFraming::Chunked);
         match outcome {
             Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
@@ -143,7 +143,7 @@ impl H2Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let time = time_conversions::to_timestamp(now);
+        let time = time_conversions::to_monotonic_timestamp(now);
         let mut at = input.start;
         loop {
             let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(protocol_error)?;

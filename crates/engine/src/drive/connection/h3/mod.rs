@@ -487,7 +487,7 @@ impl H3Connection {
     /// transfers that have exceeded a time limit or are too slow, and adds them to `finished`.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.quic.handle_timeout(now);
-        self.machine.handle_timeout(time_conversions::to_timestamp(now));
+        self.machine.handle_timeout(time_conversions::to_monotonic_timestamp(now));
         if !self.active.is_empty() && self.heard_at + KEEP_ALIVE_INTERVAL <= now {
             self.quic.machine().ping();
             self.heard_at = now;

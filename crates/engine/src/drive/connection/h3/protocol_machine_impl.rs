@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use haul_proto::RequestId;
 use haul_proto::h3::H3Machine;
-use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::request::{RequestHead, SendRequestError};
 use haul_proto::response_head::ProtocolVersion;
 
 use super::super::sending::ProtocolMachine;
@@ -31,8 +31,8 @@ impl ProtocolMachine for H3MachineForNextStream<'_> {
         ProtocolVersion::Http3
     }
 
-    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
-        self.machine.enqueue(time_conversions::to_timestamp(now), self.stream, request)
+    fn enqueue(&mut self, now: Instant, request: &RequestHead<'_>) -> Result<RequestId, SendRequestError> {
+        self.machine.enqueue(time_conversions::to_monotonic_timestamp(now), self.stream, request)
     }
 
     fn content_credit(&self, id: RequestId) -> Option<u64> {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use bytes::Bytes;
-use haul_proto::h3::{BodyFraming, H3ErrorCode, H3Event, RequestId};
+use haul_proto::h3::{H3ErrorCode, H3Event, RequestId, ResponseBodyFraming};
 use haul_proto::response_head::{Fields, ResponseHead};
 use quinn_proto::{Dir, Event, ReadError, StreamEvent};
 
@@ -271,7 +271,7 @@ impl H3Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let reset = self.machine.on_stream_reset(time_conversions::to_timestamp(now), id, code);
+        let reset = self.machine.on_stream_reset(time_conversions::to_monotonic_timestamp(now), id, code);
         reset.map_err(|error| self.on_violation(error)).and_then(|()| self.handle_pending_events(now, finished))
     }
 
@@ -293,7 +293,7 @@ impl H3Connection {
             return Ok(());
         }
         loop {
-            let step = self.machine.step(time_conversions::to_timestamp(now), stream, &chunk[at..], fin);
+            let step = self.machine.step(time_conversions::to_monotonic_timestamp(now), stream, &chunk[at..], fin);
             let step = step.map_err(|error| self.on_violation(error))?;
             let base = at;
             at += step.consumed;
@@ -370,12 +370,12 @@ impl H3Connection {
         &mut self,
         id: u64,
         head: ResponseHead,
-        framing: BodyFraming,
+        framing: ResponseBodyFraming,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) {
         let Some(active) = self.active.get_mut(&id) else { return };
-        if let BodyFraming::Length(length) = framing {
+        if let ResponseBodyFraming::Length(length) = framing {
             active.left = length;
         }
         self.answered += 1;
@@ -421,7 +421,8 @@ impl H3Connection {
         self.gathered.pieces = pieces;
         self.gathered.pieces.clear();
         let Some((outcome, active)) = outcome.zip(self.active.get(&id)) else { return };
-        let is_left = active.transfer.has_reached_split_end() || active.transfer.skips_rest(BodyFraming::Chunked);
+        let is_left =
+            active.transfer.has_reached_split_end() || active.transfer.skips_rest(ResponseBodyFraming::Chunked);
         match outcome {
             Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),

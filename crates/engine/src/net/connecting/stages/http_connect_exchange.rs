@@ -13,7 +13,7 @@ use haul_proto::h1::{self, H1Event};
 use haul_proto::h2::{self, ErrorCode, RequestId};
 use haul_proto::request::{BodyLength, RequestHead};
 use haul_proto::response_head::{ProtocolVersion, ResponseHead};
-use haul_proto::time::Timestamp;
+use haul_proto::time::MonotonicTimestamp;
 
 use crate::net::connecting::ConnectRequestOrReplyHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
@@ -30,7 +30,7 @@ const MAX_AUTH_ROUNDS: u32 = 4;
 /// A CONNECT request with its response. The request is repeated after each challenge (407) to which
 /// credentials can be sent.
 pub(super) struct HttpConnectExchange {
-    speaks: ProxyMachine,
+    speaks: ProxyHttpMachine,
     hop: Arc<ProxyHop>,
     target: Target,
     rounds: u32,
@@ -56,7 +56,7 @@ pub(super) struct HttpConnectExchange {
 
 /// The HTTP protocol machine for the connection to the proxy, which encodes requests and decodes
 /// responses.
-enum ProxyMachine {
+enum ProxyHttpMachine {
     /// A machine for HTTP/1.1. `tail` contains the received bytes that the machine has not consumed
     /// yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
@@ -87,7 +87,7 @@ impl HttpConnectExchange {
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
         let deviations = h1::H1Deviations { http10: hop.http10, ..h1::H1Deviations::default() };
         let conn = h1::H1Machine::new(h1::H1Config { is_proxy: true, deviations, ..h1::H1Config::default() });
-        let speaks = ProxyMachine::Http1 { conn: Box::new(conn), tail: Vec::new() };
+        let speaks = ProxyHttpMachine::Http1 { conn: Box::new(conn), tail: Vec::new() };
         let negotiates = hop.auth == ProxyAuthScheme::Negotiate;
         Ok(Self {
             speaks,
@@ -112,8 +112,10 @@ impl HttpConnectExchange {
     /// The request cannot be made, for example because a field cannot be sent.
     pub(super) fn begin_on_connection(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
         if protocol == Some(b"h2") {
-            self.speaks =
-                ProxyMachine::Http2 { conn: Box::new(h2::H2Machine::new(http2_tunnel::config())), id: RequestId(0) };
+            self.speaks = ProxyHttpMachine::Http2 {
+                conn: Box::new(h2::H2Machine::new(http2_tunnel::config())),
+                id: RequestId(0),
+            };
         }
         self.enqueue_request()?;
         Ok(self.take_output())
@@ -150,17 +152,18 @@ impl HttpConnectExchange {
             ..RequestHead::default()
         };
         let version = match &self.speaks {
-            ProxyMachine::Http1 { .. } if hop.http10 => ProtocolVersion::Http10,
-            ProxyMachine::Http1 { .. } => ProtocolVersion::Http11,
-            ProxyMachine::Http2 { .. } => ProtocolVersion::Http2,
+            ProxyHttpMachine::Http1 { .. } if hop.http10 => ProtocolVersion::Http10,
+            ProxyHttpMachine::Http1 { .. } => ProtocolVersion::Http11,
+            ProxyHttpMachine::Http2 { .. } => ProtocolVersion::Http2,
         };
         self.heads.push(ConnectRequestOrReplyHead::Request(request_event(&request, version)));
         let taken = match &mut self.speaks {
-            ProxyMachine::Http1 { conn, .. } => conn.enqueue(Timestamp(0), &request).map(drop),
-            ProxyMachine::Http2 { conn, id } => {
+            ProxyHttpMachine::Http1 { conn, .. } => conn.enqueue(MonotonicTimestamp(0), &request).map(drop),
+            ProxyHttpMachine::Http2 { conn, id } => {
                 // The body of the request is the bytes sent into the tunnel.
                 let request = RequestHead { body: BodyLength::Chunked, ..request };
-                conn.enqueue(time_conversions::to_timestamp(Instant::now()), &request).map(|asked| *id = asked)
+                conn.enqueue(time_conversions::to_monotonic_timestamp(Instant::now()), &request)
+                    .map(|asked| *id = asked)
             }
         };
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
@@ -169,12 +172,12 @@ impl HttpConnectExchange {
     /// Removes and returns the bytes to send to the proxy.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
-            ProxyMachine::Http1 { conn, .. } => {
+            ProxyHttpMachine::Http1 { conn, .. } => {
                 let output = conn.output().to_vec();
                 conn.advance_output(output.len());
                 output
             }
-            ProxyMachine::Http2 { conn, .. } => {
+            ProxyHttpMachine::Http2 { conn, .. } => {
                 let output = conn.output().to_vec();
                 conn.advance_output(output.len());
                 output
@@ -186,20 +189,23 @@ impl HttpConnectExchange {
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
         self.is_unanswered &= bytes.is_empty();
         match self.speaks {
-            ProxyMachine::Http1 { .. } => self.receive_http1(bytes),
-            ProxyMachine::Http2 { .. } => self.receive_http2(bytes),
+            ProxyHttpMachine::Http1 { .. } => self.receive_http1(bytes),
+            ProxyHttpMachine::Http2 { .. } => self.receive_http2(bytes),
         }
     }
 
     fn receive_http1(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
-        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
+        let ProxyHttpMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
         tail.extend_from_slice(bytes);
         let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
-            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
-            let step =
-                conn.step(Timestamp(0), &mut input[at..]).map_err(|error| protocol_error(error_kind(error), error))?;
+            let ProxyHttpMachine::Http1 { conn, tail } = &mut self.speaks else {
+                return Ok(HttpConnectExchangeStep::More);
+            };
+            let step = conn
+                .step(MonotonicTimestamp(0), &mut input[at..])
+                .map_err(|error| protocol_error(error_kind(error), error))?;
             at += step.consumed;
             match step.event {
                 H1Event::NeedInput => {
@@ -233,10 +239,12 @@ impl HttpConnectExchange {
     }
 
     fn receive_http2(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
-        let now = time_conversions::to_timestamp(Instant::now());
+        let now = time_conversions::to_monotonic_timestamp(Instant::now());
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
-            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
+            let ProxyHttpMachine::Http2 { conn, id } = &mut self.speaks else {
+                return Ok(HttpConnectExchangeStep::More);
+            };
             let step = conn.step(now, &mut input[at..]).map_err(|error| protocol_error(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
@@ -269,10 +277,12 @@ impl HttpConnectExchange {
     /// proxy's response.
     fn open_tunnel(&mut self, ahead: Vec<u8>) -> HttpConnectExchangeStep {
         let none =
-            ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
+            ProxyHttpMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
-            ProxyMachine::Http2 { conn, id } => HttpConnectExchangeStep::Open(ahead, Some(Http2Tunnel::new(conn, id))),
-            ProxyMachine::Http1 { .. } => HttpConnectExchangeStep::Open(ahead, None),
+            ProxyHttpMachine::Http2 { conn, id } => {
+                HttpConnectExchangeStep::Open(ahead, Some(Http2Tunnel::new(conn, id)))
+            }
+            ProxyHttpMachine::Http1 { .. } => HttpConnectExchangeStep::Open(ahead, None),
         }
     }
 

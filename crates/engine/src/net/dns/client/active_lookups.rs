@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery, RequestedRecords};
+use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
@@ -138,7 +138,7 @@ impl DnsClient<'_> {
         let active = &mut self.lookups[lookup];
         let serial = active.serial;
         let transmits = step(&mut active.machine, time_conversions::to_monotonic_time(now));
-        if *active.machine.state() == DnsLookupState::Waiting {
+        if *active.machine.status() == DnsLookupStatus::Waiting {
             self.queue_queries(lookup, serial, transmits);
             self.set_timer(lookup, now);
         } else {

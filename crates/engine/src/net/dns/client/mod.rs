@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::HttpsRecord;
-use haul_policy::dns::lookup::{DnsLookupState, RequestedRecords};
+use haul_policy::dns::lookup::{DnsLookupStatus, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -269,13 +269,13 @@ impl<'a> DnsClient<'a> {
         for query in &lookup.queries {
             self.forget_query(*query);
         }
-        let answer = match lookup.machine.state() {
-            DnsLookupState::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
-            DnsLookupState::Found { addresses, ttl } => {
+        let answer = match lookup.machine.status() {
+            DnsLookupStatus::Waiting => DnsAnswer::Unavailable("the lookup was given up".to_owned()),
+            DnsLookupStatus::Found { addresses, ttl } => {
                 DnsAnswer::Found(sort_addresses::sort_addresses(addresses), *ttl)
             }
-            DnsLookupState::FoundHttps { records, ttl } => DnsAnswer::Https(records.clone(), *ttl),
-            DnsLookupState::NotFound { exists, ttl } => {
+            DnsLookupStatus::FoundHttps { records, ttl } => DnsAnswer::Https(records.clone(), *ttl),
+            DnsLookupStatus::NotFound { exists, ttl } => {
                 // Where DNS comes first, the file is for what DNS lacks.
                 let listed = lookup.config.hosts.addresses(&lookup.question.name).to_vec();
                 if self.channel.is_some() || self.servers.is_set() || listed.is_empty() {
@@ -284,7 +284,7 @@ impl<'a> DnsClient<'a> {
                     DnsAnswer::Found(sort_addresses::sort_addresses(&listed), Duration::ZERO)
                 }
             }
-            DnsLookupState::Unavailable(cause) => {
+            DnsLookupStatus::Unavailable(cause) => {
                 let servers = self.channel.as_ref().map_or_else(
                     || lookup.config.resolv_conf.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                     |channel| channel.server().to_owned(),

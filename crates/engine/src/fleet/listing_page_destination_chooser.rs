@@ -9,7 +9,7 @@ use crate::Result;
 
 /// A function that chooses the destinations for the second and later pages of one paginated listing
 /// ([`FleetStage::pagination`](super::FleetStage::pagination)).
-pub trait ListingPageDestination: Send + Sync {
+pub trait ListingPageDestinationChooser: Send + Sync {
     /// Returns the destination of a page. `page` is its number, from 2, and `target` its URL. The
     /// method is called once for each page, in page order.
     ///
@@ -18,8 +18,8 @@ pub trait ListingPageDestination: Send + Sync {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination>;
 }
 
-impl fmt::Debug for dyn ListingPageDestination {
+impl fmt::Debug for dyn ListingPageDestinationChooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ListingPageDestination(..)")
+        f.write_str("ListingPageDestinationChooser(..)")
     }
 }

@@ -19,7 +19,7 @@ const MAX_RESERVE: usize = 64;
 /// The number of file descriptors that connections use, and the process's limit. All event loops of
 /// a client share this budget.
 #[derive(Debug, Default)]
-pub(crate) struct IdleConnectionLimit {
+pub(crate) struct ConnectionDescriptorBudget {
     /// The number of descriptors that the process may open; 0 before this limit is read.
     limit: AtomicUsize,
     /// The number of connections in event loops, including idle connections.
@@ -28,7 +28,7 @@ pub(crate) struct IdleConnectionLimit {
     idle: AtomicUsize,
 }
 
-impl IdleConnectionLimit {
+impl ConnectionDescriptorBudget {
     /// Makes the next check of the budget read the process's descriptor limit again, because that
     /// limit may have changed.
     pub(crate) fn reread_limit(&self) {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn limit_counts_busy_and_idle_connections() {
-        let budget = IdleConnectionLimit::default();
+        let budget = ConnectionDescriptorBudget::default();
         budget.limit.store(100, Ordering::Relaxed);
         (0..40).for_each(|_| budget.add_connection());
         let mut counts = vec![budget.max_idle()];

@@ -20,7 +20,7 @@ const LONGEST_TEXT: usize = LONGEST_CODED * 8 / 5;
 /// A Huffman decoder that keeps the last short strings with their texts, so that a repeated string
 /// is not decoded again. Occupies less than 2 KiB from the first string on.
 #[derive(Debug, Default)]
-pub(super) struct RecentStrings {
+pub(super) struct HuffmanDecodeCache {
     kept: Option<Box<[KeptString; STRINGS]>>,
 }
 
@@ -36,7 +36,7 @@ struct KeptString {
 
 const UNUSED: KeptString = KeptString { coded: [0; LONGEST_CODED], coded_len: 0, text: [0; LONGEST_TEXT], text_len: 0 };
 
-impl RecentStrings {
+impl HuffmanDecodeCache {
     /// Appends the decoded text to `out`. If the coded text is invalid, `out` contains the part
     /// decoded before the error.
     pub(super) fn decode(&mut self, coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn malformed_string_is_an_error_each_time() {
-        let mut strings = RecentStrings::default();
+        let mut strings = HuffmanDecodeCache::default();
         for _ in 0..2 {
             // The code of EOS.
             assert_eq!(strings.decode(&[0xff; 4], &mut vec![]), Err(MalformedHuffman));
@@ -96,7 +96,7 @@ mod tests {
     fn longest_text_of_a_kept_string_fits() {
         let text = vec![b'0'; LONGEST_TEXT];
         assert_eq!(coded(&text).len(), LONGEST_CODED);
-        let mut strings = RecentStrings::default();
+        let mut strings = HuffmanDecodeCache::default();
         for _ in 0..2 {
             let mut out = vec![];
             assert_eq!(strings.decode(&coded(&text), &mut out), Ok(()));
@@ -110,7 +110,7 @@ mod tests {
             texts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 1..40),
             order in proptest::collection::vec(any::<proptest::sample::Index>(), 1..200),
         ) {
-            let mut strings = RecentStrings::default();
+            let mut strings = HuffmanDecodeCache::default();
             for index in order {
                 let coded = coded(&texts[index.index(texts.len())]);
                 let (mut out, mut expected) = (b"before".to_vec(), b"before".to_vec());

@@ -23,7 +23,7 @@ pub(super) const MAX_SMALL_WINDOW: u64 = 128 << 10;
 /// A limit on the total memory that the decoders of many bodies use for their windows. If a
 /// decoder's window does not fit, the body waits until other bodies have ended.
 #[derive(Default)]
-pub struct DecoderMemory {
+pub struct DecoderMemoryBudget {
     limit: u64,
     /// The number of bytes that all decoders use at present. It is a copy of
     /// `DecoderMemoryState::used` that can be read without the lock.
@@ -31,7 +31,7 @@ pub struct DecoderMemory {
     state: Mutex<DecoderMemoryState>,
 }
 
-/// The state of a [`DecoderMemory`], protected by its lock.
+/// The state of a [`DecoderMemoryBudget`], protected by its lock.
 #[derive(Default)]
 struct DecoderMemoryState {
     used: u64,
@@ -39,16 +39,16 @@ struct DecoderMemoryState {
     waiting: Vec<(Arc<dyn TransferWaker>, usize)>,
 }
 
-impl std::fmt::Debug for DecoderMemory {
+impl std::fmt::Debug for DecoderMemoryBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DecoderMemory")
+        f.debug_struct("DecoderMemoryBudget")
             .field("limit", &self.limit)
             .field("used", &self.used_bytes())
             .finish_non_exhaustive()
     }
 }
 
-impl DecoderMemory {
+impl DecoderMemoryBudget {
     /// Makes a limit of `limit` bytes for the windows of all decoders together.
     #[must_use]
     pub fn new(limit: u64) -> Self {
@@ -69,17 +69,17 @@ impl DecoderMemory {
     }
 }
 
-/// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping the share releases
-/// this memory.
+/// The part of a [`DecoderMemoryBudget`] that the decoder of one body uses. Dropping the share
+/// releases this memory.
 #[derive(Debug)]
 pub(crate) struct DecoderMemoryShare {
-    memory: Arc<DecoderMemory>,
+    memory: Arc<DecoderMemoryBudget>,
     bytes: u64,
     is_admitted: bool,
 }
 
 impl DecoderMemoryShare {
-    pub(crate) fn new(memory: &Arc<DecoderMemory>) -> Self {
+    pub(crate) fn new(memory: &Arc<DecoderMemoryBudget>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn decoders_beyond_the_memory_limit_wait() {
-        let memory = Arc::new(DecoderMemory::new(100));
+        let memory = Arc::new(DecoderMemoryBudget::new(100));
         let woken = Arc::new(TokenSumWaker::default());
         let waker: Arc<dyn TransferWaker> = woken.clone();
         let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn single_decoder_may_exceed_the_memory_limit() {
-        let memory = Arc::new(DecoderMemory::new(100));
+        let memory = Arc::new(DecoderMemoryBudget::new(100));
         let [mut one, mut two] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.try_admit(1000, None, 0));
         assert!(!two.try_admit(1, None, 0));

@@ -13,7 +13,7 @@ use crate::sink::{ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
 /// A sink that passes body bytes on to another sink. The bytes that the other sink keeps in memory
 /// count towards the memory budget of the batch.
-pub(super) struct BudgetedSink {
+pub(super) struct BudgetCountingSink {
     sink: Box<dyn Sink>,
     id: u64,
     holds: BudgetShare,
@@ -45,7 +45,7 @@ impl Drop for BudgetShare {
     }
 }
 
-impl BudgetedSink {
+impl BudgetCountingSink {
     pub(super) fn new(sink: Box<dyn Sink>, id: u64, budget: Arc<MemoryBudget>) -> Self {
         Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
     }
@@ -58,7 +58,7 @@ impl BudgetedSink {
     }
 }
 
-impl Sink for BudgetedSink {
+impl Sink for BudgetCountingSink {
     fn takes_encoded(&mut self, coding: &[u8]) -> bool {
         self.sink.takes_encoded(coding)
     }
