@@ -1,23 +1,14 @@
 //! The agent on Windows, where it does not exist: its options are refused, and `HAUL_AGENT` has no
 //! effect but a warning.
 
+#[path = "agent/option_values.rs"]
+mod option_values;
+
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use crate::usage_error::UsageErrorReason;
-
-/// The default of `--agent-idle`.
-pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
-
-/// The values of the options `--agent` and `--agent-idle`, or of `HAUL_AGENT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentOptionValues {
-    /// The path of the agent's socket; `None` if it is not named.
-    pub socket: Option<PathBuf>,
-    /// The time without a call after which an agent would exit.
-    pub idle: Duration,
-}
+pub use option_values::{AgentOptionValues, DEFAULT_IDLE_TIME};
 
 /// Refuses an option of the agent.
 ///
@@ -38,16 +29,8 @@ pub mod status_and_stop_commands {
     use haul::ErrorKind;
 
     use super::AgentOptionValues;
+    pub use super::option_values::AgentCommand;
     use crate::program_persona::ProgramPersona;
-
-    /// A command that the user sends to a running agent by an option.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum AgentCommand {
-        /// `--agent-status`: asks for the agent's status.
-        Status,
-        /// `--agent-stop`: asks the agent to exit once its transfers are complete.
-        Stop,
-    }
 
     /// Returns the exit code for an agent that does not exist. Never called, because the options are
     /// refused.

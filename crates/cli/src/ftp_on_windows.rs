@@ -7,38 +7,19 @@ use haul::ErrorKind;
 
 use crate::file_and_environment_access::print_error_line;
 
+#[path = "ftp/ftp_program.rs"]
+mod ftp_program;
 #[path = "ftp/help.rs"]
 mod help;
 
+pub use ftp_program::FtpProgram;
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
-
-/// The program whose command line haul would read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FtpProgram {
-    /// OpenBSD's ftp(1).
-    Ftp,
-    /// FreeBSD's fetch(1).
-    Fetch,
-}
-
-impl FtpProgram {
-    /// Returns the name of the program: `ftp` or `fetch`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ftp => "ftp",
-            Self::Fetch => "fetch",
-        }
-    }
-}
 
 /// Returns the program and its arguments if the command line is `haul ftp ...` or `haul fetch ...`,
 /// and `None` otherwise.
 #[must_use]
 pub fn called_program(words: &[OsString]) -> Option<(FtpProgram, Vec<OsString>)> {
-    let word = words.get(1)?;
-    let program = [FtpProgram::Ftp, FtpProgram::Fetch].into_iter().find(|program| word == program.name())?;
-    Some((program, words[2..].to_vec()))
+    FtpProgram::from_word(words.get(1)?).map(|program| (program, words[2..].to_vec()))
 }
 
 /// Refuses the command line. Returns the exit code of the process.

@@ -26,6 +26,7 @@ pub(crate) mod eligibility;
 pub(crate) mod fetch_via_agent_or_directly;
 pub(crate) mod local_fetch_sinks;
 pub mod message_encoding;
+mod option_values;
 pub mod protocol;
 pub mod request;
 pub mod server;
@@ -38,20 +39,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::usage_error::UsageErrorReason;
+pub use option_values::{AgentOptionValues, DEFAULT_IDLE_TIME};
 use socket::AgentSocketPath;
-
-/// The default time, one minute, that an agent waits for the next call before it exits.
-pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
-
-/// The values of the options `--agent` and `--agent-idle` of this run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentOptionValues {
-    /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
-    pub socket: Option<PathBuf>,
-    /// The time without a call after which the agent exits, if this run starts it. Whole seconds,
-    /// at least 1; default [`DEFAULT_IDLE_TIME`].
-    pub idle: Duration,
-}
 
 impl AgentOptionValues {
     /// Returns the path of the agent's socket.

@@ -11,19 +11,11 @@
 use std::io::Write;
 
 use super::client::AgentConnection;
+pub use super::option_values::AgentCommand;
 use super::protocol::{AgentMessage, CallerMessage};
 use super::socket::{AgentSocketPath, AgentUnavailable};
 use super::{AgentOptionValues, DEFAULT_IDLE_TIME};
 use crate::program_persona::ProgramPersona;
-
-/// A command that the user sends to a running agent by an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentCommand {
-    /// `--agent-status`: asks for the agent's status.
-    Status,
-    /// `--agent-stop`: asks the agent to exit once its transfers are complete.
-    Stop,
-}
 
 /// The reason why a command to the agent failed.
 #[derive(Debug)]

@@ -26,10 +26,11 @@
 pub mod args;
 mod copy_file;
 pub mod freebsd_fetch_args;
+mod ftp_program;
 mod help;
 pub(crate) mod signify_first_fetch_length;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
@@ -55,35 +56,12 @@ use crate::file_and_environment_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FreebsdFetchArgs, FtpArgs, FtpOutput};
+pub use ftp_program::FtpProgram;
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The maximum wait before a retry, even if the `Retry-After` of the response is longer. A longer
 /// wait would surprise the user, who does not see the reason.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(60);
-
-/// The program whose command line and messages haul uses in this run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FtpProgram {
-    /// OpenBSD's ftp(1).
-    Ftp,
-    /// FreeBSD's fetch(1).
-    Fetch,
-}
-
-impl FtpProgram {
-    /// Returns the name of the program (`ftp` or `fetch`), with which its messages begin.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ftp => "ftp",
-            Self::Fetch => "fetch",
-        }
-    }
-
-    fn from_word(word: &OsStr) -> Option<Self> {
-        [Self::Ftp, Self::Fetch].into_iter().find(|program| word == program.name())
-    }
-}
 
 /// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1), and
 /// `None` otherwise. The first of `words` is the program's name.

@@ -112,8 +112,8 @@ pub struct WriteOutValues<'a> {
 
 impl WriteOutValues<'_> {
     /// Appends the values of all header fields with this name to `into`, joined by the separator.
-    /// As in curl, appends the values of one response after the other, and stops at the first
-    /// response without a field of this name.
+    /// Appends the values of one response after the other, and stops at the first response without
+    /// a field of this name, as curl does.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =
