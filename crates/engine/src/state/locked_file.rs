@@ -168,11 +168,14 @@ fn lock_holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
     let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
-    // `1: FLOCK  ADVISORY  WRITE 4711 fe:00:262170 0 EOF`
-    fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let is_it = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place.as_str());
-        fields.get(4).filter(|_| is_it)?.parse().ok().filter(|&process| process > 0)
+    // The kernel may skip a line if other processes lock and unlock files while it is read.
+    (0..3).find_map(|_| {
+        // `1: FLOCK  ADVISORY  WRITE 4711 fe:00:262170 0 EOF`
+        fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let is_it = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place.as_str());
+            fields.get(4).filter(|_| is_it)?.parse().ok().filter(|&process| process > 0)
+        })
     })
 }
 
