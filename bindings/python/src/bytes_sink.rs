@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
 use haul::buffer_pool::{BufferLease, KeptBodyBytes, should_receive_via_buffer};
 use haul::sink::memory::receive_into;
-use haul::sink::{ResponseForSink, Sink};
+use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ impl BytesObject {
     /// Receives at most `most` bytes from a socket by one system call, and appends them. Returns
     /// `None`, without a system call, if the object is full, or if receiving into a read buffer and
     /// copying from there would be faster.
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 || should_receive_via_buffer(self.start.load(Ordering::Relaxed), room) {
             return None;
@@ -105,7 +105,7 @@ impl BytesObject {
         if let Ok(n) = received {
             self.filled += n;
         }
-        Some(received)
+        Some(received.map(|n| ReceivedIntoSink::new(n, room)))
     }
 }
 
@@ -358,7 +358,7 @@ impl Sink for BytesSink {
         Ok(())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         if self.decoder.is_some() {
             return None;
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
-use haul::sink::{ResponseForSink, Sink};
+use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::system::fd::BorrowedFd;
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -113,7 +113,7 @@ impl Sink for MallocBody {
         self.append(lease.bytes())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let room = self.capacity - self.len;
         if room == 0 || room > most || should_receive_via_buffer(self.start, room) {
             return None;
@@ -124,7 +124,7 @@ impl Sink for MallocBody {
         if let Ok(n) = received {
             self.len += n;
         }
-        Some(received)
+        Some(received.map(|n| ReceivedIntoSink::new(n, room)))
     }
 
     fn restart(&mut self) -> bool {

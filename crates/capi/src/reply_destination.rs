@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
-use haul::sink::{ResponseForSink, Sink};
+use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::system::fd::BorrowedFd;
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -188,7 +188,7 @@ impl Sink for ReplyBodyWriter {
         self.write_bytes(lease.bytes())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let received = if self.is_stored() {
             receive_into(&mut self.stored, socket, most)?
         } else {
@@ -203,10 +203,10 @@ impl Sink for ReplyBodyWriter {
             // caller's, and nobody else looks at it meanwhile.
             let free =
                 unsafe { std::slice::from_raw_parts_mut(self.start.add(self.len).cast::<MaybeUninit<u8>>(), room) };
-            recv(socket, free, RecvFlags::empty()).map(|(_, n)| n).map_err(io::Error::from)
+            recv(socket, free, RecvFlags::empty()).map(|(_, n)| ReceivedIntoSink::new(n, room)).map_err(io::Error::from)
         };
-        if let Ok(n) = received {
-            self.len += n;
+        if let Ok(received) = &received {
+            self.len += received.bytes;
         }
         Some(received)
     }

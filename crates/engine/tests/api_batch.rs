@@ -4,7 +4,8 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,9 +15,10 @@ use haul::batch::{BatchOptions, BatchOrder};
 use haul::buffer_pool::BufferLease;
 use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
-use haul::sink::Sink;
+use haul::sink::{ReceivedIntoSink, Sink};
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
@@ -247,6 +249,46 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
         batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
         assert!(batch.next().err().is_some_and(|error| error.is_interrupted()));
         assert_eq!(batch.outstanding(), 1);
+    });
+}
+
+/// A sink whose memory has room for 1,000 bytes at a time.
+#[derive(Default)]
+struct SmallMemorySink(Vec<u8>);
+
+impl Sink for SmallMemorySink {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
+        self.0.extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
+        let mut piece = vec![0; most.min(1000)];
+        let received = rustix::net::recv(socket, &mut piece[..], RecvFlags::empty()).map(|(n, _)| n);
+        self.0.extend_from_slice(&piece[..received.unwrap_or(0)]);
+        Some(received.map(|n| ReceivedIntoSink::new(n, piece.len())).map_err(io::Error::from))
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
+
+/// Checks that the event loop reads on if a sink with little memory leaves bytes in the socket: no
+/// event reports them again.
+#[test]
+fn body_that_fills_the_sinks_memory_arrives_whole() {
+    const LEN: usize = 500_000;
+    let origin = start_origin();
+    let expected = origin.pattern().slice(0, LEN);
+    let client = Client::new();
+    with_time_limit("the transfer", move || {
+        let batch = client.batch(BatchOptions::default());
+        let request = client.get(&origin.url(&format!("/bytes/{LEN}"))).build().unwrap();
+        batch.submit_into(request, Box::new(SmallMemorySink::default()));
+        let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<SmallMemorySink>();
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        assert!(sink.unwrap().0 == expected);
     });
 }
 

@@ -9,7 +9,7 @@ use rustix::fd::BorrowedFd;
 use super::memory_budget::MemoryBudget;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::sink::{ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
+use crate::sink::{ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 
 /// A sink that passes body bytes on to another sink. The bytes that the other sink keeps in memory
 /// count towards the memory budget of the batch.
@@ -77,10 +77,10 @@ impl Sink for BudgetCountingSink {
         self.sink.bytes(lease)
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let received = self.sink.receive(socket, most)?;
-        if let Ok(n) = &received {
-            self.holds.add(*n as u64);
+        if let Ok(received) = &received {
+            self.holds.add(received.bytes as u64);
         }
         Some(received)
     }

@@ -24,7 +24,7 @@ use crate::fleet::FinishedTransferContent;
 use crate::pagination::PageContentObserver;
 use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
-use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
+use crate::sink::{DirectWriteCounter, ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 
 /// The number of bytes that the search and the page observer of one body may keep without counting
 /// towards the limit of the [`DecoderMemoryBudget`].
@@ -310,7 +310,7 @@ impl BodyDelivery {
     /// Receives at most `most` bytes from the socket directly into the memory of the sink, and
     /// returns their number. Returns `None` if the sink cannot do that, or if the bytes must be
     /// decoded or searched first.
-    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         if self.is_delivered_as_received() { self.sink.receive(socket, most) } else { None }
     }
 

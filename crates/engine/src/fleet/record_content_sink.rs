@@ -27,7 +27,7 @@ use crate::sink::checksum::HashAlgorithm;
 use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::file::FileSink;
 use crate::sink::memory::MemorySink;
-use crate::sink::{ResponseForSink, Sink, TransferWaker};
+use crate::sink::{ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
 /// The limits and the contents of the records of a stage. A record describes one transfer.
@@ -196,7 +196,7 @@ impl Sink for RecordContentSink {
         Ok(())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let left = self.options.max_content.saturating_sub(self.body.as_bytes().len() as u64);
         if !self.options.keeps_body || left < most as u64 {
             return None;

@@ -16,7 +16,7 @@ use super::ResponseInfo;
 use crate::buffer_pool::{BufferLease, KeptBodyBytes};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
-use crate::sink::{ResponseForSink, Sink, TransferWaker};
+use crate::sink::{ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
@@ -141,7 +141,7 @@ impl Sink for BodyBufferSink {
         Ok(())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         receive_into(lock(&self.0).whole.as_mut()?, socket, most)
     }
 

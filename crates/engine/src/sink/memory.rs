@@ -15,7 +15,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fd::BorrowedFd;
 use rustix::net::{RecvFlags, recv};
 
-use super::{ResponseForSink, Sink};
+use super::{ReceivedIntoSink, ResponseForSink, Sink};
 use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
@@ -38,13 +38,13 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
 /// Receives once from the socket, at most `most` bytes, into the unused capacity of a vector.
 /// Returns `None` if the vector has no unused capacity. Sinks that keep a body in a vector call
 /// this in [`Sink::receive`].
-pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most || should_receive_via_buffer(bytes.as_ptr(), room) {
         return None;
     }
     let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());
-    Some(received.map(|(n, _)| n).map_err(io::Error::from))
+    Some(received.map(|(n, _)| ReceivedIntoSink::new(n, room)).map_err(io::Error::from))
 }
 
 /// A sink that collects one body in memory.
@@ -85,7 +85,7 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         receive_into(&mut self.bytes, socket, most)
     }
 

@@ -118,6 +118,24 @@ pub struct ExistingPartialContent {
     pub known: Option<(u64, Validator)>,
 }
 
+/// The bytes that [`Sink::receive`] received from a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedIntoSink {
+    /// The number of received bytes. 0 means the end of the stream.
+    pub bytes: usize,
+    /// True if the bytes filled all the memory that the sink offered. If it is false and fewer bytes
+    /// were received than requested, the socket was empty.
+    pub filled_memory: bool,
+}
+
+impl ReceivedIntoSink {
+    /// Returns the result of a `recv(2)` with room for `room` bytes that received `bytes` bytes.
+    #[must_use]
+    pub fn new(bytes: usize, room: usize) -> Self {
+        Self { bytes, filled_memory: bytes == room }
+    }
+}
+
 /// A destination for the body of one response, such as a file or a buffer.
 pub trait Sink: Any + Send {
     /// Begins the body of a response that is delivered. The driver calls this once in each attempt.
@@ -171,12 +189,13 @@ pub trait Sink: Any + Send {
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
     /// one `recv(2)` without flags. Returns the result of that call. The bytes then count as passed
-    /// to the sink. A driver calls this if the kernel cannot move the bytes to a descriptor
+    /// to the sink. If the call had room for fewer than `_most` bytes and filled it, the result must
+    /// say so: more bytes may wait in the socket, for which no further event comes. A driver calls this if the kernel cannot move the bytes to a descriptor
     /// ([`Sink::direct`]).
     ///
     /// Returns `None`, the default, if the driver must receive the bytes itself and pass them to
     /// [`Sink::bytes`].
-    fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         None
     }
 

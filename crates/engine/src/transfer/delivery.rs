@@ -13,7 +13,7 @@ use super::{ReceiveCredit, Transfer};
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
 use crate::request::WantedContentRange;
-use crate::sink::TransferWaker;
+use crate::sink::{ReceivedIntoSink, TransferWaker};
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
@@ -220,7 +220,7 @@ impl Transfer {
     /// ([`Sink::receive`](crate::sink::Sink::receive)). Returns `None` if the sink does not support
     /// this, or if the bytes must be processed before the sink gets them, for example decoded or
     /// skipped. The caller must report the number of received bytes to [`Transfer::on_moved`].
-    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         match self.response.disposition {
             BodyDisposition::Deliver
                 if self.progress.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{DRIVERS, DriverKind, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
 use haul::buffer_pool::BufferLease;
 use haul::fleet::FleetOptions;
-use haul::sink::{Sink, TransferWaker};
+use haul::sink::{ReceivedIntoSink, Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
 use rustix::net::RecvFlags;
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -359,13 +359,13 @@ impl Sink for CopyCountingSink {
         Ok(())
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let mut piece = vec![0; most];
         // The size of a piece must not depend on how fast the peer sends.
         let received = rustix::net::recv(socket, &mut piece[..], RecvFlags::WAITALL);
         let received = received.map(|(n, _)| n).map_err(io::Error::from);
         self.body.lock().unwrap().extend_from_slice(&piece[..*received.as_ref().unwrap_or(&0)]);
-        Some(received)
+        Some(received.map(|bytes| ReceivedIntoSink::new(bytes, most)))
     }
 
     fn restart(&mut self) -> bool {

@@ -11,6 +11,7 @@ use crate::drive::rcvlowat;
 use crate::drive::zero_copy_to_sink::{
     self, ExtraPollDescriptor, ZeroCopyMethod, ZeroCopyMover, ZeroCopyStop, ZeroCopyWaitResult,
 };
+use crate::sink::ReceivedIntoSink;
 use crate::transfer::ReceiveCredit;
 
 /// The decision whether the kernel moves the rest of the body to its sink.
@@ -146,8 +147,8 @@ impl H1Connection {
         let received = transfer.receive_into_sink(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
         let now = Instant::now();
         Some(match received {
-            Ok(0) => self.on_peer_close(false, now, finished),
-            Ok(n) => {
+            Ok(ReceivedIntoSink { bytes: 0, .. }) => self.on_peer_close(false, now, finished),
+            Ok(ReceivedIntoSink { bytes: n, filled_memory }) => {
                 self.expects_body_in_sink |= n >= MIN_LARGE_RECEIVE;
                 let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance_direct_body(n as u64, now, finished);
@@ -156,7 +157,7 @@ impl H1Connection {
                 match outcome {
                     Err(error) if !is_all => self.abort(error, now, finished),
                     _ if self.closing => self.close(now, finished),
-                    _ if waker.wake.is_some() && (n as u64) < most => ReceiveStatus::Drained,
+                    _ if waker.wake.is_some() && (n as u64) < most && !filled_memory => ReceiveStatus::Drained,
                     _ => ReceiveStatus::More,
                 }
             }
