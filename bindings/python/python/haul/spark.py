@@ -25,7 +25,10 @@ def fetch(
 
     >>> pages = haul.spark.fetch(spark.read.parquet("urls/"), rate_host=1)  # doctest: +SKIP
 
-    The rows are partitioned by host, so that limits for a host hold for the cluster. They lose their order.
+    The rows are partitioned by host, so that limits for a host hold for the cluster. They lose their order. The
+    call itself partitions them and stores the partitions, without results, on disk: each on two machines, or in
+    the directory of ``SparkContext.setCheckpointDir`` if it was set. The URLs are fetched when the results are
+    used.
     A task may run twice, so requests that may not be repeated, such as POST, are refused unless
     ``only_idempotent=False``.
 
@@ -53,12 +56,27 @@ def fetch(
         rows = _keyed(frame, url, one.parts, one.hosts)
         # Spark places keys by their hash. With more places than keys, few parts of hosts share one.
         places = tasks if one.parts == 1 else 4 * one.parts * len(one.hosts)
-        rows = rows.repartition(places, KEY_COLUMN).drop(KEY_COLUMN)
+        rows = _stored(rows.repartition(places, KEY_COLUMN).drop(KEY_COLUMN))
         parts.append(rows.mapInArrow(_fetcher(url, one.settings), columns))
     pages = parts[0]
     for other in parts[1:]:
         pages = pages.union(other)
     return pages
+
+
+def _stored(rows: Any) -> Any:
+    """Computes the partitions of ``rows`` and stores each on two machines, or in the checkpoint directory if there is one.
+
+    If Spark lost a part of a shuffle during the fetch, it would start all unfinished tasks again beside those
+    that still run, and a host would get twice its rate.
+    """
+    from pyspark import StorageLevel  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    # Spark Connect has no context.
+    context = getattr(rows.sparkSession, "sparkContext", None)
+    if context is not None and context.getCheckpointDir() is not None:
+        return rows.checkpoint()
+    return rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY_2)
 
 
 def _keyed(frame: Any, url: str, parts: int, hosts: tuple[int, ...]) -> Any:
