@@ -51,6 +51,9 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The time that is added to the expected delay of a part's response, because responses may be
 /// slower than the first one.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
+/// The time for which a part is large enough, at the rate of all connections together, while one
+/// connection alone is measured.
+const MEASURED_PART_TIME: Duration = Duration::from_millis(100);
 
 /// Coordinates a split download: the first transfer, which began as an ordinary download of the
 /// body, and the transfers that fetch parts of the same body at the same time.
@@ -293,7 +296,13 @@ impl SplitCoordinator {
         let share = (state.window.bytes_left_to_claim() / (2 * most)).max(min_part_size(state));
         match &self.file {
             Some(_) => state.splitter.rate().clamp(*FILE_PART_SIZE.start(), *FILE_PART_SIZE.end()).min(share),
-            None => (self.memory / (2 * most + 2)).max(MIN_PIPE_PART_SIZE).min(share),
+            None => {
+                let size = (self.memory / (2 * most + 2)).max(MIN_PIPE_PART_SIZE);
+                // Each part of the connection that is measured again waits a round trip.
+                let measured =
+                    state.splitter.rate_to_compare_with().map_or(0, |rate| bytes_in(rate, MEASURED_PART_TIME));
+                size.max(measured.min(self.memory / 2)).min(share)
+            }
         }
     }
 

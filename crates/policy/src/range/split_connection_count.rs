@@ -54,7 +54,8 @@ use crate::MonotonicTime;
 /// The time over which the download rate of one stream is measured. Several streams are measured
 /// over the same time if the gain is obvious.
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
-/// The time over which the download rate of several streams is measured if the gain is not obvious.
+/// The time over which the download rate of several streams is measured if the gain is not obvious,
+/// and the minimum time over which one connection is measured again.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for additional connections to open. After it, the measurement begins without
 /// the connections that are not open.
@@ -71,8 +72,8 @@ const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The time over which one connection is measured again, in the middle of the body. The waits for
-/// responses are not included.
+/// The time over which one connection is measured again, in the middle of the body, if it is slower
+/// than several. The waits for responses are not included.
 const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
@@ -234,6 +235,15 @@ impl SplitPlanner {
         self.single
     }
 
+    /// Returns the rate of several connections together, in bytes a second, while one connection is
+    /// measured again and no other has a request. Returns `None` at other times.
+    pub fn rate_to_compare_with(&self) -> Option<u64> {
+        match self.phase {
+            SplitPhase::Comparing(comparison) if comparison.requests <= 1 => Some(comparison.several),
+            _ => None,
+        }
+    }
+
     /// Returns the number of connections that should be used now. `idle` returns the total idle
     /// time of all processor cores, or `None` if it is unknown. `idle` is called only when a
     /// measurement begins or ends.
@@ -309,8 +319,9 @@ impl SplitPlanner {
     /// Continues the comparison of one connection with several, and returns the number of
     /// connections to use now. Until the comparison ends, that is 1: the other connections complete
     /// their requests and get no new ones. The comparison ends when a single connection has been
-    /// measured. It ends earlier if at most half of the connections are left, and these are so slow
-    /// that the maximum number of connections is worth using.
+    /// measured, earlier if it is about as fast as all were. It also ends earlier if at most half of
+    /// the connections are left, and these are so slow that the maximum number of connections is
+    /// worth using.
     fn compare(
         &mut self,
         comparison: RateComparison,
@@ -329,7 +340,10 @@ impl SplitPlanner {
         if let Some(at) = waiting_since {
             self.since = self.since + seen.now.since(at);
         }
-        if seen.now.since(self.since) < COMPARISON_TIME {
+        let elapsed = seen.now.since(self.since);
+        let so_far = per_second(seen.received.saturating_sub(self.received), elapsed);
+        let is_as_fast = requests <= 1 && elapsed >= LONG_MEASUREMENT && !has_gain(several, so_far, SMALL_GAIN);
+        if elapsed < COMPARISON_TIME && !is_as_fast {
             let waiting_since = (seen.delivering == 0).then_some(seen.now);
             self.phase = SplitPhase::Comparing(RateComparison { waiting_since, ..comparison });
             return 1;

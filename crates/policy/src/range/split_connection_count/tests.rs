@@ -322,10 +322,32 @@ fn comparison_measures_one_connection_alone() {
     // The others complete their parts until 1,600 ms. What they brought does not count.
     let begin = (1600, 900, 1);
     let after = |received: u64| compared(&[(1000, 500, 7), (1500, 800, 4), begin, (2100, 900 + received, 1)]);
-    assert_eq!(compared(&[begin, (2099, 1900, 1)]).0, None, "too early");
+    assert_eq!(compared(&[begin, (2099, 1400, 1)]).0, None, "too early");
     assert_eq!(
         [after(400), after(401), after(521), after(522)],
         [(Some(6), 800), (Some(2), 802), (Some(2), 1042), (Some(1), 1044)]
+    );
+}
+
+#[test]
+fn comparison_ends_early_if_one_is_as_fast() {
+    let begin = (1000, 400, 1);
+    let after = |ms: u32, received: u64| compared(&[begin, (1000 + ms, 400 + received, 1)]).0;
+    assert_eq!([after(199, 400), after(200, 208), after(200, 209)], [None, None, Some(1)]);
+    assert_eq!(compared(&[(1000, 400, 2), (1300, 800, 2)]).0, None, "two are no single connection");
+}
+
+#[test]
+fn rate_to_compare_with_is_known_while_one_is_measured() {
+    let mut splitter = planner(SplitPhase::Settled(6));
+    splitter.single = 2000;
+    let mut rate_after = |ms, requests| {
+        splitter.wanted_connections(several(ms, 600, requests), || None);
+        splitter.rate_to_compare_with()
+    };
+    assert_eq!(
+        [rate_after(400, 6), rate_after(500, 6), rate_after(600, 2), rate_after(700, 1)],
+        [None, None, None, Some(1200)]
     );
 }
 
