@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use haul::body::decoded_text::BodyText;
+use haul::body::decoded_text::BodyTextPieces;
 use haul::extraction::{ExtractRegexes, PageInfo, PageQuery};
 use libfuzzer_sys::fuzz_target;
 
@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
         Some(content_type) => (*content_type, rest),
         None => (Some(line().0), line().1),
     };
-    match BodyText::new(body.to_vec(), content_type) {
+    match BodyTextPieces::new(body.to_vec(), content_type) {
         Err(unchanged) => assert_eq!(unchanged, body),
         Ok(mut text) => {
             assert_eq!((text.len(), text.is_empty()), (body.len(), body.is_empty()));

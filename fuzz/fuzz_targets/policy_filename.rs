@@ -7,7 +7,7 @@ use haul_policy::filename::{
     MAX_NAME, from_decoded_path, from_disposition, from_path_as_written, from_path_like_curl, from_target, sanitise,
 };
 use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 use libfuzzer_sys::fuzz_target;
 
 fn stays(name: &str) -> bool {
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         if let Ok(name) = from_decoded_path(&target) {
             assert!(is_safe(&name) && !name.chars().any(char::is_control));
         }
-        for family in [SystemFamily::Unix, SystemFamily::Windows] {
+        for family in [OsFamily::Unix, OsFamily::Windows] {
             let template = b"{host}/{path}/{name}/{query}";
             let of_template = fill_url_parts(family, template, &target, &no_columns, &|text| text.to_vec());
             for path in [mirrored_path(&target).map(String::into_bytes), of_template].into_iter().flatten() {

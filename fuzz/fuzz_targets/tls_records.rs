@@ -8,7 +8,7 @@
 use std::sync::{Arc, LazyLock};
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContext, TlsContexts, TlsOptions, TlsStreamState};
+use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContext, TlsContexts, TlsInputState, TlsOptions};
 use libfuzzer_sys::fuzz_target;
 use rustls::crypto::aws_lc_rs as provider;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -131,7 +131,7 @@ fuzz_target!(|data: &[u8]| {
         only_data &= kind == DATA && empty < 60;
     }
 
-    let (mut buffer, mut opened, mut state) = (Vec::new(), Vec::new(), Ok(TlsStreamState::NeedMore));
+    let (mut buffer, mut opened, mut state) = (Vec::new(), Vec::new(), Ok(TlsInputState::NeedMore));
     'wire: for piece in wire.chunks(usize::from(pick / 2) * 8 + 1) {
         buffer.extend_from_slice(piece);
         loop {
@@ -152,15 +152,15 @@ fuzz_target!(|data: &[u8]| {
             buffer.drain(..step.consumed);
             state = Ok(step.state);
             match step.state {
-                TlsStreamState::Open => {}
-                TlsStreamState::NeedMore => break,
-                TlsStreamState::PeerClosed => break 'wire,
+                TlsInputState::Open => {}
+                TlsInputState::NeedMore => break,
+                TlsInputState::PeerClosed => break 'wire,
             }
         }
     }
     assert!(sealed.starts_with(&opened), "data that nobody sent");
     if only_data {
-        assert!(opened == sealed && matches!(state, Ok(TlsStreamState::NeedMore)), "{state:?}");
+        assert!(opened == sealed && matches!(state, Ok(TlsInputState::NeedMore)), "{state:?}");
     }
     let mut output = Vec::new();
     client.take_control_output(&mut output);

@@ -122,20 +122,21 @@ impl LinkConditions {
     }
 }
 
-/// The times at which a packet arrives: none if it is lost, two if it is duplicated.
+/// The times at which the copies of a packet arrive: none if the packet is lost, two if it is
+/// duplicated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PacketArrivalTimes {
+pub struct PacketCopyArrivals {
     times: [Option<Instant>; 2],
 }
 
-impl PacketArrivalTimes {
+impl PacketCopyArrivals {
     /// Returns true if the packet is lost.
     pub fn is_empty(&self) -> bool {
         self.times[0].is_none()
     }
 }
 
-impl IntoIterator for PacketArrivalTimes {
+impl IntoIterator for PacketCopyArrivals {
     type Item = Instant;
     type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Instant>, 2>>;
 
@@ -163,19 +164,19 @@ impl PacketLink {
     }
 
     /// Decides whether and when a packet of `len` bytes that is sent at the time `now` arrives.
-    pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> PacketArrivalTimes {
+    pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> PacketCopyArrivals {
         // All numbers are drawn for each packet, so that no condition changes the decisions of
         // another.
         let [loss, duplication, reordering, jitter] = [(); 4].map(|()| self.rng.next());
         let conditions = &self.conditions;
         if conditions.mtu.is_some_and(|most| len > most) || is_hit(loss, conditions.loss) {
-            return PacketArrivalTimes::default();
+            return PacketCopyArrivals::default();
         }
         let mut leaves = now;
         if let Some(rate) = conditions.rate {
             let starts = self.busy_until.map_or(now, |busy| busy.max(now));
             if starts.duration_since(now) > conditions.queue {
-                return PacketArrivalTimes::default();
+                return PacketCopyArrivals::default();
             }
             leaves = starts + Duration::from_secs_f64(len as f64 / rate as f64);
             self.busy_until = Some(leaves);
@@ -187,7 +188,7 @@ impl PacketLink {
         if is_hit(reordering, conditions.reordering) {
             arrives += conditions.late;
         }
-        PacketArrivalTimes { times: [Some(arrives), is_hit(duplication, conditions.duplication).then_some(arrives)] }
+        PacketCopyArrivals { times: [Some(arrives), is_hit(duplication, conditions.duplication).then_some(arrives)] }
     }
 }
 
@@ -202,7 +203,7 @@ fn is_hit(random: u64, probability: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<PacketArrivalTimes> {
+    fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<PacketCopyArrivals> {
         let (mut link, start) = (PacketLink::new(conditions, 0), Instant::now());
         (0..count).map(|_| link.arrivals_of_packet(start, 1000)).collect()
     }
@@ -222,11 +223,11 @@ mod tests {
         let twice = passed.iter().filter(|arrivals| arrivals.times[1].is_some()).count();
         assert!((900..1100).contains(&lost) && (1650..1950).contains(&twice), "{lost} {twice}");
         let pattern =
-            |passed: &[PacketArrivalTimes]| passed.iter().map(PacketArrivalTimes::is_empty).collect::<Vec<_>>();
+            |passed: &[PacketCopyArrivals]| passed.iter().map(PacketCopyArrivals::is_empty).collect::<Vec<_>>();
         assert_eq!(pattern(&passed), pattern(&arrivals(&conditions, 10_000)));
         assert_eq!(pattern(&passed), pattern(&arrivals(&conditions.clone().rate(1 << 40), 10_000)));
         assert_ne!(pattern(&passed), pattern(&arrivals(&conditions.seed(2), 10_000)));
-        assert!(arrivals(&LinkConditions::new().loss(1.0), 100).iter().all(PacketArrivalTimes::is_empty));
+        assert!(arrivals(&LinkConditions::new().loss(1.0), 100).iter().all(PacketCopyArrivals::is_empty));
     }
 
     #[test]

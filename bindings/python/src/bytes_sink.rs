@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
-use haul::buffer_pool::{BufferLease, KeptBodyBytes, should_receive_via_buffer};
+use haul::buffer_pool::{KeptBodyBytes, OfferedBodyBytes, should_receive_via_buffer};
 use haul::sink::memory::receive_into;
 use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -155,22 +155,25 @@ struct KeptReadBuffer {
 }
 
 impl KeptReadBuffer {
-    /// Takes over the read buffer that holds a whole body. Returns `lease` unchanged, so that the
+    /// Takes over the read buffer that holds a whole body. Returns `offered` unchanged, so that the
     /// caller copies the body, if the body fills less than a quarter of the buffer, or if the
     /// bodies of the batch already hold [`MAX_KEPT_READ_BUFFERS`].
-    fn take_from<'a>(lease: BufferLease<'a>, batch: Option<&Arc<SpareBuffers>>) -> Result<Self, BufferLease<'a>> {
-        if !lease.gives_buffer() {
-            return Err(lease);
+    fn take_from<'a>(
+        offered: OfferedBodyBytes<'a>,
+        batch: Option<&Arc<SpareBuffers>>,
+    ) -> Result<Self, OfferedBodyBytes<'a>> {
+        if !offered.gives_buffer() {
+            return Err(offered);
         }
         if let Some(batch) = batch {
             // Only the batch's one worker thread increases the number, so a check followed by an
             // addition cannot exceed the limit.
             if batch.kept_read_buffers.load(Ordering::Relaxed) >= MAX_KEPT_READ_BUFFERS {
-                return Err(lease);
+                return Err(offered);
             }
             batch.kept_read_buffers.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(Self { kept: lease.into_kept_bytes(), counted_by: batch.cloned() })
+        Ok(Self { kept: offered.into_kept_bytes(), counted_by: batch.cloned() })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -370,21 +373,21 @@ impl Sink for BytesSink {
         }
     }
 
-    fn bytes(&mut self, mut lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, mut offered: OfferedBodyBytes<'_>) -> Result<()> {
         let Self { store, decoder: Some(decoder), .. } = self else {
-            if matches!(self.store, CollectedBytes::Empty) && lease.bytes().len() == self.expected {
-                lease = match KeptReadBuffer::take_from(lease, self.spare.as_ref()) {
+            if matches!(self.store, CollectedBytes::Empty) && offered.bytes().len() == self.expected {
+                offered = match KeptReadBuffer::take_from(offered, self.spare.as_ref()) {
                     Ok(kept) => {
                         self.store = CollectedBytes::ReadBuffer(kept);
                         return Ok(());
                     }
-                    Err(lease) => lease,
+                    Err(offered) => offered,
                 };
             }
             self.allocate_buffer();
-            return self.store.push(lease.bytes());
+            return self.store.push(offered.bytes());
         };
-        decoder.push(lease.bytes(), &mut |piece| store.push(piece))
+        decoder.push(offered.bytes(), &mut |piece| store.push(piece))
     }
 
     fn restart(&mut self) -> bool {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, FailurePhase, interrupted, send_failure, to_exception};
-use crate::fetch_many_json_record::{FailedTransfer, RecordParts};
+use crate::fetch_many_json_record::{FailedTransfer, TransferRecordData};
 use crate::normalized_url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 use crate::python_str_and_http_bytes::latin1_or_utf8;
 use crate::received_response::{ReceivedResponse, trailer_fields};
@@ -231,8 +231,8 @@ pub(crate) fn response_of(
             let raised =
                 exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| to_exception(&error, phase));
             if let Some(method) = method.filter(|_| raised.is_instance_of::<EngineError>(py)) {
-                let parts = RecordParts { url, method, facts, history };
-                raised.value(py).setattr("transfer", FailedTransfer { parts, target, head, error })?;
+                let record_data = TransferRecordData { url, method, facts, history };
+                raised.value(py).setattr("transfer", FailedTransfer { record_data, target, head, error })?;
             }
             return Err(raised);
         }
@@ -240,7 +240,7 @@ pub(crate) fn response_of(
     let timings = (&*facts).into();
     // If the engine followed redirects, the response comes from another URL.
     let last_url = if facts.redirects > 0 { target.to_url() } else { url.clone() };
-    let record = method.map(|method| RecordParts { url, method, facts, history });
+    let record = method.map(|method| TransferRecordData { url, method, facts, history });
     let trailers = trailer_fields(trailers.iter().flat_map(|fields| fields.iter_bytes()));
     Ok(ReceivedResponse { head, target, url: last_url, body: None, cookie, facts: timings, trailers, record })
 }

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use haul::body::decoded_text::BodyText;
+use haul::body::decoded_text::BodyTextPieces;
 use haul::transfer::FollowedRedirect;
 use haul::transfer_facts::TransferFacts;
 use haul::transfer_record::TransferRecord;
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 
 /// The data of a finished request that are kept only for its record, the JSON description of the
 /// transfer.
-pub(crate) struct RecordParts {
+pub(crate) struct TransferRecordData {
     /// The URL as the program gave it.
     pub(crate) url: String,
     pub(crate) method: Cow<'static, str>,
@@ -25,7 +25,7 @@ pub(crate) struct RecordParts {
     pub(crate) history: Vec<FollowedRedirect>,
 }
 
-impl RecordParts {
+impl TransferRecordData {
     /// Returns the record (the JSON description of the transfer) as text, without a body. `target`
     /// is the target of the last request, after redirects.
     pub(crate) fn json(&self, target: &Target, head: Option<&ResponseHead>, error: Option<&Error>) -> String {
@@ -53,7 +53,7 @@ impl RecordParts {
 /// `transfer`.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct FailedTransfer {
-    pub(crate) parts: RecordParts,
+    pub(crate) record_data: TransferRecordData,
     pub(crate) target: Target,
     pub(crate) head: Option<ResponseHead>,
     pub(crate) error: Error,
@@ -63,7 +63,7 @@ pub(crate) struct FailedTransfer {
 impl FailedTransfer {
     /// Returns the record (the JSON description of the transfer) as text.
     fn record(&self) -> String {
-        self.parts.json(&self.target, self.head.as_ref(), Some(&self.error))
+        self.record_data.json(&self.target, self.head.as_ref(), Some(&self.error))
     }
 }
 
@@ -71,7 +71,7 @@ impl FailedTransfer {
 #[pyfunction]
 #[pyo3(signature = (body, content_type=None))]
 pub(crate) fn body_text(body: &[u8], content_type: Option<&str>) -> Option<String> {
-    let mut pieces = BodyText::new(body.to_vec(), content_type.map(str::as_bytes)).ok()?;
+    let mut pieces = BodyTextPieces::new(body.to_vec(), content_type.map(str::as_bytes)).ok()?;
     let mut text = String::with_capacity(body.len());
     while let Some(piece) = pieces.next_piece() {
         text.push_str(&piece);

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::bytes_sink::ReceivedBody;
 use crate::cookie_jar::PyJar;
-use crate::fetch_many_json_record::RecordParts;
+use crate::fetch_many_json_record::TransferRecordData;
 use crate::python_str_and_http_bytes::from_latin1;
 
 /// The name and the value of a trailer field.
@@ -41,7 +41,7 @@ pub(crate) struct ReceivedResponse {
     pub(crate) trailers: Vec<TrailerField>,
     /// The data for the response's record, the JSON description of the transfer. `None` if the
     /// response is not from a batch.
-    pub(crate) record: Option<RecordParts>,
+    pub(crate) record: Option<TransferRecordData>,
 }
 
 /// The part of the engine's [`TransferFacts`] that is kept with a response.

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 
-use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
+use haul::buffer_pool::{OfferedBodyBytes, should_receive_via_buffer};
 use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::system::fd::BorrowedFd;
 use haul::{Error, ErrorKind, Result};
@@ -109,8 +109,8 @@ impl Sink for MallocBody {
         if capacity > self.capacity { self.grow(capacity) } else { Ok(()) }
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.append(lease.bytes())
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.append(offered.bytes())
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
@@ -144,11 +144,11 @@ mod tests {
         let mut body = MallocBody::default();
         assert_eq!(body.as_bytes(), b"");
         for piece in [&b"discarded"[..], b"longer than the piece before"] {
-            body.bytes(BufferLease::borrowed(piece)).unwrap();
+            body.bytes(OfferedBodyBytes::borrowed(piece)).unwrap();
         }
         assert!(body.restart());
         for piece in [&b"ab"[..], b"", b"cdefghijklmnopqrstuvwxyz"] {
-            body.bytes(BufferLease::borrowed(piece)).unwrap();
+            body.bytes(OfferedBodyBytes::borrowed(piece)).unwrap();
         }
         assert_eq!(body.as_bytes(), b"abcdefghijklmnopqrstuvwxyz");
         for (body, text) in [(body, c"abcdefghijklmnopqrstuvwxyz"), (MallocBody::default(), c"")] {

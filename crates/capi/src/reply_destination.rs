@@ -6,7 +6,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
+use haul::buffer_pool::{OfferedBodyBytes, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
 use haul::sink::{ReceivedIntoSink, ResponseForSink, Sink};
 use haul::system::fd::BorrowedFd;
@@ -184,8 +184,8 @@ impl Sink for ReplyBodyWriter {
         self.set_expected_length(begin.length)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.write_bytes(lease.bytes())
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.write_bytes(offered.bytes())
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {

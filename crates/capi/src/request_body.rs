@@ -82,18 +82,18 @@ impl BorrowedBytes {
             return RequestBody::from(unsafe { self.bytes() });
         }
         RequestBody::pieces([BodyPiece::Source(RepeatableSource::new(Some(self.len as u64), move || {
-            Ok(Box::new(BorrowedReader { bytes: self, at: 0 }))
+            Ok(Box::new(BorrowedBytesReader { bytes: self, at: 0 }))
         }))])
     }
 }
 
 /// A reader of the caller's memory, for the engine.
-struct BorrowedReader {
+struct BorrowedBytesReader {
     bytes: BorrowedBytes,
     at: usize,
 }
 
-impl Read for BorrowedReader {
+impl Read for BorrowedBytesReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the caller of `BorrowedBytes::body` guarantees it.
         let mut rest = unsafe { &self.bytes.bytes()[self.at..] };
@@ -438,9 +438,9 @@ mod tests {
     #[test]
     fn borrowed_bytes_are_read_to_their_end() {
         let (bytes, mut read) = (vec![7; MAX_JOINED_BODY + 1], Vec::new());
-        BorrowedReader { bytes: BorrowedBytes::from_slice(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
+        BorrowedBytesReader { bytes: BorrowedBytes::from_slice(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
         assert!(read == bytes);
         let nothing = BorrowedBytes::from_slice(&[]);
-        assert_eq!(BorrowedReader { bytes: nothing, at: 0 }.read(&mut read).unwrap(), 0);
+        assert_eq!(BorrowedBytesReader { bytes: nothing, at: 0 }.read(&mut read).unwrap(), 0);
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::usage_error::UsageErrorReason;
-pub use option_values::{AgentOptionValues, DEFAULT_IDLE_TIME};
+pub use option_values::{AgentArgs, DEFAULT_IDLE_TIME};
 
 /// Refuses an option of the agent.
 ///
@@ -28,14 +28,14 @@ pub fn serve_if_called(_words: &[OsString]) -> Option<u8> {
 pub mod status_and_stop_commands {
     use haul::ErrorKind;
 
-    use super::AgentOptionValues;
+    use super::AgentArgs;
     pub use super::option_values::AgentCommand;
     use crate::program_persona::ProgramPersona;
 
     /// Returns the exit code for an agent that does not exist. Never called, because the options are
     /// refused.
     #[must_use]
-    pub fn run(_persona: ProgramPersona, _command: AgentCommand, _args: Option<AgentOptionValues>) -> u8 {
+    pub fn run(_persona: ProgramPersona, _command: AgentCommand, _args: Option<AgentArgs>) -> u8 {
         ErrorKind::Setup.exit_code()
     }
 }

@@ -82,24 +82,24 @@ static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// An error if standard input is not open for reading. [`io::stdin`] itself would report an empty
 /// input in that case.
-pub(crate) fn stdin() -> io::Result<StdIn> {
-    let stdin = StdIn::new();
+pub(crate) fn stdin() -> io::Result<BlockingStdIn> {
+    let stdin = BlockingStdIn::new();
     standard_streams::check_stdin(&stdin.0)?;
     Ok(stdin)
 }
 
 /// A reader of standard input. The reader waits for bytes even if another process has made the
 /// descriptor non-blocking.
-pub(crate) struct StdIn(Stdin);
+pub(crate) struct BlockingStdIn(Stdin);
 
-impl StdIn {
+impl BlockingStdIn {
     pub(crate) fn new() -> Self {
         IS_READ_AHEAD.store(true, Ordering::Relaxed);
         Self(io::stdin())
     }
 }
 
-impl Read for StdIn {
+impl Read for BlockingStdIn {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         retry_until_readable(|| self.0.read(into))
     }
@@ -138,7 +138,7 @@ impl Write for Stdout {
 pub(crate) fn stdin_content() -> OneShotSource {
     let is_read = IS_READ_AHEAD.load(Ordering::Relaxed);
     let unread = if is_read { None } else { standard_streams::unbuffered_stdin() };
-    unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
+    unread.map_or_else(|| OneShotSource::new(BlockingStdIn::new()), OneShotSource::file)
 }
 
 /// A reader of standard input that returns at most one line at a time.
@@ -207,7 +207,7 @@ impl FilesAndEnvironment for SystemFilesAndEnvironment {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
         // What follows the line is left for the next reader.
-        let mut stdin = StdIn::new().0.lock();
+        let mut stdin = BlockingStdIn::new().0.lock();
         let outcome = retry_until_readable(|| {
             let room = PASSWORD_MAX.saturating_sub(line.len() as u64);
             stdin.by_ref().take(room).read_until(b'\n', &mut line)

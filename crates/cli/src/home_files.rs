@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 /// The places of `.curlrc` on Unix, in curl's order: an environment variable that names a directory,
 /// and a path below it.
@@ -45,27 +45,27 @@ const NETRC_ON_WINDOWS_WITHOUT_HOME: &[(&str, &str)] = &[("USERPROFILE", ".netrc
 
 /// Returns the paths at which `.curlrc` may be, in the order of the search. `variable` returns the
 /// value of an environment variable.
-pub(crate) fn curlrc_paths<V>(family: SystemFamily, variable: V) -> impl Iterator<Item = PathBuf>
+pub(crate) fn curlrc_paths<V>(family: OsFamily, variable: V) -> impl Iterator<Item = PathBuf>
 where
     V: Fn(&str) -> Option<OsString>,
 {
     let places = match family {
-        SystemFamily::Unix => CURLRC_ON_UNIX,
-        SystemFamily::Windows => CURLRC_ON_WINDOWS,
+        OsFamily::Unix => CURLRC_ON_UNIX,
+        OsFamily::Windows => CURLRC_ON_WINDOWS,
     };
     paths(places, variable)
 }
 
 /// Returns the paths at which `.netrc` may be, in the order of the search. `variable` returns the
 /// value of an environment variable.
-pub(crate) fn netrc_paths<V>(family: SystemFamily, variable: V) -> impl Iterator<Item = PathBuf>
+pub(crate) fn netrc_paths<V>(family: OsFamily, variable: V) -> impl Iterator<Item = PathBuf>
 where
     V: Fn(&str) -> Option<OsString>,
 {
     let places = match family {
-        SystemFamily::Unix => NETRC_ON_UNIX,
-        SystemFamily::Windows if variable("HOME").is_some_and(|home| !home.is_empty()) => NETRC_ON_WINDOWS,
-        SystemFamily::Windows => NETRC_ON_WINDOWS_WITHOUT_HOME,
+        OsFamily::Unix => NETRC_ON_UNIX,
+        OsFamily::Windows if variable("HOME").is_some_and(|home| !home.is_empty()) => NETRC_ON_WINDOWS,
+        OsFamily::Windows => NETRC_ON_WINDOWS_WITHOUT_HOME,
     };
     paths(places, variable)
 }
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn curlrc_paths_are_those_of_curl() {
-        assert_eq!(texts(curlrc_paths(SystemFamily::Unix, variable)), ["/h/.curlrc", "/h/.config/curlrc"]);
+        assert_eq!(texts(curlrc_paths(OsFamily::Unix, variable)), ["/h/.curlrc", "/h/.config/curlrc"]);
         assert_eq!(
-            texts(curlrc_paths(SystemFamily::Windows, variable)),
+            texts(curlrc_paths(OsFamily::Windows, variable)),
             [
                 "/h/.curlrc",
                 "/h/_curlrc",
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn netrc_begins_with_underscore_on_windows() {
-        assert_eq!(texts(netrc_paths(SystemFamily::Unix, variable)), ["/h/.netrc"]);
-        assert_eq!(texts(netrc_paths(SystemFamily::Windows, variable)), ["/h/.netrc", "/h/_netrc"]);
+        assert_eq!(texts(netrc_paths(OsFamily::Unix, variable)), ["/h/.netrc"]);
+        assert_eq!(texts(netrc_paths(OsFamily::Windows, variable)), ["/h/.netrc", "/h/_netrc"]);
         let without_home = |name: &str| variable(name).filter(|_| name != "HOME");
-        assert_eq!(texts(netrc_paths(SystemFamily::Windows, without_home)), ["/u/.netrc", "/u/_netrc"]);
+        assert_eq!(texts(netrc_paths(OsFamily::Windows, without_home)), ["/u/.netrc", "/u/_netrc"]);
     }
 }

@@ -13,7 +13,7 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
-use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, RecordHoldingArchive};
+use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{ResumableJobArgs, UrlGroup};
 
@@ -113,7 +113,7 @@ impl JobRun {
     }
 
     #[cfg(feature = "warc")]
-    pub(crate) fn set_archive(&self, _archive: Arc<dyn RecordHoldingArchive>) {
+    pub(crate) fn set_archive(&self, _archive: Arc<dyn HeldBackRecordsArchive>) {
         match *self {}
     }
 

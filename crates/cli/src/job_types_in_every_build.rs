@@ -55,7 +55,7 @@ impl EarlierFetch {
 
 /// A WARC archive that holds back the records of a transfer until the job commits the transfer.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no archive is held"))]
-pub(crate) trait RecordHoldingArchive: Send + Sync {
+pub(crate) trait HeldBackRecordsArchive: Send + Sync {
     /// Appends the records with these ids, in this order. Returns the payloads that are new in the
     /// archive.
     ///

@@ -29,7 +29,7 @@ use crate::codes::{
 use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::headers::{HeaderMessageKind, HeaderStore, StoredHead};
 use crate::info::TransferInfo;
-use crate::mime::FormCopy;
+use crate::mime::DuplicatedFormCopy;
 use crate::options::{EasyOptions, numbers as opt};
 use crate::request::{self, ReusableRequest, TransferFailure};
 use crate::share::{Share, ShareReference};
@@ -76,7 +76,7 @@ pub struct EasyState {
     /// The form copy that the current call of `curl_easy_setopt` has replaced; `None` between two
     /// calls. The call drops the copy after it has unlocked the handle, because that runs callbacks
     /// of the C program.
-    pub(crate) replaced_form: Option<Arc<FormCopy>>,
+    pub(crate) replaced_form: Option<Arc<DuplicatedFormCopy>>,
 }
 
 /// The options on which the engine's client for a handle depends. If they change, a new client is
@@ -400,7 +400,7 @@ pub extern "C" fn curl_easy_duphandle(easy: OpaqueHandle) -> OpaqueHandle {
         let (mut options, infos) = (state.options.clone(), state.infos.copy_with_url_only());
         drop(state);
         let tree = request::form_tree(&options);
-        options.form = (!tree.parts.is_empty()).then(|| Arc::new(FormCopy(tree)));
+        options.form = (!tree.parts.is_empty()).then(|| Arc::new(DuplicatedFormCopy(tree)));
         EASY.insert(|number| Easy::new(number, EasyState { options, infos, ..EasyState::default() }))
     })
 }

@@ -10,11 +10,11 @@
 //! pool. Small amounts of bytes are copied instead, because they would waste most of a buffer.
 //!
 //! ```
-//! use haul::buffer_pool::{BufferLease, BufferPool};
+//! use haul::buffer_pool::{BufferPool, OfferedBodyBytes};
 //! let pool = BufferPool::new(4096);
 //! let mut buffer = pool.take_buffer();
 //! buffer[..5].copy_from_slice(b"hello");
-//! let kept = BufferLease::new(&mut buffer, 0..5).into_kept_bytes();
+//! let kept = OfferedBodyBytes::new(&mut buffer, 0..5).into_kept_bytes();
 //! assert_eq!(kept.bytes(), b"hello");
 //! ```
 
@@ -141,12 +141,12 @@ impl Drop for Buffer {
 /// [`Sink::bytes`](crate::sink::Sink::bytes). The sink may read them during the call, or take them
 /// with [`into_kept_bytes`](Self::into_kept_bytes).
 #[derive(Debug)]
-pub struct BufferLease<'a> {
+pub struct OfferedBodyBytes<'a> {
     held: WholeOrPartBuffer<'a>,
     range: Range<usize>,
 }
 
-/// The memory that contains the bytes of a [`BufferLease`].
+/// The memory that contains the bytes of an [`OfferedBodyBytes`].
 #[derive(Debug)]
 enum WholeOrPartBuffer<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
@@ -162,21 +162,21 @@ enum WholeOrPartBuffer<'a> {
 /// copied, because they would waste most of the buffer.
 const MIN_KEPT_DIVISOR: usize = 4;
 
-impl<'a> BufferLease<'a> {
-    /// Makes a lease of the bytes in `range`. The other bytes of the buffer are not needed any
-    /// more, so a sink may take the whole buffer.
+impl<'a> OfferedBodyBytes<'a> {
+    /// Offers the bytes in `range` of a read buffer. The other bytes of the buffer are not needed
+    /// any more, so a sink may take the whole buffer.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
         Self { held: WholeOrPartBuffer::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes that remain in the memory of their owner. A sink that wants to keep
-    /// the bytes copies them.
+    /// Offers bytes that remain in the memory of their owner. A sink that wants to keep the bytes
+    /// copies them.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: WholeOrPartBuffer::Part(bytes) }
     }
 
-    /// Returns the body bytes that the lease offers.
+    /// Returns the offered body bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.held {
@@ -193,8 +193,8 @@ impl<'a> BufferLease<'a> {
         matches!(&self.held, WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR)
     }
 
-    /// Turns the lease into bytes that the sink may keep after the call: the read buffer itself
-    /// ([`gives_buffer`](Self::gives_buffer)), or a copy of the bytes.
+    /// Turns the offered bytes into bytes that the sink may keep after the call: the read buffer
+    /// itself ([`gives_buffer`](Self::gives_buffer)), or a copy of the bytes.
     #[must_use]
     pub fn into_kept_bytes(self) -> KeptBodyBytes {
         let gives_buffer = self.gives_buffer();
@@ -259,9 +259,9 @@ mod tests {
         let pool = BufferPool::new(64);
         let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        let lease = BufferLease::new(&mut buffer, 8..64);
-        assert!(lease.gives_buffer());
-        let kept = lease.into_kept_bytes();
+        let offered = OfferedBodyBytes::new(&mut buffer, 8..64);
+        assert!(offered.gives_buffer());
+        let kept = offered.into_kept_bytes();
         assert_eq!(kept.bytes().as_ptr(), place.wrapping_add(8));
         assert_eq!(kept.memory_size(), 64);
         assert_ne!(buffer.as_ptr(), place);
@@ -272,9 +272,9 @@ mod tests {
         let pool = BufferPool::new(64);
         let mut buffer = pool.take_buffer();
         let place = buffer.as_ptr();
-        let lease = BufferLease::new(&mut buffer, 0..3);
-        assert!(!lease.gives_buffer());
-        assert_eq!(lease.into_kept_bytes().memory_size(), 3);
+        let offered = OfferedBodyBytes::new(&mut buffer, 0..3);
+        assert!(!offered.gives_buffer());
+        assert_eq!(offered.into_kept_bytes().memory_size(), 3);
         assert_eq!(buffer.as_ptr(), place);
     }
 

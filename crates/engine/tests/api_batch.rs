@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{BufferSink, PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::batch::{BatchOptions, BatchOrder};
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::sink::{ReceivedIntoSink, Sink};
@@ -257,8 +257,8 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
 struct SmallMemorySink(Vec<u8>);
 
 impl Sink for SmallMemorySink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        self.0.extend_from_slice(lease.bytes());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        self.0.extend_from_slice(offered.bytes());
         Ok(())
     }
 
@@ -296,7 +296,7 @@ fn body_that_fills_the_sinks_memory_arrives_whole() {
 struct PanickingSink;
 
 impl Sink for PanickingSink {
-    fn bytes(&mut self, _: BufferLease<'_>) -> haul::Result<()> {
+    fn bytes(&mut self, _: OfferedBodyBytes<'_>) -> haul::Result<()> {
         panic!("on purpose");
     }
 

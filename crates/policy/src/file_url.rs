@@ -12,7 +12,7 @@
 //! assert!(file_url::parse_path("file://elsewhere.example/a").is_err());
 //! ```
 
-use crate::system_family::SystemFamily;
+use crate::system_family::OsFamily;
 use crate::urlencode;
 
 /// The reason why a `file:` URL does not name a local file.
@@ -73,15 +73,15 @@ pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
 ///
 /// # Errors
 /// On Windows, a path that begins with two separators names another computer or a device.
-pub fn local_path(path: &[u8], family: SystemFamily) -> Result<&[u8], FileUrlError> {
+pub fn local_path(path: &[u8], family: OsFamily) -> Result<&[u8], FileUrlError> {
     match (family, path) {
-        (SystemFamily::Unix, path) => Ok(path),
-        (SystemFamily::Windows, [_, second, ..]) if family.is_separator(*second) => Err(FileUrlError::Elsewhere),
-        (SystemFamily::Windows, [_, rest @ ..]) => match rest {
+        (OsFamily::Unix, path) => Ok(path),
+        (OsFamily::Windows, [_, second, ..]) if family.is_separator(*second) => Err(FileUrlError::Elsewhere),
+        (OsFamily::Windows, [_, rest @ ..]) => match rest {
             [letter, b':', ..] if letter.is_ascii_alphabetic() => Ok(rest),
             _ => Ok(path),
         },
-        (SystemFamily::Windows, path) => Ok(path),
+        (OsFamily::Windows, path) => Ok(path),
     }
 }
 
@@ -129,9 +129,9 @@ mod tests {
             ("//server/share", Err(FileUrlError::Elsewhere)),
             ("/\\server\\share", Err(FileUrlError::Elsewhere)),
         ] {
-            let found = local_path(path.as_bytes(), SystemFamily::Windows);
+            let found = local_path(path.as_bytes(), OsFamily::Windows);
             assert_eq!(found, expected.map(str::as_bytes), "{path}");
-            assert_eq!(local_path(path.as_bytes(), SystemFamily::Unix), Ok(path.as_bytes()));
+            assert_eq!(local_path(path.as_bytes(), OsFamily::Unix), Ok(path.as_bytes()));
         }
     }
 

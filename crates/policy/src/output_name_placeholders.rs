@@ -16,7 +16,7 @@
 //! ```
 //! use haul_policy::Target;
 //! use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-//! use haul_policy::system_family::SystemFamily::Unix;
+//! use haul_policy::system_family::OsFamily::Unix;
 //!
 //! let target = Target::parse("http://Example.com/a%20b/..%2f.ssh/?q=1").unwrap();
 //! let name = fill_url_parts(Unix, b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
@@ -28,7 +28,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use crate::filename::{MAX_NAME, is_deceptive, is_reserved_device_name};
-use crate::system_family::SystemFamily;
+use crate::system_family::OsFamily;
 use crate::target::Target;
 use crate::urlencode::percent_decode;
 
@@ -98,7 +98,7 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
 /// # Errors
 /// The path of the URL is too long for a file name.
 pub fn fill_url_parts(
-    family: SystemFamily,
+    family: OsFamily,
     template: &[u8],
     target: &Target,
     column: &ColumnLookup<'_>,
@@ -283,7 +283,7 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
 /// A file name that is being put together from text and values. A path component that contains a
 /// placeholder's value is never empty, `.` or `..`.
 struct OutputNameBuilder {
-    family: SystemFamily,
+    family: OsFamily,
     bytes: Vec<u8>,
     /// The offset in `bytes` at which the last path component begins.
     begin: usize,
@@ -297,7 +297,7 @@ struct OutputNameBuilder {
 }
 
 impl OutputNameBuilder {
-    fn new(family: SystemFamily) -> Self {
+    fn new(family: OsFamily) -> Self {
         Self { family, bytes: Vec::new(), begin: 0, has_value: false, is_filled: false, value_end: 0 }
     }
 
@@ -370,7 +370,7 @@ impl OutputNameBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system_family::SystemFamily::{Unix, Windows};
+    use crate::system_family::OsFamily::{Unix, Windows};
 
     fn filled(template: &str, url: &str) -> String {
         let target = Target::parse(url).unwrap();

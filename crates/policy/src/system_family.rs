@@ -8,7 +8,7 @@
 //! The rules are parameters, so that tests of both families run on every system.
 //!
 //! ```
-//! use haul_policy::system_family::SystemFamily::{Unix, Windows};
+//! use haul_policy::system_family::OsFamily::{Unix, Windows};
 //!
 //! assert_eq!(Windows.file_name(b"C:\\a?.txt"), &b"C__a_.txt"[..]);
 //! assert_eq!(Windows.file_name(b"nul.txt"), &b"_nul.txt"[..]);
@@ -19,29 +19,29 @@ use std::borrow::Cow;
 
 use crate::filename::is_reserved_device_name;
 
-/// A family of systems with the same rules for file names.
+/// A family of operating systems with the same rules for file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SystemFamily {
+pub enum OsFamily {
     /// Linux, macOS and the BSDs.
     Unix,
     /// Windows.
     Windows,
 }
 
-impl Default for SystemFamily {
+impl Default for OsFamily {
     /// Returns the family of the system for which this code was compiled.
     fn default() -> Self {
         Self::CURRENT
     }
 }
 
-impl SystemFamily {
+impl OsFamily {
     /// The family of the system for which this code was compiled.
-    pub const CURRENT: SystemFamily = if cfg!(windows) { SystemFamily::Windows } else { SystemFamily::Unix };
+    pub const CURRENT: OsFamily = if cfg!(windows) { OsFamily::Windows } else { OsFamily::Unix };
 
     /// Returns true if this byte separates the components of a path.
     pub fn is_separator(self, byte: u8) -> bool {
-        byte == b'/' || (self == SystemFamily::Windows && byte == b'\\')
+        byte == b'/' || (self == OsFamily::Windows && byte == b'\\')
     }
 
     /// Returns the offset at which the last component of a path begins: after the last separator or, on
@@ -49,7 +49,7 @@ impl SystemFamily {
     pub fn last_component_start(self, path: &[u8]) -> usize {
         let separator = path.iter().rposition(|&byte| self.is_separator(byte));
         let drive = match (self, path) {
-            (SystemFamily::Windows, [letter, b':', ..]) if letter.is_ascii_alphabetic() => 2,
+            (OsFamily::Windows, [letter, b':', ..]) if letter.is_ascii_alphabetic() => 2,
             _ => 0,
         };
         separator.map_or(0, |at| at + 1).max(drive)
@@ -62,9 +62,9 @@ impl SystemFamily {
     /// digit, because `GIT~1` may be the short name of `.git`. On Unix, the name is unchanged.
     pub fn file_name(self, name: &[u8]) -> Cow<'_, [u8]> {
         match self {
-            SystemFamily::Unix => Cow::Borrowed(name),
-            SystemFamily::Windows if is_windows_file_name(name) => Cow::Borrowed(name),
-            SystemFamily::Windows => {
+            OsFamily::Unix => Cow::Borrowed(name),
+            OsFamily::Windows if is_windows_file_name(name) => Cow::Borrowed(name),
+            OsFamily::Windows => {
                 let mut made = Vec::with_capacity(name.len() + 1);
                 push_windows_file_name(&mut made, name);
                 Cow::Owned(made)
@@ -76,7 +76,7 @@ impl SystemFamily {
     /// value chose, at least in part. Each component of the rest becomes a
     /// [`file_name`](Self::file_name). The separators, `.` and `..` stay.
     pub fn chosen_path(self, path: &[u8], written: usize) -> Cow<'_, [u8]> {
-        if self == SystemFamily::Unix {
+        if self == OsFamily::Unix {
             return Cow::Borrowed(path);
         }
         let (start, rest) = path.split_at(written.min(path.len()));
@@ -98,7 +98,7 @@ impl SystemFamily {
     /// Returns the text by which two paths are compared. On Windows, letters are in upper case, as in
     /// the comparisons of NTFS: `a` and `A` are the same file.
     pub fn comparison_key(self, path: &[u8]) -> Cow<'_, [u8]> {
-        if self == SystemFamily::Unix {
+        if self == OsFamily::Unix {
             return Cow::Borrowed(path);
         }
         let mut key = Vec::with_capacity(path.len());
@@ -118,7 +118,7 @@ impl SystemFamily {
     /// Windows `NUL`, `con.txt` or `\\\\.\\COM10`. On Unix, only the file itself tells.
     pub fn names_device(self, path: &[u8]) -> bool {
         let name = || path.rsplit(|&byte| self.is_separator(byte) || byte == b':').find(|name| !name.is_empty());
-        self == SystemFamily::Windows && (path.starts_with(b"\\\\.\\") || name().is_some_and(is_device))
+        self == OsFamily::Windows && (path.starts_with(b"\\\\.\\") || name().is_some_and(is_device))
     }
 
     /// Returns the length of the text before a file name's first placeholder (`{` or `#`) that names
@@ -187,7 +187,7 @@ fn is_rare_device_name(stem: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::SystemFamily::{Unix, Windows};
+    use super::OsFamily::{Unix, Windows};
 
     fn file_name(name: &str) -> String {
         String::from_utf8(Windows.file_name(name.as_bytes()).into_owned()).unwrap()

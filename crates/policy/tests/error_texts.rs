@@ -4,7 +4,7 @@ use core::fmt::Display;
 
 use haul_policy::TargetError;
 use haul_policy::auth::{Credentials, CredentialsError, MessageSignatureError};
-use haul_policy::cookie::CookieError;
+use haul_policy::cookie::CookieRefusal;
 use haul_policy::file_url::FileUrlError;
 use haul_policy::filename::NoFileName;
 use haul_policy::netrc;
@@ -68,16 +68,16 @@ fn redirect_errors_shorten_the_scheme() {
 #[test]
 fn cookie_errors_differ_in_their_texts() {
     check_texts(&[
-        (&CookieError::ControlByte, "control byte"),
-        (&CookieError::TooLong, "too long"),
-        (&CookieError::NoName, "no name"),
-        (&CookieError::Domain, "not a host name"),
-        (&CookieError::ForeignDomain, "not the server's"),
-        (&CookieError::PublicSuffix, "public suffix"),
-        (&CookieError::Insecure, "Secure"),
-        (&CookieError::HidesSecure, "hide"),
-        (&CookieError::SecurePrefix, "__Secure-"),
-        (&CookieError::HostPrefix, "__Host-"),
+        (&CookieRefusal::ControlByte, "control byte"),
+        (&CookieRefusal::TooLong, "too long"),
+        (&CookieRefusal::NoName, "no name"),
+        (&CookieRefusal::Domain, "not a host name"),
+        (&CookieRefusal::ForeignDomain, "not the server's"),
+        (&CookieRefusal::PublicSuffix, "public suffix"),
+        (&CookieRefusal::Insecure, "Secure"),
+        (&CookieRefusal::HidesSecure, "hide"),
+        (&CookieRefusal::SecurePrefix, "__Secure-"),
+        (&CookieRefusal::HostPrefix, "__Host-"),
     ]);
 }
 

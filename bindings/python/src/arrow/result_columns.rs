@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use haul::batch::FinishedRequest;
-use haul::body::decoded_text::BodyText;
+use haul::body::decoded_text::BodyTextPieces;
 use haul::extraction::PageInfo;
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
@@ -27,7 +27,7 @@ pub(super) enum BodyColumnSettings {
 
 /// The settings of the column `values`, which contains the values that a query extracts from each
 /// body.
-pub(super) struct ValuesColumn {
+pub(super) struct ValuesColumnSettings {
     pub(super) query: Py<PyPageQuery>,
     /// The names of the parts of the query, under which a row's values are grouped. `None` if the
     /// parts have no names; the column then contains plain lists.
@@ -37,7 +37,7 @@ pub(super) struct ValuesColumn {
 /// The columns of an Arrow table that are computed from the bodies of the responses.
 pub(super) struct ContentColumns {
     pub(super) body: BodyColumnSettings,
-    pub(super) values: Option<ValuesColumn>,
+    pub(super) values: Option<ValuesColumnSettings>,
 }
 
 /// The approximate number of bytes of a row, without its body, values and header fields.
@@ -196,7 +196,7 @@ pub(super) fn push_row(
     body_bytes + values_bytes + facts.head_bytes + FIXED_BYTES
 }
 
-impl ValuesColumn {
+impl ValuesColumnSettings {
     /// Returns the values in a body, each with the index of its query.
     fn find(&self, outcome: &TransferOutcome, content: &[u8]) -> haul::Result<Vec<(usize, String)>> {
         let head = outcome.head.as_ref();
@@ -292,7 +292,7 @@ fn push_tls(column: &mut Column, facts: &TransferFacts) {
 /// Appends a body as text; appends a null if the body is not valid text in its charset.
 fn push_body_text(column: &mut Column, content: Vec<u8>, head: Option<&ResponseHead>) {
     let content_type = head.and_then(|head| head.get_all("content-type").last());
-    let Ok(mut text) = BodyText::new(content, content_type) else { return column.push_null() };
+    let Ok(mut text) = BodyTextPieces::new(content, content_type) else { return column.push_null() };
     let mut whole = Vec::with_capacity(text.len());
     while let Some(piece) = text.next_piece() {
         whole.extend_from_slice(piece.as_bytes());

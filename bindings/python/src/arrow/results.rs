@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::columns::{self, Column};
-use super::result_columns::{self, BodyColumnSettings, ContentColumns, ValuesColumn};
+use super::result_columns::{self, BodyColumnSettings, ContentColumns, ValuesColumnSettings};
 use crate::batch::{PendingBatchRequest, PyBatch};
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::value_extraction::PyPageQuery;
@@ -110,7 +110,7 @@ impl ArrowTableBuilder {
             Some(name) if text => BodyColumnSettings::Text(name),
             Some(name) => BodyColumnSettings::Binary(name),
         };
-        let content = ContentColumns { body, values: query.map(|query| ValuesColumn { query, names }) };
+        let content = ContentColumns { body, values: query.map(|query| ValuesColumnSettings { query, names }) };
         let rows = Mutex::new(CollectedRows::new(&content));
         Ok(Self { content, rows })
     }

@@ -14,11 +14,11 @@
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
-//! use haul_cli::agent::AgentOptionValues;
+//! use haul_cli::agent::AgentArgs;
 //! use haul_cli::agent::client::{AgentCallEnd, OutputDescriptor, AgentConnection};
 //! use haul_cli::agent::request::AgentRequest;
 //!
-//! let args = AgentOptionValues { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::DEFAULT_IDLE_TIME };
+//! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::DEFAULT_IDLE_TIME };
 //! let mut session = AgentConnection::open(&args)?;
 //! let request = AgentRequest { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
 //! let out = std::io::stdout();
@@ -40,7 +40,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recv, sendmsg};
 
-use super::AgentOptionValues;
+use super::AgentArgs;
 use super::connect_or_start_agent;
 use super::protocol::{
     AgentFrameSplitter, AgentMessage, AgentTransferResult, CallerMessage, FileIdentity, ResponseStart,
@@ -70,9 +70,9 @@ pub enum OutputDescriptor<'a> {
     Relayed(BorrowedFd<'a>),
 }
 
-/// The outcome of one request that this process sent to the agent.
+/// The progress and the end of one request that this process sent to the agent.
 #[derive(Debug)]
-pub struct AgentCallOutcome {
+pub struct AgentCallProgressAndEnd {
     /// The number of body bytes that were written to the output of the request.
     pub moved: u64,
     /// The head and the length of the response, which the agent reports before the body. `None` if
@@ -82,7 +82,7 @@ pub struct AgentCallOutcome {
     pub end: AgentCallEnd,
 }
 
-impl AgentCallOutcome {
+impl AgentCallProgressAndEnd {
     fn without_bytes(end: AgentCallEnd) -> Self {
         Self { moved: 0, began: None, end }
     }
@@ -113,7 +113,7 @@ impl AgentConnection {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub fn open(args: &AgentOptionValues) -> Result<Self, AgentUnavailable> {
+    pub fn open(args: &AgentArgs) -> Result<Self, AgentUnavailable> {
         Ok(Self::from_socket(connect_or_start_agent::connect_or_start(&args.socket_path()?, args.idle)?))
     }
 
@@ -125,7 +125,7 @@ impl AgentConnection {
 
     /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
     /// `None`, without any effect, if the agent does not support the request's options.
-    pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallOutcome> {
+    pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallProgressAndEnd> {
         let bytes = request.to_bytes()?;
         let order = CallerMessage::Call { request: bytes, files: tls_file_identities(&request.options)? };
         Some(match goal {
@@ -151,7 +151,7 @@ impl AgentConnection {
         }
     }
 
-    fn call_with_file(&mut self, order: &CallerMessage, file: BorrowedFd<'_>) -> AgentCallOutcome {
+    fn call_with_file(&mut self, order: &CallerMessage, file: BorrowedFd<'_>) -> AgentCallProgressAndEnd {
         let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
         let (started, before) = (Instant::now(), position());
         let mut began = None;
@@ -173,20 +173,20 @@ impl AgentConnection {
                 }
             }
         }
-        AgentCallOutcome { moved: position().saturating_sub(before), began, end }
+        AgentCallProgressAndEnd { moved: position().saturating_sub(before), began, end }
     }
 
-    fn call_with_pipe_relay(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallOutcome {
+    fn call_with_pipe_relay(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallProgressAndEnd {
         let started = Instant::now();
         let Ok((pipe, ours)) = io::pipe() else {
-            return AgentCallOutcome::without_bytes(AgentCallEnd::Refused);
+            return AgentCallProgressAndEnd::without_bytes(AgentCallEnd::Refused);
         };
         let (pipe, ours) = (OwnedFd::from(pipe), OwnedFd::from(ours));
         // For all of an opening, so that its reader holds up no connection. One that stays small
         // has the agent wait for us.
         enlarge(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
-            return AgentCallOutcome::without_bytes(AgentCallEnd::Died);
+            return AgentCallProgressAndEnd::without_bytes(AgentCallEnd::Died);
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
@@ -202,7 +202,7 @@ impl AgentConnection {
             is_drained: false,
         };
         let end = relay.run();
-        AgentCallOutcome { moved: relay.moved, began: relay.began, end }
+        AgentCallProgressAndEnd { moved: relay.moved, began: relay.began, end }
     }
 
     fn is_readable(&self) -> bool {

@@ -30,9 +30,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
 
-use super::AgentOptionValues;
+use super::AgentArgs;
 use super::client::{
-    AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, is_regular_file_without_append,
+    AgentCallEnd, AgentCallProgressAndEnd, AgentConnection, OutputDescriptor, is_regular_file_without_append,
     prepare_for_agent,
 };
 use super::local_fetch_sinks::{
@@ -77,10 +77,7 @@ impl<'a> AgentFetcher<'a> {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub(crate) fn with_agent(
-        client: &'a Client,
-        args: &AgentOptionValues,
-    ) -> std::result::Result<Self, AgentUnavailable> {
+    pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentUnavailable> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return Ok(Self::without_agent(client));
         }
@@ -236,7 +233,7 @@ impl<'a> AgentFetcher<'a> {
             };
             match session.call(&request, goal) {
                 None => {}
-                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
+                Some(AgentCallProgressAndEnd { moved, began, end: AgentCallEnd::Done(done) }) => {
                     let content_facts = LengthAndValidator::from_response_start(began.as_ref());
                     return RangeFetchOutcome {
                         outcome: finished_outcome(*done, began, started),
@@ -244,7 +241,7 @@ impl<'a> AgentFetcher<'a> {
                         content_facts,
                     };
                 }
-                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
+                Some(AgentCallProgressAndEnd { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
                     self.session = None;
                     let content_facts = LengthAndValidator::from_response_start(began.as_ref());
@@ -252,8 +249,8 @@ impl<'a> AgentFetcher<'a> {
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
                     return RangeFetchOutcome { outcome, moved, content_facts };
                 }
-                Some(AgentCallOutcome { end: AgentCallEnd::Refused, .. }) => self.session = None,
-                Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Died }) => {
+                Some(AgentCallProgressAndEnd { end: AgentCallEnd::Refused, .. }) => self.session = None,
+                Some(AgentCallProgressAndEnd { moved, began, end: AgentCallEnd::Died }) => {
                     self.session = None;
                     if let Some(began) = began.filter(|_| moved > 0) {
                         return self.resume_without_agent(url, &options, began, moved, out, started);

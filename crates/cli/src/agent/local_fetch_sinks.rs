@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
@@ -73,23 +73,23 @@ impl Sink for TrackingSink {
         self.sink.begin(begin)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        let all = lease.bytes().len();
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        let all = offered.bytes().len();
         let Some(skipped) = self.skipped.as_mut().filter(|skipped| skipped.left > 0) else {
-            self.sink.bytes(lease)?;
+            self.sink.bytes(offered)?;
             self.update(|(_, moved)| *moved += all as u64);
             return Ok(());
         };
         let left_out = usize::try_from(skipped.left).map_or(all, |left| left.min(all));
         skipped.left -= left_out as u64;
-        self.sink.bytes(BufferLease::borrowed(&lease.bytes()[left_out..]))?;
+        self.sink.bytes(OfferedBodyBytes::borrowed(&offered.bytes()[left_out..]))?;
         self.update(|(_, moved)| *moved += (all - left_out) as u64);
         Ok(())
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         if self.skipped.is_some() {
-            return pieces.iter().try_for_each(|piece| self.bytes(BufferLease::borrowed(piece)));
+            return pieces.iter().try_for_each(|piece| self.bytes(OfferedBodyBytes::borrowed(piece)));
         }
         let all: usize = pieces.iter().map(|piece| piece.len()).sum();
         self.sink.pieces(pieces)?;
@@ -134,8 +134,8 @@ impl Sink for KeepFileIfNotModifiedSink {
         if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        if self.is_unchanged { Ok(()) } else { self.sink.bytes(lease) }
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.bytes(offered) }
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {

@@ -39,10 +39,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::usage_error::UsageErrorReason;
-pub use option_values::{AgentOptionValues, DEFAULT_IDLE_TIME};
+pub use option_values::{AgentArgs, DEFAULT_IDLE_TIME};
 use socket::AgentSocketPath;
 
-impl AgentOptionValues {
+impl AgentArgs {
     /// Returns the path of the agent's socket.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ pub const DEFAULT_IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// The values of the options `--agent` and `--agent-idle` of this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentOptionValues {
+pub struct AgentArgs {
     /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
     pub socket: Option<PathBuf>,
     /// The time without a call after which the agent exits, if this run starts it. Whole seconds,

@@ -14,7 +14,7 @@ use super::client::AgentConnection;
 pub use super::option_values::AgentCommand;
 use super::protocol::{AgentMessage, CallerMessage};
 use super::socket::{AgentSocketPath, AgentUnavailable};
-use super::{AgentOptionValues, DEFAULT_IDLE_TIME};
+use super::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::program_persona::ProgramPersona;
 
 /// The reason why a command to the agent failed.
@@ -58,10 +58,10 @@ pub fn run_command(command: AgentCommand, place: &AgentSocketPath) -> Result<Str
 /// Sends the command to the agent of `--agent` or `HAUL_AGENT`, and prints the answer. Returns the
 /// exit code of the program.
 #[must_use]
-pub fn run(persona: ProgramPersona, command: AgentCommand, args: Option<AgentOptionValues>) -> u8 {
+pub fn run(persona: ProgramPersona, command: AgentCommand, args: Option<AgentArgs>) -> u8 {
     let variable = || haul::trusted_environment_variables::variable("HAUL_AGENT");
     let args = args.or_else(|| crate::build_plan::agent_from_variable(variable()));
-    let args = args.unwrap_or(AgentOptionValues { socket: None, idle: DEFAULT_IDLE_TIME });
+    let args = args.unwrap_or(AgentArgs { socket: None, idle: DEFAULT_IDLE_TIME });
     let answer = args.socket_path().map_err(AgentControlError::Refused).and_then(|place| run_command(command, &place));
     match answer {
         Ok(text) => {

@@ -71,31 +71,31 @@ impl UriFailureReason {
 }
 
 /// The error that ends the fetch of one file for apt.
-enum AptAcquireError {
+enum AptFileFetchError {
     /// Reading apt's messages or writing messages to apt failed. This ends the program.
     AptPipe(io::Error),
     File(UriFailureReason),
 }
 
-impl From<io::Error> for AptAcquireError {
+impl From<io::Error> for AptFileFetchError {
     fn from(error: io::Error) -> Self {
         Self::AptPipe(error)
     }
 }
 
-impl From<UriFailureReason> for AptAcquireError {
+impl From<UriFailureReason> for AptFileFetchError {
     fn from(failure: UriFailureReason) -> Self {
         Self::File(failure)
     }
 }
 
-impl From<String> for AptAcquireError {
+impl From<String> for AptFileFetchError {
     fn from(message: String) -> Self {
         UriFailureReason::from(message).into()
     }
 }
 
-impl From<Error> for AptAcquireError {
+impl From<Error> for AptFileFetchError {
     fn from(error: Error) -> Self {
         failure_reason(&error).into()
     }
@@ -112,7 +112,7 @@ struct AptRequestedFile<'a> {
 }
 
 impl<'a> AptRequestedFile<'a> {
-    fn from_message(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AptAcquireError> {
+    fn from_message(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AptFileFetchError> {
         let (method, url) = split_uri(uri);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         Ok(Self { asked, uri, path, method, target })
@@ -182,12 +182,12 @@ impl AptAcquirer {
         let wanted = AptRequestedFile::from_message(asked, uri, Path::new(path));
         let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
-            Err(AptAcquireError::File(failure)) => AptMessage::new(400, "URI Failure")
+            Err(AptFileFetchError::File(failure)) => AptMessage::new(400, "URI Failure")
                 .with_optional_field("FailReason", failure.reason)
                 .with_field("Message", failure.message)
                 .with_field("URI", uri)
                 .with_optional_field("Transient-Failure", failure.is_transient.then_some("true")),
-            Err(AptAcquireError::AptPipe(error)) => return Err(error),
+            Err(AptFileFetchError::AptPipe(error)) => return Err(error),
         };
         say(&answer)
     }
@@ -196,7 +196,7 @@ impl AptAcquirer {
         &self,
         wanted: &AptRequestedFile<'_>,
         say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-    ) -> Result<AptMessage, AptAcquireError> {
+    ) -> Result<AptMessage, AptFileFetchError> {
         let AptRequestedFile { asked, uri, path, target, .. } = wanted;
         let authorization = self.authorization(target, uri, say)?;
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
@@ -297,7 +297,7 @@ impl AptAcquirer {
         target: &Target,
         uri: &str,
         say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-    ) -> Result<Option<Vec<u8>>, AptAcquireError> {
+    ) -> Result<Option<Vec<u8>>, AptFileFetchError> {
         if target.userinfo().is_some() {
             return Ok(None);
         }
@@ -468,7 +468,7 @@ fn already_complete(
     done: AptMessage,
     size: u64,
     say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
-) -> Result<AptMessage, AptAcquireError> {
+) -> Result<AptMessage, AptFileFetchError> {
     let AptRequestedFile { asked, uri, path, .. } = wanted;
     let size = size.to_string();
     say(&AptMessage::new(200, "URI Start")

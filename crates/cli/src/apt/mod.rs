@@ -42,7 +42,7 @@ use fetch_file_for_apt::AptAcquirer;
 use message::AptMessage;
 use ordered_output::OrderedWriter;
 
-use crate::file_and_environment_access::{StdIn, Stdout};
+use crate::file_and_environment_access::{BlockingStdIn, Stdout};
 
 /// Returns true if the command line calls haul as an apt method. The first of `words` is the
 /// program's name.
@@ -58,7 +58,7 @@ pub fn is_apt_method_call(words: &[OsString]) -> bool {
 /// process: 0, or 100 after an error.
 #[must_use]
 pub fn run() -> u8 {
-    match serve(&mut BufReader::new(StdIn::new()), Stdout) {
+    match serve(&mut BufReader::new(BlockingStdIn::new()), Stdout) {
         Ok(()) => 0,
         Err(_) => 100,
     }

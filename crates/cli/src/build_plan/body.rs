@@ -12,7 +12,7 @@ use crate::flags::header_value_parser::refuse_controls;
 use crate::form::{FormOfAllOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 use crate::plan::{
-    BodyArg, FormArgs, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax,
+    FormArgs, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax, RequestBodyArg,
     ValueTemplate,
 };
 use crate::usage_error::{UsageError, UsageErrorReason};
@@ -29,7 +29,7 @@ impl PlanBuilder<'_> {
         &mut self,
         data: Vec<ParsedDataOption>,
         form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
-    ) -> Result<BodyArg, UsageError> {
+    ) -> Result<RequestBodyArg, UsageError> {
         if let [
             ParsedDataOption {
                 kind: DataOptionKind::Binary | DataOptionKind::Json, text: TextOrFile::File(path), ..
@@ -38,13 +38,13 @@ impl PlanBuilder<'_> {
         {
             let size = (path != Path::new("-")).then(|| self.file_size(path, data[0].kind.option())).transpose()?;
             if size.flatten().is_some_and(|size| size >= MIN_STREAMED_SIZE) {
-                return Ok(BodyArg::File(path.clone()));
+                return Ok(RequestBodyArg::File(path.clone()));
             }
         }
         let joined = self.join_data(data, form)?;
         Ok(match joined.literal_text() {
-            Some(bytes) => BodyArg::Bytes(bytes.to_vec()),
-            None => BodyArg::ByValue(joined),
+            Some(bytes) => RequestBodyArg::Bytes(bytes.to_vec()),
+            None => RequestBodyArg::ByValue(joined),
         })
     }
 

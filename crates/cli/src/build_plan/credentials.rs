@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use super::{PlanBuilder, has_field, misused_option_error};
 use crate::home_files::netrc_paths;
 use crate::parsed_args::{
     ParsedMessageSignature, ParsedProxyOptions, ParsedRequestOptions, ParsedSignatureKey, ParsedUserOption,
 };
-use crate::plan::{AuthArgs, HeaderArg, NetrcArg, ProxyArgs, ProxyChoice};
+use crate::plan::{AuthArgs, HeaderArg, NetrcFileText, ProxyArgs, ProxyChoice};
 use crate::system::os_text::OsStringExt;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
@@ -105,14 +105,14 @@ impl PlanBuilder<'_> {
 
     /// Reads the netrc file if `-n` or a similar option asks for it. As in curl, a missing default
     /// file is ignored if `-u` is given.
-    fn netrc(&mut self, parsed: &ParsedRequestOptions, has_user: bool) -> Result<NetrcArg, UsageError> {
+    fn netrc(&mut self, parsed: &ParsedRequestOptions, has_user: bool) -> Result<NetrcFileText, UsageError> {
         let is_required = parsed.netrc || (parsed.netrc_file.is_some() && !parsed.netrc_optional);
         if !is_required && !parsed.netrc_optional {
-            return Ok(NetrcArg::Off);
+            return Ok(NetrcFileText::Off);
         }
         let path =
             parsed.netrc_file.clone().or_else(|| self.files.variable("NETRC").map(PathBuf::from)).or_else(|| {
-                let mut paths: Vec<_> = netrc_paths(SystemFamily::CURRENT, |name| self.files.variable(name)).collect();
+                let mut paths: Vec<_> = netrc_paths(OsFamily::CURRENT, |name| self.files.variable(name)).collect();
                 let found = paths.iter().position(|path| paths.len() > 1 && self.files.open(path).is_ok());
                 (!paths.is_empty()).then(|| paths.swap_remove(found.unwrap_or(0)))
             });
@@ -129,11 +129,11 @@ impl PlanBuilder<'_> {
         }
         match (text, is_required) {
             // With both, the one that asks for less counts, as in curl.
-            (Ok(text), _) if parsed.netrc_optional => Ok(NetrcArg::Optional(text.into())),
-            (Ok(text), _) => Ok(NetrcArg::Required(text.into())),
-            (Err(_), false) => Ok(NetrcArg::Off),
-            (Err(_), true) if has_user && parsed.netrc_file.is_none() => Ok(NetrcArg::Off),
-            (Err(_), true) if self.persona.is_curl() => Ok(NetrcArg::Missing),
+            (Ok(text), _) if parsed.netrc_optional => Ok(NetrcFileText::Optional(text.into())),
+            (Ok(text), _) => Ok(NetrcFileText::Required(text.into())),
+            (Err(_), false) => Ok(NetrcFileText::Off),
+            (Err(_), true) if has_user && parsed.netrc_file.is_none() => Ok(NetrcFileText::Off),
+            (Err(_), true) if self.persona.is_curl() => Ok(NetrcFileText::Missing),
             (Err(error), true) => Err(error),
         }
     }

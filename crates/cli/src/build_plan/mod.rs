@@ -5,13 +5,14 @@
 //! contradictory options.
 //!
 //! ```
-//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
+//! use haul_cli::file_and_environment_access::SystemFilesAndEnvironment;
+//! use haul_cli::{build_plan::resolve, parse::parse, plan::RequestBodyArg};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFilesAndEnvironment).unwrap(), &mut SystemFilesAndEnvironment).unwrap();
 //! let request = &plan.groups[0].stages[0].request;
 //! assert_eq!(request.method, "POST");
-//! assert_eq!(request.body, Some(BodyArg::Bytes(b"a=1&b=2".to_vec())));
+//! assert_eq!(request.body, Some(RequestBodyArg::Bytes(b"a=1&b=2".to_vec())));
 //! ```
 
 mod body;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use haul_policy::proxy::ProxyEnvironment;
 
-use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::extracted_value_name::ValueName;
 use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::flags::header_value_parser;
@@ -41,8 +42,8 @@ use crate::parsed_args::{
     ParsedUrlGroup, TextOrFile,
 };
 use crate::plan::{
-    BodyArg, ContinueAt, ExistingFilePolicy, HeadAndWriteOutArgs, HeaderArg, OutputArg, PlaceholderEncoding,
-    PlaceholderSyntax, ProxyArgs, RecordOutputArgs, RecordOutputFormat, RequestArgs, RunPlan, StageArgs, UploadArg,
+    ContinueAt, ExistingFilePolicy, HeadAndWriteOutArgs, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax,
+    ProxyArgs, RecordOutputArgs, RecordOutputFormat, RequestArgs, RequestBodyArg, RunPlan, StageArgs, UploadArg,
     UrlGroup, ValueTemplate,
 };
 use crate::program_persona::ProgramPersona;
@@ -71,7 +72,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Resul
     conflicts::check_archive(&parsed.global, &groups)?;
     own_file_conflicts::check(&parsed.global, &groups)?;
     let mut global = parsed.global;
-    global.agent = resolver.agent(global.agent).map(|agent| AgentOptionValues { idle: global.agent_idle, ..agent });
+    global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
     Ok(RunPlan { groups, global, warnings: resolver.warnings, always_shown_warnings, notes: resolver.notes })
 }
 
@@ -95,18 +96,18 @@ struct PlanBuilder<'f> {
 /// Returns the settings for the agent that the environment variable `HAUL_AGENT` selects. They
 /// apply if `--agent` is not given. The value of the variable is the path of a socket, or `1` for
 /// the default path. Returns `None` if the variable is unset, empty or `0`.
-pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentOptionValues> {
+pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
         b"" | b"0" => return None,
         b"1" => None,
         _ => Some(variable.into()),
     };
-    Some(AgentOptionValues { socket, idle: DEFAULT_IDLE_TIME })
+    Some(AgentArgs { socket, idle: DEFAULT_IDLE_TIME })
 }
 
 impl PlanBuilder<'_> {
-    fn agent(&self, given: Option<AgentOptionValues>) -> Option<AgentOptionValues> {
+    fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
         given.or_else(|| agent_from_variable(self.files.variable("HAUL_AGENT")))
     }
 
@@ -362,11 +363,11 @@ impl PlanBuilder<'_> {
             range: parsed.range.filter(|_| keep("Range")),
             continue_at: parsed.continue_at,
             body: if !parsed.form.is_empty() {
-                Some(BodyArg::Multipart(self.form(parsed.form)?))
+                Some(RequestBodyArg::Multipart(self.form(parsed.form)?))
             } else if !data.is_empty() {
                 Some(self.request_body(data, placeholders.map(|syntax| (value_form(&fields), syntax)))?)
             } else {
-                is_empty.then(|| BodyArg::Bytes(Vec::new()))
+                is_empty.then(|| RequestBodyArg::Bytes(Vec::new()))
             },
             content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
             request_target: parsed.request_target,

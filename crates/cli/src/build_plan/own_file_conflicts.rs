@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use haul::sink::temporary_and_final_names::directory_of;
 use haul::system::files;
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use super::misused_option_error;
 use crate::plan::{
-    BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
+    FormPartSource, GlobalArgs, RequestArgs, RequestBodyArg, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
 use crate::system::os_text::OsStrExt;
 use crate::system::standard_streams;
@@ -55,7 +55,7 @@ impl InodeIdentity {
         let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
         let path = directory.join(path.file_name()?);
-        Some(Self::Missing(SystemFamily::CURRENT.comparison_key(path.as_os_str().as_bytes()).into_owned()))
+        Some(Self::Missing(OsFamily::CURRENT.comparison_key(path.as_os_str().as_bytes()).into_owned()))
     }
 
     /// Returns the identity of the regular file to which a standard stream is redirected; `None` if
@@ -183,8 +183,8 @@ fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
 
 fn files_of_body(request: &RequestArgs) -> Vec<(&'static str, &Path)> {
     match &request.body {
-        Some(BodyArg::File(path)) => vec![("--data", path)],
-        Some(BodyArg::Multipart(form)) => {
+        Some(RequestBodyArg::File(path)) => vec![("--data", path)],
+        Some(RequestBodyArg::Multipart(form)) => {
             let files = form.sources().into_iter().filter_map(|source| match source {
                 FormPartSource::File(path) => Some(("--form", path.as_path())),
                 FormPartSource::Stdin => None,

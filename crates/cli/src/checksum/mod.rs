@@ -21,7 +21,7 @@ pub use list::{ChecksumList, DigestLookupError, LIST_MAX};
 use std::fmt;
 use std::str::FromStr;
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 /// The value of `--checksum`: a digest, or the URL or file name of a checksum list (SHA256SUMS).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl FromStr for ChecksumArg {
         let list = || Ok(ChecksumArg::From(text.to_owned()));
         let Some((before, behind)) = text.split_once(':') else { return list() };
         // A path, as ./a:b, /srv/a:b or, on Windows, C:\a.
-        let is_drive = SystemFamily::CURRENT == SystemFamily::Windows && before.len() == 1;
+        let is_drive = OsFamily::CURRENT == OsFamily::Windows && before.len() == 1;
         if before.contains('/') || is_drive {
             return list();
         }

@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul::net::tls::certificate_details;
 use serde_json::json;
 
-use super::diagnosis_report::{Diagnosis, DiagnosisSection};
+use super::diagnosis_report::{DiagnosisReport, DiagnosisSection};
 
 /// A certificate that expires within this number of days is reported as a problem.
 const EXPIRY_WARNING_DAYS: i64 = 14;
 
-/// Adds a row for each certificate of a chain to `section`. Adds a problem to `diagnosis` for each
+/// Adds a row for each certificate of a chain to `section`. Adds a problem to `report` for each
 /// that has expired or expires soon.
-pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: &mut Diagnosis) {
+pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, report: &mut DiagnosisReport) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     for (number, der) in chain.iter().enumerate() {
         let details = certificate_details(der);
@@ -32,10 +32,10 @@ pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagn
         section.add_row("certificates", label, text, value);
         match days {
             Some(days) if days < 0 => {
-                diagnosis.add_problem(format!("a certificate expired {} days ago: {subject}", -days))
+                report.add_problem(format!("a certificate expired {} days ago: {subject}", -days))
             }
             Some(days) if days < EXPIRY_WARNING_DAYS => {
-                diagnosis.add_problem(format!(
+                report.add_problem(format!(
                     "a certificate expires in {days} days: {subject}; its operator must renew it"
                 ));
             }
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn undecodable_certificate_has_a_row_of_question_marks() {
-        let (mut section, mut diagnosis) = (DiagnosisSection::new("tls", "TLS"), Diagnosis::default());
-        add_chain(&[b"no certificate".to_vec()], &mut section, &mut diagnosis);
-        diagnosis.add(section);
-        assert!(diagnosis.to_text().contains("?, issued by ?, expires ?"), "{}", diagnosis.to_text());
+        let (mut section, mut report) = (DiagnosisSection::new("tls", "TLS"), DiagnosisReport::default());
+        add_chain(&[b"no certificate".to_vec()], &mut section, &mut report);
+        report.add(section);
+        assert!(report.to_text().contains("?, issued by ?, expires ?"), "{}", report.to_text());
     }
 }

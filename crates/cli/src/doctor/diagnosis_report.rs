@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// The results of all probes (test requests) of `haul doctor`, which the report shows.
+/// The report of `haul doctor`, with the results of all probes (test requests).
 #[derive(Debug, Default)]
-pub(super) struct Diagnosis {
+pub(super) struct DiagnosisReport {
     sections: Vec<DiagnosisSection>,
     problems: Vec<String>,
     /// The exit code that haul would have after fetching the URL.
@@ -75,7 +75,7 @@ impl DiagnosisSection {
     }
 }
 
-impl Diagnosis {
+impl DiagnosisReport {
     pub(super) fn add(&mut self, section: DiagnosisSection) {
         self.sections.push(section);
     }
@@ -138,16 +138,16 @@ mod tests {
         section.add_fact_with_value("time", "0.010 s", 0.01);
         section.add_row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));
         section.add_row("addresses", "::1", "\x1b[31mrefused", json!({"address": "::1"}));
-        let mut diagnosis = Diagnosis { exit_code: 7, ..Diagnosis::default() };
-        assert!(diagnosis.to_text().ends_with("Problems\n  none\n"));
-        diagnosis.add(section);
-        diagnosis.add_problem("it is broken; repair it");
-        diagnosis.add_problem("it is broken; repair it");
-        let text = diagnosis.to_text();
+        let mut report = DiagnosisReport { exit_code: 7, ..DiagnosisReport::default() };
+        assert!(report.to_text().ends_with("Problems\n  none\n"));
+        report.add(section);
+        report.add_problem("it is broken; repair it");
+        report.add_problem("it is broken; repair it");
+        let text = report.to_text();
         assert!(text.starts_with("Name lookup\n  time              0.010 s\n  127.0.0.1         answers\n"), "{text}");
         assert!(text.ends_with("Problems\n  * it is broken; repair it\n") && !text.contains('\x1b'), "{text}");
         assert_eq!(
-            diagnosis.to_json(),
+            report.to_json(),
             json!({
                 "dns": {"time": 0.01, "addresses": [{"address": "127.0.0.1"}, {"address": "::1"}]},
                 "problems": ["it is broken; repair it"],

@@ -2,7 +2,7 @@
 //! "why does it not work here?" and for support tickets.
 //!
 //! ```text
-//! options, URL ─▶ plan ─▶ probes: one fetch for each question ─▶ Diagnosis ─▶ text or JSON
+//! options, URL ─▶ plan ─▶ probes: one fetch for each question ─▶ DiagnosisReport ─▶ text or JSON
 //! ```
 //!
 //! The report contains no secrets: no credentials, no cookies, and no values of a query.
@@ -87,17 +87,17 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     secret_arguments::blank_in_process_list(count, &parsed.secrets);
     let plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment)?;
     let url = only_url(&plan)?;
-    Ok(probes::diagnose(&plan, url).and_then(|diagnosis| {
+    Ok(probes::diagnose(&plan, url).and_then(|report| {
         let text = match format {
-            DiagnosisFormat::Text => diagnosis.to_text(),
-            DiagnosisFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.to_json())),
+            DiagnosisFormat::Text => report.to_text(),
+            DiagnosisFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", report.to_json())),
         };
         match Stdout.write_all(text.as_bytes()) {
             // A reader that has closed the pipe has seen enough.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 Err(Error::with_source(ErrorKind::Write, "failed to write the output", error))
             }
-            _ => Ok(diagnosis.exit_code),
+            _ => Ok(report.exit_code),
         }
     }))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::request::Http3Policy;
 use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
@@ -14,7 +14,7 @@ use haul_policy::target::{Host, Scheme};
 use indicatif::HumanBytes;
 use serde_json::json;
 
-use super::diagnosis_report::{Diagnosis, DiagnosisSection};
+use super::diagnosis_report::{DiagnosisReport, DiagnosisSection};
 use super::{certificate_report_rows, network_settings_section, probe_requests};
 use crate::plan::{RunPlan, StageArgs};
 use crate::run::engine_options::target_url::parse_target;
@@ -52,15 +52,15 @@ struct ProbeSettings<'a> {
 ///
 /// # Errors
 /// The URL or the options cannot be used.
-pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
+pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<DiagnosisReport> {
     let stage = &plan.groups[0].stages[0];
     let target = parse_target(stage, url)?;
     let proxy = network_settings_section::proxy(stage, &target);
     let probes = ProbeSettings { stage, base: probe_requests::base_request(plan, stage)?, proxy };
-    let mut diagnosis = Diagnosis::default();
-    diagnosis.add(network_settings_section::section(stage, &target));
-    let addresses = probes.look_up(&target, &mut diagnosis)?;
-    probes.try_addresses(&target, &addresses, &mut diagnosis)?;
+    let mut report = DiagnosisReport::default();
+    report.add(network_settings_section::section(stage, &target));
+    let addresses = probes.look_up(&target, &mut report)?;
+    probes.try_addresses(&target, &addresses, &mut report)?;
     let (outcome, is_stopped) = probes.fetch(target.clone())?;
     // Another origin than the first gets no credentials, as by a redirect.
     let last = &outcome.target;
@@ -68,19 +68,19 @@ pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
         true => probes.base.clone(),
         false => probe_requests::without_secrets(&probes.base),
     };
-    probes.tls(&outcome, &mut diagnosis)?;
+    probes.tls(&outcome, &mut report)?;
     if outcome.head.is_some() {
-        probes.versions(last, &base, &mut diagnosis)?;
+        probes.versions(last, &base, &mut report)?;
     }
-    redirects(&outcome, &mut diagnosis);
-    response(&outcome, is_stopped, &mut diagnosis);
+    redirects(&outcome, &mut report);
+    response(&outcome, is_stopped, &mut report);
     if let Some(head) = outcome.head.as_ref().filter(|head| head.status() < 400) {
-        probes.compression(last, &base, head, &mut diagnosis)?;
-        probes.ranges(last, &base, head, &mut diagnosis)?;
-        probes.validators(last, &base, head, &mut diagnosis)?;
-        rate(&outcome, &mut diagnosis);
+        probes.compression(last, &base, head, &mut report)?;
+        probes.ranges(last, &base, head, &mut report)?;
+        probes.validators(last, &base, head, &mut report)?;
+        rate(&outcome, &mut report);
     }
-    Ok(diagnosis)
+    Ok(report)
 }
 
 impl ProbeSettings<'_> {
@@ -108,7 +108,7 @@ impl ProbeSettings<'_> {
     }
 
     /// Looks up the addresses of the host, adds them to the report, and returns them.
-    fn look_up(&self, target: &Target, diagnosis: &mut Diagnosis) -> Result<Vec<IpAddr>> {
+    fn look_up(&self, target: &Target, report: &mut DiagnosisReport) -> Result<Vec<IpAddr>> {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
         let host = target.host_text();
         section.add_fact("host", host);
@@ -126,7 +126,7 @@ impl ProbeSettings<'_> {
                     Ok(found) => addresses.extend(found.iter()),
                     Err(error) => {
                         section.add_fact("answer", format!("failed: {}", error.cause()));
-                        diagnosis.add_problem(with_remedy(&error));
+                        report.add_problem(with_remedy(&error));
                     }
                 }
                 let (text, value) = network_settings_section::seconds(began.elapsed());
@@ -137,13 +137,13 @@ impl ProbeSettings<'_> {
         if !shown.is_empty() {
             section.add_fact_with_value("addresses", shown.join(", "), shown);
         }
-        diagnosis.add(section);
+        report.add(section);
         Ok(addresses)
     }
 
     /// Connects to each address and requests only the head of the response. Adds the results to the
     /// report.
-    fn try_addresses(&self, target: &Target, addresses: &[IpAddr], diagnosis: &mut Diagnosis) -> Result<()> {
+    fn try_addresses(&self, target: &Target, addresses: &[IpAddr], report: &mut DiagnosisReport) -> Result<()> {
         let mut section = DiagnosisSection::new("connections", "Addresses");
         for address in addresses.iter().take(MAX_ADDRESSES) {
             let client = probe_requests::client(self.stage)?;
@@ -167,7 +167,7 @@ impl ProbeSettings<'_> {
             }
             if let Some(error) = error {
                 parts.push(format!("failed: {}", error.cause()));
-                diagnosis.add_problem(format!("{address}: {}", with_remedy(error)));
+                report.add_problem(format!("{address}: {}", with_remedy(error)));
             }
             let value = json!({
                 "address": address.to_string(),
@@ -180,7 +180,7 @@ impl ProbeSettings<'_> {
             section.add_row("addresses", address.to_string(), parts.join(", "), value);
         }
         if !addresses.is_empty() {
-            diagnosis.add(section);
+            report.add(section);
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl ProbeSettings<'_> {
     /// Adds the TLS session and the certificates to the report. If verification failed, gets the
     /// certificates by another connection without verification. The request on that connection
     /// contains no secrets, and its path is `/`.
-    fn tls(&self, outcome: &TransferOutcome, diagnosis: &mut Diagnosis) -> Result<()> {
+    fn tls(&self, outcome: &TransferOutcome, report: &mut DiagnosisReport) -> Result<()> {
         if outcome.target.scheme() != Scheme::Https {
             return Ok(());
         }
@@ -216,14 +216,14 @@ impl ProbeSettings<'_> {
             section.add_fact("cipher", tls.cipher.clone());
             section.add_fact_with_value("alpn", tls.alpn.clone().unwrap_or_else(|| "none".to_owned()), json!(tls.alpn));
         }
-        certificate_report_rows::add_chain(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
-        diagnosis.add(section);
+        certificate_report_rows::add_chain(facts.certificates.as_deref().unwrap_or_default(), &mut section, report);
+        report.add(section);
         Ok(())
     }
 
     /// Requests only the head of the response with each version of HTTP, and adds the results to
     /// the report.
-    fn versions(&self, target: &Target, base: &RequestOptions, diagnosis: &mut Diagnosis) -> Result<()> {
+    fn versions(&self, target: &Target, base: &RequestOptions, report: &mut DiagnosisReport) -> Result<()> {
         let mut section = DiagnosisSection::new("http_versions", "HTTP versions");
         let mut row = |name: &str, wanted: ProtocolVersion, outcome: &TransferOutcome| {
             let is_offered = outcome.facts.version == Some(wanted);
@@ -241,7 +241,7 @@ impl ProbeSettings<'_> {
         row("HTTP/1.1", ProtocolVersion::Http11, &with_alpn(&["http/1.1"])?);
         let is_tls = target.scheme() == Scheme::Https;
         if is_tls && !row("HTTP/2", ProtocolVersion::Http2, &with_alpn(&["h2", "http/1.1"])?) {
-            diagnosis.add_problem("the server has no HTTP/2, with which many requests would share a connection");
+            report.add_problem("the server has no HTTP/2, with which many requests would share a connection");
         }
         if is_tls && haul::HAS_HTTP3 && self.proxy.is_none() {
             let mut options = probe_requests::as_head_request(base);
@@ -249,7 +249,7 @@ impl ProbeSettings<'_> {
             options.connect.timeout = MAX_PROBE_TIME / 2;
             row("HTTP/3", ProtocolVersion::Http3, &self.send(target.clone(), options)?);
         }
-        diagnosis.add(section);
+        report.add(section);
         Ok(())
     }
 
@@ -258,7 +258,7 @@ impl ProbeSettings<'_> {
         target: &Target,
         base: &RequestOptions,
         plain: &ResponseHead,
-        diagnosis: &mut Diagnosis,
+        report: &mut DiagnosisReport,
     ) -> Result<()> {
         let options = RequestOptions { decode: true, ..probe_requests::as_head_request(base) };
         let outcome = self.send(target.clone(), options)?;
@@ -271,7 +271,7 @@ impl ProbeSettings<'_> {
             let text = format!("{} instead of {}", HumanBytes(after), HumanBytes(before));
             section.add_fact_with_value("size", text, json!({"plain": before, "compressed": after}));
         }
-        diagnosis.add(section);
+        report.add(section);
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl ProbeSettings<'_> {
         target: &Target,
         base: &RequestOptions,
         head: &ResponseHead,
-        diagnosis: &mut Diagnosis,
+        report: &mut DiagnosisReport,
     ) -> Result<()> {
         // As a field, the range is not compared with that of the response, which may be wrong.
         let mut options = probe_requests::as_head_request(base);
@@ -296,7 +296,7 @@ impl ProbeSettings<'_> {
         if let Some(unit) = field(head, "accept-ranges") {
             section.add_fact("accept_ranges", unit);
         }
-        diagnosis.add(section);
+        report.add(section);
         Ok(())
     }
 
@@ -305,7 +305,7 @@ impl ProbeSettings<'_> {
         target: &Target,
         base: &RequestOptions,
         head: &ResponseHead,
-        diagnosis: &mut Diagnosis,
+        report: &mut DiagnosisReport,
     ) -> Result<()> {
         let mut section = DiagnosisSection::new("validators", "Cache validators");
         let mut options = probe_requests::as_head_request(base);
@@ -334,12 +334,12 @@ impl ProbeSettings<'_> {
             };
             section.add_fact_with_value("unchanged", text, is_confirmed);
         }
-        diagnosis.add(section);
+        report.add(section);
         Ok(())
     }
 }
 
-fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
+fn redirects(outcome: &TransferOutcome, report: &mut DiagnosisReport) {
     if outcome.history.is_empty() {
         return;
     }
@@ -349,24 +349,23 @@ fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
         let (from, to_url) = (shown_url(&hop.target), shown_url(to));
         let status = hop.head.status();
         if hop.target.scheme() == Scheme::Https && to.scheme() == Scheme::Http {
-            diagnosis
-                .add_problem(format!("a redirect leads from https to {to_url}, which anyone on the path can read"));
+            report.add_problem(format!("a redirect leads from https to {to_url}, which anyone on the path can read"));
         }
         let value = json!({"status": status, "from": from, "to": to_url});
         section.add_row("hops", status.to_string(), format!("{from} -> {to_url}"), value);
     }
-    diagnosis.add(section);
+    report.add(section);
 }
 
 /// Adds the response to the request for the URL, or the error of that request, to the report.
 /// `is_stopped` is true if the probe stopped the transfer before the end of the body.
-fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnosis) {
+fn response(outcome: &TransferOutcome, is_stopped: bool, report: &mut DiagnosisReport) {
     let mut section = DiagnosisSection::new("response", "Response");
     section.add_fact("url", shown_url(&outcome.target));
     if let Err(error) = &outcome.result {
-        diagnosis.exit_code = error.exit_code();
+        report.exit_code = error.exit_code();
         section.add_fact("error", error.cause());
-        diagnosis.add_problem(with_remedy(error));
+        report.add_problem(with_remedy(error));
     }
     if let Some(head) = &outcome.head {
         section.add_fact_with_value("status", head.status().to_string(), head.status());
@@ -378,7 +377,7 @@ fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnos
         let difference = field(head, "date").and_then(|date| clock_difference(date.as_bytes()));
         if let Some(difference) = difference.filter(|difference| *difference > MAX_CLOCK_DIFFERENCE) {
             let minutes = difference.as_secs() / 60;
-            diagnosis.add_problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
+            report.add_problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
         }
         let (text, value) = network_settings_section::seconds(outcome.facts.first_byte);
         section.add_fact_with_value("first_byte", format!("after {text}"), value);
@@ -387,10 +386,10 @@ fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnos
             section.add_fact_with_value("complete", format!("after {text}"), value);
         }
     }
-    diagnosis.add(section);
+    report.add(section);
 }
 
-fn rate(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
+fn rate(outcome: &TransferOutcome, report: &mut DiagnosisReport) {
     let mut section = DiagnosisSection::new("rate", "Rate of one connection");
     let facts = &outcome.facts;
     let time = facts.total.saturating_sub(facts.first_byte);
@@ -401,7 +400,7 @@ fn rate(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
         let rate = (facts.body_bytes as f64 / time.as_secs_f64()) as u64;
         section.add_fact_with_value("rate", format!("{}/s", HumanBytes(rate)), rate);
     }
-    diagnosis.add(section);
+    report.add(section);
 }
 
 /// Returns the cause of an error, followed by the remedy if there is one.
@@ -444,8 +443,8 @@ impl Sink for MeasuringSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.bytes += lease.bytes().len() as u64;
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.bytes += offered.bytes().len() as u64;
         if self.bytes < MAX_PROBE_BYTES && self.since.elapsed() < MAX_PROBE_TIME {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //! connections open.
 
 use super::prelude::*;
-use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 
 pub(super) struct AgentFlag;
 
@@ -27,7 +27,7 @@ impl FlagDefinition for AgentFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         crate::agent::check_available()?;
-        args.global.agent = Some(AgentOptionValues {
+        args.global.agent = Some(AgentArgs {
             socket: match value {
                 FlagValue::Absent => None,
                 value => Some(value.path()?),

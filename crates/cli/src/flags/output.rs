@@ -1,6 +1,6 @@
 //! The option `--output` (`-o`): writes the body to this file.
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use super::prelude::*;
 use crate::plan;
@@ -35,7 +35,7 @@ impl FlagDefinition for OutputFlag {
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let output = match value.bytes() {
             b"-" => plan::OutputArg::Stdout,
-            name if !name.is_empty() && names_directory(name, SystemFamily::CURRENT) => {
+            name if !name.is_empty() && names_directory(name, OsFamily::CURRENT) => {
                 return Err(UsageErrorReason::Directory);
             }
             _ => plan::OutputArg::File(value.path()?.into_os_string()),
@@ -47,7 +47,7 @@ impl FlagDefinition for OutputFlag {
 
 /// Returns true if the last component of the name is empty, `.` or `..`, so that the name can only
 /// belong to a directory.
-fn names_directory(name: &[u8], family: SystemFamily) -> bool {
+fn names_directory(name: &[u8], family: OsFamily) -> bool {
     matches!(name.rsplit(|&byte| family.is_separator(byte)).next(), Some(b"" | b"." | b".."))
 }
 
@@ -58,13 +58,9 @@ mod tests {
     #[test]
     fn backslash_ends_a_directory_on_windows_alone() {
         for name in ["d/", "d/..", "."] {
-            assert!(
-                [SystemFamily::Unix, SystemFamily::Windows]
-                    .iter()
-                    .all(|&family| names_directory(name.as_bytes(), family))
-            );
+            assert!([OsFamily::Unix, OsFamily::Windows].iter().all(|&family| names_directory(name.as_bytes(), family)));
         }
-        assert!(names_directory(b"C:\\d\\", SystemFamily::Windows) && !names_directory(b"C:\\d\\", SystemFamily::Unix));
-        assert!(!names_directory(b"d\\f", SystemFamily::Windows));
+        assert!(names_directory(b"C:\\d\\", OsFamily::Windows) && !names_directory(b"C:\\d\\", OsFamily::Unix));
+        assert!(!names_directory(b"d\\f", OsFamily::Windows));
     }
 }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 
 /// The parsed command line of ftp(1) or fetch(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct FtpArgs {
     pub insecure: bool,
     /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`; `None` if the agent
     /// is not used.
-    pub agent: Option<AgentOptionValues>,
+    pub agent: Option<AgentArgs>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
     pub fetch: Option<FreebsdFetchArgs>,
 }
@@ -121,9 +121,7 @@ impl FtpArgs {
     ) -> Result<bool, String> {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         match name {
-            "agent" => {
-                self.agent = Some(AgentOptionValues { socket: value.map(PathBuf::from), idle: DEFAULT_IDLE_TIME })
-            }
+            "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: DEFAULT_IDLE_TIME }),
             "agent-idle" => {
                 let given = match value {
                     Some(value) => value.to_owned(),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run::JobRun;
 use super::sync_thread::checkpoint;
-use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, RecordHoldingArchive};
+use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
 
 /// Writes the position of the archive's end, and the payloads that were added to the archive, to
 /// the job's file. `commit` is the sequence number of this commit.
@@ -77,7 +77,7 @@ impl JobRun {
 
     /// Sets the WARC archive. When the job's writer records a transfer, it also appends the
     /// transfer's requests and responses to this archive.
-    pub(crate) fn set_archive(&self, archive: Arc<dyn RecordHoldingArchive>) {
+    pub(crate) fn set_archive(&self, archive: Arc<dyn HeldBackRecordsArchive>) {
         self.shared().set_archive(archive);
     }
 }

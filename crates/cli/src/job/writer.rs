@@ -25,7 +25,7 @@ use super::stage_values::{self, ExtractedPageValues};
 use super::sync_thread::{CommittedJobState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};
 use super::warc_end_and_payloads;
-use crate::job_types_in_every_build::{ArchivedPayload, RecordHoldingArchive};
+use crate::job_types_in_every_build::{ArchivedPayload, HeldBackRecordsArchive};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
 /// is written. In a fast run, all rows of this time are committed together, because a commit costs
@@ -154,12 +154,12 @@ pub(super) struct JobShared {
     pub(super) committed: Mutex<CommittedJobState>,
     pub(super) targets: SyncTargets,
     /// The archive of the run; not set if the run has none.
-    pub(super) archive: OnceLock<Arc<dyn RecordHoldingArchive>>,
+    pub(super) archive: OnceLock<Arc<dyn HeldBackRecordsArchive>>,
 }
 
 impl JobShared {
     /// Sets the WARC archive to which the run writes.
-    pub(super) fn set_archive(&self, archive: Arc<dyn RecordHoldingArchive>) {
+    pub(super) fn set_archive(&self, archive: Arc<dyn HeldBackRecordsArchive>) {
         let _ = self.archive.set(archive);
     }
 }

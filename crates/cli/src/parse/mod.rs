@@ -21,7 +21,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
@@ -384,7 +384,7 @@ impl CommandLineParser<'_> {
     /// the file is reported and ends the reading of the file, but the transfers still run. An
     /// option that haul does not support is a fatal error.
     fn read_curlrc(&mut self) -> Result<(), UsageError> {
-        let paths: Vec<_> = curlrc_paths(SystemFamily::CURRENT, |name| self.files.variable(name)).collect();
+        let paths: Vec<_> = curlrc_paths(OsFamily::CURRENT, |name| self.files.variable(name)).collect();
         for path in paths {
             if self.files.open(&path).is_ok() {
                 let read = self.read_config_file(&path, b"");

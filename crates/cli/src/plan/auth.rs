@@ -57,7 +57,7 @@ pub struct AuthArgs {
     /// The settings for Negotiate authentication: `--service-name` and `--delegation`.
     pub negotiate: NegotiateArgs,
     /// The netrc file of `-n`, `--netrc-optional` or `--netrc-file`.
-    pub netrc: NetrcArg,
+    pub netrc: NetrcFileText,
 }
 
 impl Default for AuthArgs {
@@ -69,7 +69,7 @@ impl Default for AuthArgs {
             signature: None,
             message_signature: None,
             negotiate: NegotiateArgs::default(),
-            netrc: NetrcArg::Off,
+            netrc: NetrcFileText::Off,
         }
     }
 }
@@ -86,7 +86,7 @@ pub struct NegotiateArgs {
 
 /// The text of the netrc file, if it is used. `Debug` does not show the text.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub enum NetrcArg {
+pub enum NetrcFileText {
     /// The netrc file is not used.
     #[default]
     Off,
@@ -101,13 +101,13 @@ pub enum NetrcArg {
     Missing,
 }
 
-impl std::fmt::Debug for NetrcArg {
+impl std::fmt::Debug for NetrcFileText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            NetrcArg::Off => "Off",
-            NetrcArg::Optional(_) => "Optional(..)",
-            NetrcArg::Required(_) => "Required(..)",
-            NetrcArg::Missing => "Missing",
+            NetrcFileText::Off => "Off",
+            NetrcFileText::Optional(_) => "Optional(..)",
+            NetrcFileText::Required(_) => "Required(..)",
+            NetrcFileText::Missing => "Missing",
         })
     }
 }

@@ -20,7 +20,7 @@ use crate::form::FormPartEncoding;
 
 /// A request's body. `Debug` does not show its bytes.
 #[derive(Clone, PartialEq, Eq)]
-pub enum BodyArg {
+pub enum RequestBodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// A text with placeholders, which are replaced by extracted values (in a stage after `--then`)
@@ -37,24 +37,27 @@ pub enum BodyArg {
     Multipart(FormArgs),
 }
 
-impl BodyArg {
-    /// Returns the bytes of the body if it is [`BodyArg::Bytes`]; otherwise `None`.
+impl RequestBodyArg {
+    /// Returns the bytes of the body if it is [`RequestBodyArg::Bytes`]; otherwise `None`.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
-            BodyArg::Bytes(bytes) => Some(bytes),
-            BodyArg::ByValue(_) | BodyArg::File(_) | BodyArg::Stdin | BodyArg::Multipart(_) => None,
+            RequestBodyArg::Bytes(bytes) => Some(bytes),
+            RequestBodyArg::ByValue(_)
+            | RequestBodyArg::File(_)
+            | RequestBodyArg::Stdin
+            | RequestBodyArg::Multipart(_) => None,
         }
     }
 }
 
-impl std::fmt::Debug for BodyArg {
+impl std::fmt::Debug for RequestBodyArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BodyArg::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
-            BodyArg::ByValue(text) => text.fmt(f),
-            BodyArg::File(path) => write!(f, "File({path:?})"),
-            BodyArg::Stdin => f.write_str("Stdin"),
-            BodyArg::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),
+            RequestBodyArg::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            RequestBodyArg::ByValue(text) => text.fmt(f),
+            RequestBodyArg::File(path) => write!(f, "File({path:?})"),
+            RequestBodyArg::Stdin => f.write_str("Stdin"),
+            RequestBodyArg::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),
         }
     }
 }

@@ -50,14 +50,14 @@ use crate::extracted_value_name::ValueName;
 use crate::program_persona::ProgramPersona;
 use output_args::has_placeholder;
 
-pub use crate::agent::AgentOptionValues;
+pub use crate::agent::AgentArgs;
 pub use crate::checksum::ChecksumArg;
 use crate::system::os_text::OsStrExt;
 pub use crate::url_sources::{UrlSource, UrlSources};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;
-pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
-pub use body_args::{BodyArg, FormArgs, FormPartArg, FormPartArgContent, FormPartSource};
+pub use auth::{AuthArgs, NegotiateArgs, NetrcFileText, Secret};
+pub use body_args::{FormArgs, FormPartArg, FormPartArgContent, FormPartSource, RequestBodyArg};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use job::ResumableJobArgs;
 pub use keepalive::KeepaliveArgs;
@@ -169,7 +169,7 @@ pub struct GlobalArgs {
     /// changed.
     pub refresh: bool,
     /// `--agent`: the agent that sends the requests it supports. `None` if no agent is used.
-    pub agent: Option<AgentOptionValues>,
+    pub agent: Option<AgentArgs>,
     /// `--agent-idle`: the time without a call after which the agent exits, if this run starts it.
     /// Default 60 s.
     pub agent_idle: Duration,

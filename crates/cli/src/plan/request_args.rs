@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{AuthArgs, BodyArg, UploadArg};
+use super::{AuthArgs, RequestBodyArg, UploadArg};
 
 /// The request settings of a stage.
 ///
@@ -36,7 +36,7 @@ pub struct RequestArgs {
     /// The credentials for the servers of the stage's URLs.
     pub auth: AuthArgs,
     /// The request body. `None` for a request without content, and for an upload.
-    pub body: Option<BodyArg>,
+    pub body: Option<RequestBodyArg>,
     /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
     /// columns with `--csv-in`. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,

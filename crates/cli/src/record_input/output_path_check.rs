@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 /// The reason why a record may not write to the file that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ impl fmt::Display for OutputPathFault {
 /// # Errors
 /// The path is absolute, has a component `..` or a hidden one, or cannot be the name of a file.
 pub fn parse_output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
-    check_output_path(text, SystemFamily::CURRENT).map(|()| text.into())
+    check_output_path(text, OsFamily::CURRENT).map(|()| text.into())
 }
 
 /// Checks a path by the rules of this family of systems.
-fn check_output_path(text: &str, family: SystemFamily) -> Result<(), OutputPathFault> {
-    let is_separator = |c: char| c == '/' || c == '\\' && family == SystemFamily::Windows;
+fn check_output_path(text: &str, family: OsFamily) -> Result<(), OutputPathFault> {
+    let is_separator = |c: char| c == '/' || c == '\\' && family == OsFamily::Windows;
     if text.is_empty() || text.ends_with(is_separator) {
         return Err(OutputPathFault::Empty);
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn windows_output_path_names_no_drive_or_device() {
-        let check = |text: &str| check_output_path(text, SystemFamily::Windows);
+        let check = |text: &str| check_output_path(text, OsFamily::Windows);
         for good in ["a", "a/b\\c.txt", "a//b", "\u{e9}", "-x", "console"] {
             assert_eq!(check(good), Ok(()), "{good}");
         }

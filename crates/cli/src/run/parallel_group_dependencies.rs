@@ -14,8 +14,8 @@ use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::file_url::is_file_url;
 
 use crate::plan::{
-    BodyArg, ExistingFilePolicy, FormPartSource, GlobalArgs, OutputArg, TraceFormat, UploadArg, UrlGroup, UrlSource,
-    WriteOut,
+    ExistingFilePolicy, FormPartSource, GlobalArgs, OutputArg, RequestBodyArg, TraceFormat, UploadArg, UrlGroup,
+    UrlSource, WriteOut,
 };
 use crate::run::engine_options::output_options::in_output_dir;
 use crate::run::transfers::reserved_output_names::absolute;
@@ -83,7 +83,7 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {
-        group.records.is_none() && matches!(group.stages[0].request.body, None | Some(BodyArg::Bytes(_)))
+        group.records.is_none() && matches!(group.stages[0].request.body, None | Some(RequestBodyArg::Bytes(_)))
     };
     is_shareable(first)
         && is_shareable(group)
@@ -104,8 +104,8 @@ fn reads_stdin(group: &UrlGroup) -> bool {
     group.urls.iter().any(of_urls)
         || group.uploads.iter().any(|upload| matches!(upload, UploadArg::Stdin { .. }))
         || match &group.stages[0].request.body {
-            Some(BodyArg::Stdin) => true,
-            Some(BodyArg::Multipart(form)) => form.sources().iter().any(of_form),
+            Some(RequestBodyArg::Stdin) => true,
+            Some(RequestBodyArg::Multipart(form)) => form.sources().iter().any(of_form),
             _ => false,
         }
 }
@@ -152,8 +152,8 @@ fn read_files(group: &UrlGroup) -> FilesReadOrWritten {
         }
     }
     match &group.stages[0].request.body {
-        Some(BodyArg::File(path)) => files.add(path),
-        Some(BodyArg::Multipart(form)) => {
+        Some(RequestBodyArg::File(path)) => files.add(path),
+        Some(RequestBodyArg::Multipart(form)) => {
             for source in form.sources() {
                 match source {
                     FormPartSource::File(path) => files.add(path),

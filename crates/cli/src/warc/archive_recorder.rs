@@ -17,7 +17,7 @@ use super::message_spool::{EncodedRecords, RecordingResources};
 use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use super::records_awaiting_job_commit::UncommittedRecords;
-use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, RecordHoldingArchive};
+use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
 use crate::plan::WarcArgs;
 
 /// The content of each warcinfo record, which describes the program and the format.
@@ -97,7 +97,7 @@ impl WarcArchive {
     }
 }
 
-impl RecordHoldingArchive for WarcArchive {
+impl HeldBackRecordsArchive for WarcArchive {
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>> {
         let mut payloads = Vec::new();
         for records in self.0.held.iter().flat_map(|held| held.take_records(records)) {

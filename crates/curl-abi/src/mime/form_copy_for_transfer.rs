@@ -37,11 +37,12 @@ pub(crate) enum CopiedPartContent {
     Form(MimeCopy),
 }
 
-/// A copy of a form that belongs to a copy of an easy handle, and owns the user pointers of its
-/// parts. Dropping it calls the free callbacks of the parts, as libcurl does for its copies.
-pub(crate) struct FormCopy(pub(crate) MimeCopy);
+/// A copy of a form that belongs to a duplicated easy handle (`curl_easy_duphandle`), and owns the
+/// user pointers of its parts. Dropping it calls the free callbacks of the parts, as libcurl does
+/// for its copies.
+pub(crate) struct DuplicatedFormCopy(pub(crate) MimeCopy);
 
-impl Drop for FormCopy {
+impl Drop for DuplicatedFormCopy {
     fn drop(&mut self) {
         self.0.call_free_callbacks();
     }

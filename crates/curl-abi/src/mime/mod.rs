@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use encoder::MimePartEncoding;
 pub(crate) use form_content::form_content;
-pub(crate) use form_copy_for_transfer::{CopiedPartContent, FormCopy, MimeCopy, MimePartCopy};
+pub(crate) use form_copy_for_transfer::{CopiedPartContent, DuplicatedFormCopy, MimeCopy, MimePartCopy};
 
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};

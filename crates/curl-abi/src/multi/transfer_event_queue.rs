@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, KeptBodyBytes};
+use haul::buffer_pool::{BULK_BUFFER_SIZE, KeptBodyBytes, OfferedBodyBytes};
 use haul::sink::{ResponseForSink, Sink, TransferWaker};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
@@ -214,11 +214,11 @@ impl Sink for QueueSink {
         room
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        if lease.bytes().is_empty() {
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        if offered.bytes().is_empty() {
             return Ok(());
         }
-        let chunk = lease.into_kept_bytes();
+        let chunk = offered.into_kept_bytes();
         let mut state = lock(&self.0.state);
         if state.is_closed {
             return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));

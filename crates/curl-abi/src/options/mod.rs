@@ -21,7 +21,7 @@ use haul::net::tls::EchOptions;
 use rustc_hash::FxBuildHasher;
 
 use crate::handle_table::UserPointer;
-use crate::mime::FormCopy;
+use crate::mime::DuplicatedFormCopy;
 
 pub use lookup::{curl_easy_option_by_id, curl_easy_option_by_name, curl_easy_option_next, curl_easyoption};
 pub use set::{haul_curl_easy_setopt_number, haul_curl_easy_setopt_pointer};
@@ -102,8 +102,8 @@ pub struct EasyOptions {
     pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
     /// The kind of the next request, such as GET.
     pub kind: RequestKind,
-    /// A copy of the form to send, if the handle is a copy of another handle; otherwise `None`.
-    pub(crate) form: Option<Arc<FormCopy>>,
+    /// A copy of the form to send, if the handle duplicates another handle; otherwise `None`.
+    pub(crate) form: Option<Arc<DuplicatedFormCopy>>,
     /// The files that `CURLOPT_COOKIEFILE` names, in order.
     pub(crate) cookie_files: Vec<Box<[u8]>>,
     /// True if cookies are used: one of the cookie options was set.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use haul::body::request_trailers::Trailers;
 use haul::body::upload::{BodyPiece, RepeatableSource, RequestBody};
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::interrupt::InterruptCallback;
 use haul::request::RequestOverrides;
 use haul::sink::{ResponseForSink, Sink};
@@ -112,8 +112,8 @@ impl Sink for EasySink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        let bytes = lease.bytes();
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        let bytes = offered.bytes();
         self.has_written |= !bytes.is_empty();
         let length = bytes.len() as u64;
         self.running.change_progress(|progress| progress.down += length);

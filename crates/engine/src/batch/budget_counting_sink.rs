@@ -8,7 +8,7 @@ use rustix::fd::BorrowedFd;
 
 use super::memory_budget::MemoryBudget;
 use crate::Result;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::sink::{ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 
 /// A sink that passes body bytes on to another sink. The bytes that the other sink keeps in memory
@@ -72,9 +72,9 @@ impl Sink for BudgetCountingSink {
         self.holds.budget.credit(own, self.id, waker, token)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.holds.add(lease.bytes().len() as u64);
-        self.sink.bytes(lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.holds.add(offered.bytes().len() as u64);
+        self.sink.bytes(offered)
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {

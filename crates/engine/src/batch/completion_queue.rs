@@ -309,7 +309,7 @@ mod tests {
     use super::super::executor::failed_outcome;
     use super::*;
     use crate::Error;
-    use crate::buffer_pool::{BufferLease, BufferPool};
+    use crate::buffer_pool::{BufferPool, OfferedBodyBytes};
     use crate::sink::memory::MemorySink;
 
     fn put(queue: &CompletionQueue, id: u64) {
@@ -389,7 +389,7 @@ mod tests {
         let fill = || {
             let mut sink = BudgetCountingSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
             let pool = BufferPool::new(1 << 16);
-            sink.bytes(BufferLease::new(&mut pool.take_buffer(), 0..1 << 16)).expect("memory takes all");
+            sink.bytes(OfferedBodyBytes::new(&mut pool.take_buffer(), 0..1 << 16)).expect("memory takes all");
             sink
         };
         let lost = fill();

@@ -6,11 +6,11 @@
 //! type is markup or `text/*`.
 //!
 //! ```
-//! use haul::body::decoded_text::BodyText;
-//! let mut text = BodyText::new(b"caf\xe9".to_vec(), Some(b"text/plain; charset=latin1")).unwrap();
+//! use haul::body::decoded_text::BodyTextPieces;
+//! let mut text = BodyTextPieces::new(b"caf\xe9".to_vec(), Some(b"text/plain; charset=latin1")).unwrap();
 //! assert_eq!(text.next_piece().as_deref(), Some("café"));
 //! assert_eq!(text.next_piece(), None);
-//! assert!(BodyText::new(b"\xff\xd8\xff".to_vec(), Some(b"image/jpeg")).is_err());
+//! assert!(BodyTextPieces::new(b"\xff\xd8\xff".to_vec(), Some(b"image/jpeg")).is_err());
 //! ```
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
@@ -22,7 +22,7 @@ use super::utf8_conversion::{choose_encoding, encoding_in_content_type, media_ty
 const TEXT_PIECE: usize = 64 << 10;
 
 /// The text of a body, as an iterator over its pieces in order.
-pub struct BodyText {
+pub struct BodyTextPieces {
     content: TextOrUndecodedBytes,
     /// The index of the next byte of the content to convert.
     at: usize,
@@ -33,13 +33,13 @@ enum TextOrUndecodedBytes {
     Other(Vec<u8>, Box<Decoder>),
 }
 
-impl std::fmt::Debug for BodyText {
+impl std::fmt::Debug for BodyTextPieces {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BodyText").field("length", &self.len()).field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("BodyTextPieces").field("length", &self.len()).field("at", &self.at).finish_non_exhaustive()
     }
 }
 
-impl BodyText {
+impl BodyTextPieces {
     /// Makes an iterator over the text of `body`. `content_type` is the value of its `Content-Type`
     /// field, which may name the charset.
     ///
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn text(body: &[u8], content_type: &str) -> Option<String> {
-        let mut text = BodyText::new(body.to_vec(), Some(content_type.as_bytes())).ok()?;
+        let mut text = BodyTextPieces::new(body.to_vec(), Some(content_type.as_bytes())).ok()?;
         let mut all = String::new();
         while let Some(piece) = text.next_piece() {
             all.push_str(&piece);

@@ -18,7 +18,7 @@ use super::decoder_memory_budget::{DecoderMemoryBudget, DecoderMemoryShare, MAX_
 use super::utf8_conversion::Utf8ConvertingReader;
 use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
 use crate::fleet::FinishedTransferContent;
 use crate::pagination::PageContentObserver;
@@ -124,7 +124,7 @@ impl BodyDelivery {
     }
 
     /// Removes and returns the content that a
-    /// [`RecordContentSink`](crate::fleet::RecordContentSink) has collected. Returns `None` for
+    /// [`RecordMemorySink`](crate::fleet::RecordMemorySink) has collected. Returns `None` for
     /// other sinks.
     pub fn take_record(&mut self) -> Option<FinishedTransferContent> {
         self.sink.take_record()
@@ -174,7 +174,7 @@ impl BodyDelivery {
         }
         self.sink.begin(&ResponseForSink { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
-            self.sink.bytes(BufferLease::borrowed(before))?;
+            self.sink.bytes(OfferedBodyBytes::borrowed(before))?;
         }
         // The heads in `before` show why a body cannot be decoded, so they are delivered first.
         self.decoder = decoder?.map(Box::new);
@@ -187,7 +187,7 @@ impl BodyDelivery {
     /// # Errors
     /// The error of the sink.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.search.is_some() { Ok(()) } else { self.sink.bytes(BufferLease::borrowed(bytes)) }
+        if self.search.is_some() { Ok(()) } else { self.sink.bytes(OfferedBodyBytes::borrowed(bytes)) }
     }
 
     /// Returns true if the sink gets the bytes of the body as they were received, because no
@@ -296,7 +296,7 @@ impl BodyDelivery {
         if self.is_delivered_as_received() {
             self.sink.pieces(pieces)
         } else {
-            pieces.iter().try_for_each(|piece| self.push(BufferLease::borrowed(piece)))
+            pieces.iter().try_for_each(|piece| self.push(OfferedBodyBytes::borrowed(piece)))
         }
     }
 
@@ -324,16 +324,16 @@ impl BodyDelivery {
     ///
     /// # Errors
     /// The error of the decoder, of the search or of the sink.
-    pub fn push(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    pub fn push(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         if self.is_delivered_as_received() {
-            return self.sink.bytes(lease);
+            return self.sink.bytes(offered);
         }
-        if self.must_wait_for_memory(lease.bytes()) {
-            self.pending.extend_from_slice(lease.bytes());
+        if self.must_wait_for_memory(offered.bytes()) {
+            self.pending.extend_from_slice(offered.bytes());
             return Ok(());
         }
         self.push_pending()?;
-        self.process(lease)
+        self.process(offered)
     }
 
     /// Returns true if the received bytes `bytes` must be kept undecoded, because the decoder may
@@ -354,29 +354,29 @@ impl BodyDelivery {
             return Ok(());
         }
         let pending = std::mem::take(&mut self.pending);
-        self.process(BufferLease::borrowed(&pending))
+        self.process(OfferedBodyBytes::borrowed(&pending))
     }
 
-    fn process(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    fn process(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         let Self { decoder, search, page, sink, share, .. } = self;
         let mut observe = |piece: &[u8]| page.iter_mut().for_each(|page| page.push(piece));
         let pushed = match (&mut *decoder, search) {
             (None, None) => {
-                observe(lease.bytes());
-                sink.bytes(lease)
+                observe(offered.bytes());
+                sink.bytes(offered)
             }
             (None, Some(search)) => {
-                observe(lease.bytes());
-                sink.page(lease.bytes())?;
-                search.push(lease.bytes(), &mut **sink)?;
+                observe(offered.bytes());
+                sink.page(offered.bytes())?;
+                search.push(offered.bytes(), &mut **sink)?;
                 search.deliver(&mut **sink)
             }
-            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| {
+            (Some(decoder), None) => decoder.push(offered.bytes(), &mut |piece| {
                 observe(piece);
-                sink.bytes(BufferLease::borrowed(piece))
+                sink.bytes(OfferedBodyBytes::borrowed(piece))
             }),
             (Some(decoder), Some(search)) => {
-                decoder.push(lease.bytes(), &mut |piece| {
+                decoder.push(offered.bytes(), &mut |piece| {
                     observe(piece);
                     sink.page(piece)?;
                     search.push(piece, &mut **sink)

@@ -5,12 +5,12 @@
 use memchr::memchr;
 
 #[cfg(target_arch = "aarch64")]
-use memchr::arch::aarch64::neon::memchr::{One, Three};
+use memchr::arch::aarch64::neon::memchr::{One, Three as ThreeByteSearcher};
 #[cfg(target_arch = "x86_64")]
-use memchr::arch::x86_64::sse2::memchr::{One, Three};
+use memchr::arch::x86_64::sse2::memchr::{One, Three as ThreeByteSearcher};
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-use portable::{One, Three};
+use portable::{One, ThreeByteSearcher};
 
 /// The number of bytes that a finder examines inline, before it calls a function.
 const NEAR: usize = 32;
@@ -20,13 +20,13 @@ const NEAR: usize = 32;
 pub(super) struct FirstOfThreeBytesFinder {
     /// The finder for the first [`NEAR`] bytes. `None` if the processor lacks the vector
     /// instructions of its architecture.
-    near: Option<Three>,
+    near: Option<ThreeByteSearcher>,
     bytes: [u8; 3],
 }
 
 impl FirstOfThreeBytesFinder {
     pub(super) fn new(bytes: [u8; 3]) -> Self {
-        Self { near: Three::new(bytes[0], bytes[1], bytes[2]), bytes }
+        Self { near: ThreeByteSearcher::new(bytes[0], bytes[1], bytes[2]), bytes }
     }
 
     /// Returns the index of the first byte in `text` that is one of the three values; `None` if
@@ -102,9 +102,9 @@ mod portable {
     }
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Three(memchr::Three);
+    pub(super) struct ThreeByteSearcher(memchr::Three);
 
-    impl Three {
+    impl ThreeByteSearcher {
         pub(super) fn new(one: u8, two: u8, three: u8) -> Option<Self> {
             Some(Self(memchr::Three::new(one, two, three)))
         }

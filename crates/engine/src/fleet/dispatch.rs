@@ -19,9 +19,10 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 use job_states::QueuedJob;
-pub(super) use job_states::{InvalidJob, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
+pub(super) use job_states::{JobWithError, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
 use later_stage_transfers::StageOutputPosition;
-pub(super) use listing_pages::FleetListing;
+pub(super) use later_stage_transfers::StageWindowsAndSettings;
+pub(super) use listing_pages::PaginatedListing;
 
 use super::fleet_input_item::FleetItem;
 use super::item_source::{ItemSource, NextItem};
@@ -80,10 +81,11 @@ pub(super) struct DispatchState {
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
-    /// For each stage, the number of transfers that are not finished: waiting, running, or invalid
-    /// and not yet reported.
+    /// For each stage, the number of transfers that are not finished: waiting, running, or with
+    /// an error that is not yet reported.
     outstanding: Vec<usize>,
-    invalid: VecDeque<InvalidJob>,
+    /// The jobs that cannot be started, and are only reported.
+    errors: VecDeque<JobWithError>,
     /// For each stage, true if it has too many waiting transfers. Such a stage accepts no values,
     /// so the previous stage may have to wait.
     full: Vec<bool>,
@@ -112,13 +114,6 @@ pub(super) struct DispatchState {
     /// The URLs that repeated stages ([`FleetStage::depth`]) have already queued; `None` without
     /// repeated stages.
     known_urls: Option<KnownUrls>,
-}
-
-/// The output windows (ordered output queues) and the settings of a fleet's stages, for use by the
-/// dispatcher.
-pub(super) struct DispatcherStages<'a> {
-    pub(super) windows: &'a [Arc<OrderedWindow>],
-    pub(super) stages: &'a [FleetStage],
 }
 
 impl Dispatcher {
@@ -152,7 +147,7 @@ impl Dispatcher {
                 final_values: (0..stages).map(|_| None).collect(),
                 waiting: vec![0; stages],
                 outstanding: vec![0; stages],
-                invalid: VecDeque::new(),
+                errors: VecDeque::new(),
                 full: vec![false; stages],
                 numbers: (0..stages).map(number).collect(),
                 first_origin: options.first_origin.clone(),
@@ -200,12 +195,12 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a job (a transfer with its report data) to the queue. An invalid job is added to the
-    /// list of invalid jobs instead, which are only reported.
-    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<QueuedOrRunningJob>, Box<InvalidJob>>) {
+    /// Adds a job (a transfer with its report data) to the queue. A job that cannot be started is
+    /// added to the list of jobs with errors instead, which are only reported.
+    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<QueuedOrRunningJob>, Box<JobWithError>>) {
         match job {
             Ok(job) => self.push(state, job),
-            Err(invalid) => state.invalid.push_back(*invalid),
+            Err(job) => state.errors.push_back(*job),
         }
     }
 
@@ -226,7 +221,7 @@ impl Dispatcher {
     /// Returns true if a stage accepts more values of the previous stage.
     pub(super) fn accepts_values(&self, stage: usize) -> bool {
         let state = self.lock();
-        !state.full[stage] && state.invalid.len() < state.max_backlog
+        !state.full[stage] && state.errors.len() < state.max_backlog
     }
 
     /// Fills the queue with new transfers until `target` are waiting. The transfers come from
@@ -235,8 +230,8 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A value cannot be read back from disk.
-    fn fill_queue(&self, state: &mut DispatchState, target: usize, view: &DispatcherStages<'_>) -> Result<()> {
-        while state.queue.len() + state.invalid.len() < target * state.pipeline && state.queued_bytes < MAX_QUEUED_BYTES
+    fn fill_queue(&self, state: &mut DispatchState, target: usize, view: &StageWindowsAndSettings<'_>) -> Result<()> {
+        while state.queue.len() + state.errors.len() < target * state.pipeline && state.queued_bytes < MAX_QUEUED_BYTES
         {
             if let Some((stage, transfers)) = state.unfinished.last_mut() {
                 let stage = *stage;
@@ -282,8 +277,8 @@ impl Dispatcher {
     }
 
     /// Adds a transfer for an item of the input to the first stage. If the item cannot be
-    /// requested, adds an invalid job instead, which is only reported.
-    fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
+    /// requested, adds a job with an error instead, which is only reported.
+    fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &StageWindowsAndSettings<'_>) {
         let slot = view.windows[0].reserve_slot();
         let mut item = item.unwrap_or_else(FleetItem::failed);
         state.numbers[0] = item.number.unwrap_or(state.numbers[0]);
@@ -315,7 +310,7 @@ impl Dispatcher {
             Err(error) => {
                 let url = error.url().unwrap_or_default().to_owned();
                 let job = job(state, url, BodyDestination::Output);
-                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
+                state.errors.push_back(JobWithError { job, target: placeholder_target(), error });
             }
         }
     }
@@ -325,7 +320,11 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
-    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NewJobOrRetry)>> {
+    pub(super) fn next(
+        &self,
+        now: Instant,
+        view: &StageWindowsAndSettings<'_>,
+    ) -> Result<Option<(HostId, NewJobOrRetry)>> {
         let mut state = self.lock();
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
         state.queue.end_expired_pauses(time_conversions::to_monotonic_time(now));
@@ -360,7 +359,7 @@ impl Dispatcher {
         &self,
         host: HostId,
         now: Instant,
-        view: &DispatcherStages<'_>,
+        view: &StageWindowsAndSettings<'_>,
     ) -> Result<Option<NewJobOrRetry>> {
         let mut state = self.lock();
         self.fill_queue(&mut state, QUEUE_TARGET, view)?;
@@ -420,7 +419,7 @@ impl Dispatcher {
     /// limits on concurrent transfers, and which transfer, if any, may start beyond these limits.
     /// Returns `None` if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets
     /// no transfer start.
-    fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
+    fn start_permission(&self, state: &DispatchState, view: &StageWindowsAndSettings<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
         let stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
@@ -443,7 +442,7 @@ impl Dispatcher {
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
     /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
     /// the workers do not wake up in vain.
-    pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
+    pub(super) fn next_timeout(&self, now: Instant, view: &StageWindowsAndSettings<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = time_conversions::to_monotonic_time(now);
         let wakeup = match (self.start_permission(&state, view), self.limits.earliest_start(now)) {
@@ -456,10 +455,10 @@ impl Dispatcher {
         [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
-    /// Removes and returns an invalid job, which the caller reports as failed. Returns `None` if
-    /// there is none.
-    pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
-        self.lock().invalid.pop_front()
+    /// Removes and returns a job with an error, which the caller reports as failed. Returns `None`
+    /// if there is none.
+    pub(super) fn take_job_with_error(&self) -> Option<JobWithError> {
+        self.lock().errors.pop_front()
     }
 
     /// Releases a host slot (the permit for one transfer to a host), because its transfer is

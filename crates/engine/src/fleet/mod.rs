@@ -56,7 +56,7 @@ pub use item_source::FleetItems;
 pub use listing_page_destination_chooser::ListingPageDestinationChooser;
 pub use output_progress_observer::OutputObserver;
 pub use record_content_sink::{
-    FinishedTransferContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
+    FinishedTransferContent, RecordMemorySink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };
 pub use reported_job_and_destination::{BodyDestination, FleetJob};
 pub use stage_value_store_for_resume::{

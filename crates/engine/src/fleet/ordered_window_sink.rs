@@ -8,7 +8,7 @@ use haul_policy::secrets::without_userinfo;
 
 use super::ordered_window::OrderedWindow;
 use crate::Result;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::sink::file::FileSink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
@@ -49,8 +49,8 @@ impl Sink for OrderedWindowSlotSink {
         self.window.is_first(self.slot, waker, token)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.window.add_bytes(self.slot, lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.window.add_bytes(self.slot, offered)
     }
 
     fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
@@ -102,12 +102,12 @@ impl Sink for PageFileAndValuesSink {
         self.values.is_first(waker, token)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.file.bytes(lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.file.bytes(offered)
     }
 
     fn page(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.bytes(BufferLease::borrowed(bytes))
+        self.file.bytes(OfferedBodyBytes::borrowed(bytes))
     }
 
     fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {

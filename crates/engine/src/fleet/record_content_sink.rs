@@ -2,15 +2,15 @@
 //! can make one text from the content and the facts about the transfer.
 //!
 //! ```text
-//!  body ─▶ RecordContentSink ─▶ FinishedTransferContent ─▶ TransferReporter::record ─▶ WholeOrPiecewiseText ─▶ window ─▶ output
-//!            │ counts in the window's memory                             a record leaves as a whole
+//!  body ─▶ RecordMemorySink ─▶ FinishedTransferContent ─▶ TransferReporter::record ─▶ WholeOrPiecewiseText ─▶ window ─▶ output
+//!            │ counts in the window's memory                            a record leaves as a whole
 //! ```
 //!
 //! ```
-//! use haul::fleet::{RecordOptions, RecordContentSink};
+//! use haul::fleet::{RecordMemorySink, RecordOptions};
 //! use haul::sink::Sink;
 //! let options = RecordOptions { max_content: 1 << 20, keeps_body: true, file_checksum: None };
-//! let mut sink = RecordContentSink::new(options);
+//! let mut sink = RecordMemorySink::new(options);
 //! assert!(!sink.take_record().unwrap().is_complete);
 //! ```
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustix::fd::BorrowedFd;
 
 use super::ordered_window::OrderedWindow;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::sink::checksum::HashAlgorithm;
 use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::file::FileSink;
@@ -88,7 +88,7 @@ impl fmt::Debug for RecordTextIterator {
 
 /// A sink that keeps the content of one transfer in memory, for its record. In a fleet, this memory
 /// counts towards the budget of the stage's output window.
-pub struct RecordContentSink {
+pub struct RecordMemorySink {
     options: RecordOptions,
     body: MemorySink,
     values: ExtractedValues,
@@ -103,13 +103,13 @@ pub struct RecordContentSink {
     counted: usize,
 }
 
-impl fmt::Debug for RecordContentSink {
+impl fmt::Debug for RecordMemorySink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordContentSink").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("RecordMemorySink").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
-impl RecordContentSink {
+impl RecordMemorySink {
     /// Makes a sink for one transfer, outside of a fleet.
     #[must_use]
     pub fn new(options: RecordOptions) -> Self {
@@ -160,7 +160,7 @@ impl RecordContentSink {
     }
 }
 
-impl Sink for RecordContentSink {
+impl Sink for RecordMemorySink {
     fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         match &mut self.file {
             Some(file) => file.begin(begin),
@@ -186,12 +186,12 @@ impl Sink for RecordContentSink {
         self.place.as_ref().is_some_and(|(window, slot)| window.is_first(*slot, waker, token))
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         if !self.options.keeps_body {
             return Ok(());
         }
-        self.check_size(self.body.as_bytes().len(), lease.bytes().len() as u64)?;
-        self.body.bytes(lease)?;
+        self.check_size(self.body.as_bytes().len(), offered.bytes().len() as u64)?;
+        self.body.bytes(offered)?;
         self.count_memory();
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Sink for RecordContentSink {
     }
 
     fn page(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.as_mut().map_or(Ok(()), |file| file.bytes(BufferLease::borrowed(bytes)))
+        self.file.as_mut().map_or(Ok(()), |file| file.bytes(OfferedBodyBytes::borrowed(bytes)))
     }
 
     fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {

@@ -16,7 +16,7 @@ use super::known_urls::KnownUrls;
 use super::ordered_window::{OrderedWindow, StageSink};
 use super::sinks_of_stages::StageEndValues;
 use crate::Result;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
@@ -71,7 +71,7 @@ impl LevelSink {
         if self.is_sorted {
             self.output.add_records(slot, &mut self.passing)?;
         } else {
-            self.output.add_bytes(slot, BufferLease::borrowed(&self.passing.to_lines()))?;
+            self.output.add_bytes(slot, OfferedBodyBytes::borrowed(&self.passing.to_lines()))?;
         }
         self.passing.clear();
         self.output.finish_slot(slot)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::dispatch::FleetListing;
+use super::dispatch::PaginatedListing;
 use super::fleet_input_item::ItemUserData;
 use crate::sink::file::FileOptions;
 
@@ -54,7 +54,7 @@ pub struct FleetJob {
     pub context: Option<ItemUserData>,
     pub(super) slot: u64,
     /// The paginated listing to which the page belongs; `None` if the stage is not paginated.
-    pub(super) listing: Option<Arc<FleetListing>>,
+    pub(super) listing: Option<Arc<PaginatedListing>>,
 }
 
 impl FleetJob {

@@ -18,7 +18,7 @@ use checksum_queue::ChecksumQueue;
 use finish_jobs_and_stages::{FinishedJob, FleetTally};
 use next_page::ListingContinuation;
 
-use super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
+use super::dispatch::{Dispatcher, NewJobOrRetry, StageWindowsAndSettings};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
@@ -141,8 +141,8 @@ impl FleetRun {
         Ok(run)
     }
 
-    fn stage_view(&self) -> DispatcherStages<'_> {
-        DispatcherStages { windows: &self.windows, stages: &self.stages }
+    fn stage_view(&self) -> StageWindowsAndSettings<'_> {
+        StageWindowsAndSettings { windows: &self.windows, stages: &self.stages }
     }
 
     fn lock_tally(&self) -> MutexGuard<'_, FleetTally> {
@@ -223,7 +223,7 @@ impl Scheduler for FleetRun {
         // After URLs that cannot be started, there may be others that can.
         loop {
             let found = self.stop_on_error(self.dispatch.next(now, &self.stage_view())).flatten();
-            let more = self.report_invalid_jobs();
+            let more = self.report_jobs_with_errors();
             match found {
                 Some((host, job)) => match self.start_transfer(worker, job, host, now) {
                     Some(transfer) => return Some(transfer),
@@ -245,7 +245,7 @@ impl Scheduler for FleetRun {
             return FreeHostSlotUse::GiveAway;
         }
         let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
-        self.report_invalid_jobs();
+        self.report_jobs_with_errors();
         match found.map(|job| self.start_transfer(worker, job, slot, now)) {
             Some(Some(transfer)) => FreeHostSlotUse::Transfer(transfer),
             Some(None) => {

@@ -20,7 +20,7 @@ use super::stage_value_store_for_resume::{RecalledValueKind, StageValueStore};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory_budget::DecoderMemoryBudget;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, SortedValues, Sorter};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::extracted_value_list::ExtractedValues;
@@ -319,7 +319,7 @@ impl StageSink for NextStageSink {
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();
-            self.window.add_bytes(slot, BufferLease::borrowed(bytes))?;
+            self.window.add_bytes(slot, OfferedBodyBytes::borrowed(bytes))?;
             self.window.finish_slot(slot)?;
         }
         self.flush()

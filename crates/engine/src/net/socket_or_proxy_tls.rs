@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::http2_tunnel::{Http2Tunnel, TunnelEvent};
 use super::socket::Socket;
-use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
+use super::tls::{MAX_RECORD, TlsConnection, TlsInputState};
 
 /// The minimum size in bytes of the buffer for ciphertext from an https proxy: the size of four TLS
 /// records.
@@ -109,12 +109,12 @@ struct ProxyTls {
     plain: Range<usize>,
     /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
     /// decrypted. `None` while the input continues.
-    over: Option<ProxyTlsInputEnd>,
+    over: Option<ProxyTlsInputEndReason>,
 }
 
 /// The reason why no more bytes can be received from an https proxy.
 #[derive(Debug)]
-enum ProxyTlsInputEnd {
+enum ProxyTlsInputEndReason {
     /// The input has ended. `is_announced` is true if a `close_notify` or the end of the tunnel's
     /// stream announced the end, and false if the connection was only closed.
     Ended {
@@ -176,7 +176,7 @@ impl SocketOrProxyTls {
     pub(super) fn ended_properly(&self) -> bool {
         self.outer
             .as_ref()
-            .is_some_and(|outer| matches!(outer.over, Some(ProxyTlsInputEnd::Ended { is_announced: true })))
+            .is_some_and(|outer| matches!(outer.over, Some(ProxyTlsInputEndReason::Ended { is_announced: true })))
     }
 
     /// Returns true if a tunnel accepts no output before the proxy extends its flow-control window.
@@ -278,8 +278,8 @@ impl ProxyTls {
             match &self.over {
                 Some(_) if filled > 0 => break,
                 // The end is not cleared, so that it is reported again.
-                Some(ProxyTlsInputEnd::Ended { .. }) => return Ok(0),
-                Some(ProxyTlsInputEnd::Broken(why)) => {
+                Some(ProxyTlsInputEndReason::Ended { .. }) => return Ok(0),
+                Some(ProxyTlsInputEndReason::Broken(why)) => {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone()));
                 }
                 None => {}
@@ -295,7 +295,7 @@ impl ProxyTls {
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // The stream inside must decide whether that was the end or a truncation.
-                0 => self.over = Some(ProxyTlsInputEnd::Ended { is_announced: false }),
+                0 => self.over = Some(ProxyTlsInputEndReason::Ended { is_announced: false }),
                 n => self.sealed.end += n,
             }
             *is_drained = self.sealed.end < self.wire.len();
@@ -338,8 +338,8 @@ impl ProxyTls {
                 self.opened = 0..0;
                 return false;
             }
-            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsInputEnd::Ended { is_announced: true }),
-            Err(error) => self.over = Some(ProxyTlsInputEnd::Broken(error.to_string())),
+            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsInputEndReason::Ended { is_announced: true }),
+            Err(error) => self.over = Some(ProxyTlsInputEndReason::Broken(error.to_string())),
         }
         true
     }
@@ -359,16 +359,16 @@ impl ProxyTls {
                     *if self.tunnel.is_some() { &mut self.opened } else { &mut self.plain } = range;
                 }
                 match opened.state {
-                    TlsStreamState::Open => true,
-                    TlsStreamState::NeedMore => has_any,
-                    TlsStreamState::PeerClosed => {
-                        self.over = Some(ProxyTlsInputEnd::Ended { is_announced: true });
+                    TlsInputState::Open => true,
+                    TlsInputState::NeedMore => has_any,
+                    TlsInputState::PeerClosed => {
+                        self.over = Some(ProxyTlsInputEndReason::Ended { is_announced: true });
                         true
                     }
                 }
             }
             Err(error) => {
-                self.over = Some(ProxyTlsInputEnd::Broken(error.cause()));
+                self.over = Some(ProxyTlsInputEndReason::Broken(error.cause()));
                 self.secured.tls.take_control_output(&mut self.secured.outgoing);
                 true
             }

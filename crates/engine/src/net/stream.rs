@@ -248,14 +248,14 @@ impl ConnectionStream {
                 return Ok((Some(base + range.start..base + range.end), false));
             }
             match opened.state {
-                super::tls::TlsStreamState::PeerClosed => return Ok((None, true)),
-                super::tls::TlsStreamState::NeedMore => {
+                super::tls::TlsInputState::PeerClosed => return Ok((None, true)),
+                super::tls::TlsInputState::NeedMore => {
                     secured.partial.extend_from_slice(&buffer[*at..filled]);
                     *at = filled;
                     secured.tls.take_control_output(&mut secured.outgoing);
                     return Ok((None, false));
                 }
-                super::tls::TlsStreamState::Open => {}
+                super::tls::TlsInputState::Open => {}
             }
         }
     }

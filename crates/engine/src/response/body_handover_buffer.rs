@@ -13,7 +13,7 @@ use std::task::Waker;
 use rustix::fd::BorrowedFd;
 
 use super::ResponseInfo;
-use crate::buffer_pool::{BufferLease, KeptBodyBytes};
+use crate::buffer_pool::{KeptBodyBytes, OfferedBodyBytes};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
 use crate::sink::{ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
@@ -124,15 +124,15 @@ impl Sink for BodyBufferSink {
         room
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         let mut held = lock(&self.0);
         if held.is_given_up {
             return Err(Error::new(ErrorKind::Write, "the response is not wanted any more"));
         }
         match &mut held.whole {
-            Some(whole) => whole.extend_from_slice(lease.bytes()),
+            Some(whole) => whole.extend_from_slice(offered.bytes()),
             None => {
-                let piece = lease.into_kept_bytes();
+                let piece = offered.into_kept_bytes();
                 held.bytes += piece.bytes().len() as u64;
                 held.pieces.push_back(piece);
                 wake(held);

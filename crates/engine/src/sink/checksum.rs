@@ -13,7 +13,7 @@ use aws_lc_rs::digest::{self, Context};
 use haul_policy::target::Target;
 
 use super::{ResponseForSink, Sink, TransferWaker};
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::fleet::FinishedTransferContent;
 use crate::system::files::FileExt;
 use crate::{Error, ErrorKind, Result};
@@ -208,9 +208,9 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.credit(waker, token)
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.hasher.update(lease.bytes());
-        self.sink.bytes(lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.hasher.update(offered.bytes());
+        self.sink.bytes(offered)
     }
 
     fn write_error(&self, error: io::Error) -> Error {

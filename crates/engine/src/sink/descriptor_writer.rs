@@ -32,7 +32,7 @@ use rustix::fd::RawFd;
 
 use self::write_method::{WriteMethod, may_be_terminal, stdout_file};
 use super::{ResponseForSink, Sink};
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::system::files::{NULL_DEVICE, OwnedFile};
 use crate::{Error, ErrorKind, Result};
 
@@ -283,10 +283,10 @@ impl Sink for BlockingOutputSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         self.written = true;
         // Buffered bytes are written before the next read, which may take long.
-        self.output.write(lease.bytes())?;
+        self.output.write(offered.bytes())?;
         self.output.drain(self.until)
     }
 

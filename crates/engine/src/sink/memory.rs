@@ -1,10 +1,10 @@
 //! Sinks that collect bodies in memory.
 //!
 //! ```
-//! use haul::buffer_pool::BufferLease;
+//! use haul::buffer_pool::OfferedBodyBytes;
 //! use haul::sink::{Sink, memory::MemorySink};
 //! let mut sink = MemorySink::default();
-//! sink.bytes(BufferLease::borrowed(b"hello"))?;
+//! sink.bytes(OfferedBodyBytes::borrowed(b"hello"))?;
 //! assert_eq!(sink.into_bytes(), b"hello");
 //! # Ok::<(), haul::Error>(())
 //! ```
@@ -16,7 +16,7 @@ use rustix::fd::BorrowedFd;
 use rustix::net::{RecvFlags, recv};
 
 use super::{ReceivedIntoSink, ResponseForSink, Sink};
-use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
+use crate::buffer_pool::{OfferedBodyBytes, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are allocated in advance for the announced length of a body.
@@ -79,9 +79,9 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        make_room(&mut self.bytes, lease.bytes().len())?;
-        self.bytes.extend_from_slice(lease.bytes());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        make_room(&mut self.bytes, offered.bytes().len())?;
+        self.bytes.extend_from_slice(offered.bytes());
         Ok(())
     }
 

@@ -38,7 +38,7 @@ use haul_policy::target::Target;
 use haul_proto::response_head::ResponseHead;
 use rustix::fd::BorrowedFd;
 
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::fleet::FinishedTransferContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
@@ -176,7 +176,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// The bytes cannot be written.
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()>;
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()>;
 
     /// Writes body bytes that lie in several buffers, such as the records of a TLS stream. A sink
     /// may write them in one system call.
@@ -184,7 +184,7 @@ pub trait Sink: Any + Send {
     /// # Errors
     /// The bytes cannot be written.
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        pieces.iter().try_for_each(|piece| self.bytes(BufferLease::borrowed(piece)))
+        pieces.iter().try_for_each(|piece| self.bytes(OfferedBodyBytes::borrowed(piece)))
     }
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
@@ -220,7 +220,7 @@ pub trait Sink: Any + Send {
     /// # Errors
     /// The values cannot be written.
     fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
-        self.bytes(BufferLease::borrowed(&records.to_lines()))?;
+        self.bytes(OfferedBodyBytes::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
     }

@@ -493,7 +493,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
 struct UnusedSink;
 
 impl Sink for UnusedSink {
-    fn bytes(&mut self, _lease: crate::buffer_pool::BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, _offered: crate::buffer_pool::OfferedBodyBytes<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fd::BorrowedFd;
 
 use super::coordinator::SplitCoordinator;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::sink::partial::PartialFileWriter;
 use crate::sink::{ResponseForSink, Sink};
 use crate::{Error, ErrorKind, Result};
@@ -26,8 +26,8 @@ impl Sink for PartToCoordinatorSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.coordinator.on_part_bytes(self.id, lease.bytes())
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.coordinator.on_part_bytes(self.id, offered.bytes())
     }
 
     fn restart(&mut self) -> bool {
@@ -56,9 +56,9 @@ impl Sink for FilePartSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.writer.write(lease.bytes()).map_err(|error| self.error(error))?;
-        self.coordinator.on_written(self.id, lease.bytes().len() as u64);
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.writer.write(offered.bytes()).map_err(|error| self.error(error))?;
+        self.coordinator.on_written(self.id, offered.bytes().len() as u64);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use std::os::windows::io::OwnedHandle as OwnedFile;
 
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
 };
@@ -28,7 +28,7 @@ pub fn is_null_device_name(path: &Path) -> bool {
 /// such as `aux.log` is a device on Windows 10, and that of a file on Windows 11.
 #[must_use]
 pub fn is_named_device(path: &Path) -> bool {
-    SystemFamily::Windows.names_device(path.as_os_str().as_encoded_bytes())
+    OsFamily::Windows.names_device(path.as_os_str().as_encoded_bytes())
         && match OpenOptions::new().write(true).open(path) {
             Ok(file) => !winapi_util::file::typ(&file).is_ok_and(|kind| kind.is_disk()),
             Err(error) => error.kind() != io::ErrorKind::NotFound,

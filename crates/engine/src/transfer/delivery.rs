@@ -11,7 +11,7 @@ use rustix::fd::BorrowedFd;
 use super::resettable_state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};
 use crate::body::delivery::BodyDelivery;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::request::WantedContentRange;
 use crate::sink::{ReceivedIntoSink, TransferWaker};
 use crate::trace::TraceEvent;
@@ -92,8 +92,8 @@ impl Transfer {
     ///
     /// # Errors
     /// The error of the decoder, the extractor or the sink. The transfer must end.
-    pub fn on_body(&mut self, lease: BufferLease<'_>, is_last: bool, now: Instant) -> Result<()> {
-        let content = lease.bytes();
+    pub fn on_body(&mut self, offered: OfferedBodyBytes<'_>, is_last: bool, now: Instant) -> Result<()> {
+        let content = offered.bytes();
         let bytes = content.len() as u64;
         self.report_content(content)?;
         self.speed.on_received(bytes, now);
@@ -105,18 +105,18 @@ impl Transfer {
         if let Some(limit) = self.options.max_size
             && self.progress.range.at.saturating_add(bytes - start) > limit
         {
-            return self.deliver_up_to(limit, &lease.bytes()[start as usize..]);
+            return self.deliver_up_to(limit, &offered.bytes()[start as usize..]);
         }
         let wanted = self.range_to_deliver(bytes)?;
         if wanted.end - wanted.start == bytes {
             // After the last bytes, neither speed nor silence is measured.
-            return if is_last { self.body.push(lease) } else { self.deliver_with(now, |body| body.push(lease)) };
+            return if is_last { self.body.push(offered) } else { self.deliver_with(now, |body| body.push(offered)) };
         }
         let wanted = wanted.start as usize..wanted.end as usize;
         if wanted.is_empty() {
             return Ok(());
         }
-        self.deliver_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
+        self.deliver_with(now, |body| body.push(OfferedBodyBytes::borrowed(&offered.bytes()[wanted])))
     }
 
     /// Delivers bytes by calling `push`. The time of this call does not count in the measurement of
@@ -138,7 +138,7 @@ impl Transfer {
         let end = self.progress.range.at + allowed;
         self.set_position(end);
         self.facts.body_bytes += allowed;
-        self.body.push(BufferLease::borrowed(&bytes[..allowed as usize]))?;
+        self.body.push(OfferedBodyBytes::borrowed(&bytes[..allowed as usize]))?;
         self.check_size(end.saturating_add(1))
     }
 
@@ -183,7 +183,7 @@ impl Transfer {
             && self.split.end_offset().is_none_or(|end| end.shorten(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
-            return pieces.iter().try_for_each(|piece| self.on_body(BufferLease::borrowed(piece), false, now));
+            return pieces.iter().try_for_each(|piece| self.on_body(OfferedBodyBytes::borrowed(piece), false, now));
         }
         pieces.iter().try_for_each(|piece| self.report_content(piece))?;
         self.speed.on_received(bytes, now);

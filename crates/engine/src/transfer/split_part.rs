@@ -18,7 +18,7 @@ use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use super::resettable_state::{BodyDisposition, DeliveryProgress};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::request::{RequestOptions, SpeedLimit};
 use crate::sink::DirectWriteCounter;
 use crate::sink::partial::PartialFile;
@@ -255,7 +255,7 @@ impl Transfer {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.progress.range.at += bytes.len() as u64;
         self.facts.body_bytes += bytes.len() as u64;
-        self.body.push(BufferLease::borrowed(bytes))
+        self.body.push(OfferedBodyBytes::borrowed(bytes))
     }
 
     /// Ends the body after all parts of the split download have arrived.

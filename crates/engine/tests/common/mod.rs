@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures_core::Stream;
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::fleet::{
     BodyDestination, Fleet, FleetItem, FleetItems, FleetJob, FleetOptions, FleetStage, FleetSummary, TransferReporter,
 };
@@ -161,8 +161,8 @@ impl BufferSink {
 }
 
 impl Sink for BufferSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(lease.bytes());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(offered.bytes());
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{DRIVERS, DriverKind, following, one_thread, run, start_origin, trusting_ca, with_time_limit};
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::fleet::FleetOptions;
 use haul::sink::{ReceivedIntoSink, Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
@@ -319,8 +319,8 @@ impl Sink for SmallCreditSink {
         1000
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        self.0.lock().unwrap().push(lease.bytes().len());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        self.0.lock().unwrap().push(offered.bytes().len());
         Ok(())
     }
 
@@ -353,9 +353,9 @@ struct CopyCountingSink {
 }
 
 impl Sink for CopyCountingSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        *self.copied.lock().unwrap() += lease.bytes().len();
-        self.body.lock().unwrap().extend_from_slice(lease.bytes());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        *self.copied.lock().unwrap() += offered.bytes().len();
+        self.body.lock().unwrap().extend_from_slice(offered.bytes());
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{assert_same, following};
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::request::basic_authorization;
 use haul::request::{SpeedLimit, SplitDownloadOptions};
 use haul::sink::Sink;
@@ -309,8 +309,8 @@ struct ReadAheadCheckingSink {
 }
 
 impl Sink for ReadAheadCheckingSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        self.once.bytes(lease)?;
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        self.once.bytes(offered)?;
         let out = self.once.taken().len() as u64;
         let asked = ranges(&self.origin.seen("ahead"));
         let furthest = asked.iter().filter_map(|range| closed_range(range)).map(|(_, last)| last + 1).max();
@@ -345,12 +345,12 @@ fn split_parts_stay_within_the_memory_limit() {
 struct CpuBoundSink(NonRestartableSink);
 
 impl Sink for CpuBoundSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        let until = Instant::now() + Duration::from_micros(lease.bytes().len() as u64 / 4);
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        let until = Instant::now() + Duration::from_micros(offered.bytes().len() as u64 / 4);
         while Instant::now() < until {
             std::hint::spin_loop();
         }
-        self.0.bytes(lease)
+        self.0.bytes(offered)
     }
 
     fn restart(&mut self) -> bool {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use haul::net::dns::AddressFamily;
 use haul::net::pool::ConnectionKey;
-use haul::net::tls::{Pem, SessionKey, TlsConnection, TlsContexts, TlsOptions, TlsStreamState, TlsVersion};
+use haul::net::tls::{Pem, SessionKey, TlsConnection, TlsContexts, TlsInputState, TlsOptions, TlsVersion};
 use haul::{ErrorKind, RequestOptions, Target};
 use tls_pair::{CertificateAuthority, ServerSetup, TlsPair, options};
 
@@ -88,13 +88,13 @@ fn close_notify_is_distinguished_from_plain_close() {
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.complete_handshake().unwrap();
         pair.server_to_client(b"hello").unwrap();
-        assert_eq!(pair.last_state, TlsStreamState::NeedMore, "nothing said, so the end is not seen");
+        assert_eq!(pair.last_state, TlsInputState::NeedMore, "nothing said, so the end is not seen");
         pair.server.send_close_notify();
         assert_eq!(pair.server_to_client(b"").unwrap(), b"");
-        assert_eq!(pair.last_state, TlsStreamState::PeerClosed);
+        assert_eq!(pair.last_state, TlsInputState::PeerClosed);
         let mut rest = *b"whatever follows";
         let opened = pair.client.decrypt(&mut rest).unwrap();
-        assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, TlsStreamState::PeerClosed));
+        assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, TlsInputState::PeerClosed));
 
         let mut out = Vec::new();
         pair.client.close_notify(&mut out);
@@ -172,7 +172,7 @@ fn every_changed_record_byte_is_detected() {
             match pair.client.decrypt(&mut wire) {
                 // A longer record length: the client waits for bytes that never arrive.
                 Ok(opened) => assert!(
-                    matches!(place, 3 | 4) && opened.state == TlsStreamState::NeedMore,
+                    matches!(place, 3 | 4) && opened.state == TlsInputState::NeedMore,
                     "{suite}: byte {place} changed unseen: {opened:?}"
                 ),
                 Err(error) => {

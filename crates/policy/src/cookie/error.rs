@@ -5,7 +5,7 @@ use core::fmt;
 /// The reason why a cookie was refused. The error message never repeats the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum CookieError {
+pub enum CookieRefusal {
     /// The cookie contains a control byte or a misplaced delimiter. Some servers answer 400 to
     /// every request with such a cookie. One host could thereby lock a user out of another host
     /// under the same domain (CVE-2022-35252).
@@ -33,21 +33,21 @@ pub enum CookieError {
     HostPrefix,
 }
 
-impl fmt::Display for CookieError {
+impl fmt::Display for CookieRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CookieError::ControlByte => "it has a control byte",
-            CookieError::TooLong => "it is too long",
-            CookieError::NoName => "it has no name",
-            CookieError::Domain => "its domain is not a host name",
-            CookieError::ForeignDomain => "its domain is not the server's",
-            CookieError::PublicSuffix => "its domain is a public suffix",
-            CookieError::Insecure => "it is Secure and came in the clear",
-            CookieError::HidesSecure => "it came in the clear and would hide a Secure one",
-            CookieError::SecurePrefix => "its name begins with __Secure- but it is not",
-            CookieError::HostPrefix => "its name begins with __Host- but it is not bound to the host",
+            CookieRefusal::ControlByte => "it has a control byte",
+            CookieRefusal::TooLong => "it is too long",
+            CookieRefusal::NoName => "it has no name",
+            CookieRefusal::Domain => "its domain is not a host name",
+            CookieRefusal::ForeignDomain => "its domain is not the server's",
+            CookieRefusal::PublicSuffix => "its domain is a public suffix",
+            CookieRefusal::Insecure => "it is Secure and came in the clear",
+            CookieRefusal::HidesSecure => "it came in the clear and would hide a Secure one",
+            CookieRefusal::SecurePrefix => "its name begins with __Secure- but it is not",
+            CookieRefusal::HostPrefix => "its name begins with __Host- but it is not bound to the host",
         })
     }
 }
 
-impl core::error::Error for CookieError {}
+impl core::error::Error for CookieRefusal {}

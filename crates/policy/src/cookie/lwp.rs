@@ -18,7 +18,7 @@
 //! with `ignore_discard`; `write` always does, as curl does.
 
 use super::netscape::CookieFile;
-use super::{Cookie, CookieError, CookieParts, CookieStore, SameSite, scope};
+use super::{Cookie, CookieParts, CookieRefusal, CookieStore, SameSite, scope};
 use crate::calendar::CalendarTime;
 
 const FILE_HEADER: &[u8] = b"#LWP-Cookies-";
@@ -115,10 +115,10 @@ fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.push(b'"');
 }
 
-fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, CookieError> {
+fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, CookieRefusal> {
     let mut pairs = LwpAttributes { rest: line };
-    let (name, value) = pairs.next().ok_or(CookieError::NoName)?;
-    let mut parts = CookieParts { name, value: value.ok_or(CookieError::NoName)?, ..CookieParts::default() };
+    let (name, value) = pairs.next().ok_or(CookieRefusal::NoName)?;
+    let mut parts = CookieParts { name, value: value.ok_or(CookieRefusal::NoName)?, ..CookieParts::default() };
     let mut domain = None;
     for (key, value) in pairs {
         let is = |name: &str| key.eq_ignore_ascii_case(name.as_bytes());
@@ -134,12 +134,12 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
         } else if is("samesite") {
             parts.same_site = SameSite::parse(&value);
         } else if is("expires") {
-            let text = core::str::from_utf8(&value).map_err(|_| CookieError::ControlByte)?;
+            let text = core::str::from_utf8(&value).map_err(|_| CookieRefusal::ControlByte)?;
             parts.expires =
-                Some(CalendarTime::parse(text).and_then(CalendarTime::to_unix).ok_or(CookieError::ControlByte)?);
+                Some(CalendarTime::parse(text).and_then(CalendarTime::to_unix).ok_or(CookieRefusal::ControlByte)?);
         }
     }
-    let domain = domain.ok_or(CookieError::Domain)?;
+    let domain = domain.ok_or(CookieRefusal::Domain)?;
     parts.host_only = !domain.starts_with('.') || scope::is_address(&domain[1..]);
     parts.domain = domain.trim_start_matches('.').to_owned();
     let bare = parts.domain.strip_suffix(".local").filter(|name| !name.is_empty() && !name.contains('.'));

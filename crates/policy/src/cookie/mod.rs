@@ -53,7 +53,7 @@ mod unsaved_changes;
 
 use core::fmt;
 
-pub use error::CookieError;
+pub use error::CookieRefusal;
 pub use store::{CookieFileConventions, CookieStore, SetCookieOutcome};
 pub use unsaved_changes::{CookieChanges, CookieKey};
 
@@ -148,7 +148,7 @@ impl Cookie {
     /// A leading dot of the domain is removed, and the domain is lower-cased. If the domain is an
     /// address or a public suffix, the cookie becomes host-only. A path without a leading slash
     /// becomes `/`.
-    pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieError> {
+    pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieRefusal> {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical_domain(&parts.domain, parts.host_only)?;
         parts.domain = domain;
@@ -157,10 +157,10 @@ impl Cookie {
             parts.path = b"/".to_vec();
         }
         if parts.path.len() > MAX_ATTRIBUTE {
-            return Err(CookieError::TooLong);
+            return Err(CookieRefusal::TooLong);
         }
         if parts.path.iter().any(|b| is_control(*b) || *b == b';') {
-            return Err(CookieError::ControlByte);
+            return Err(CookieRefusal::ControlByte);
         }
         check_prefix(&parts)?;
         Ok(Cookie(parts))
@@ -225,16 +225,16 @@ fn is_control(b: u8) -> bool {
     b < b' ' || b == 0x7f
 }
 
-fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
+fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieRefusal> {
     if name.is_empty() {
-        return Err(CookieError::NoName);
+        return Err(CookieRefusal::NoName);
     }
     if name.len() + value.len() > MAX_NAME_AND_VALUE {
-        return Err(CookieError::TooLong);
+        return Err(CookieRefusal::TooLong);
     }
     let bad = |b: &u8| is_control(*b) || *b == b';';
     if name.iter().any(|b| bad(b) || *b == b'=') || value.iter().any(bad) {
-        return Err(CookieError::ControlByte);
+        return Err(CookieRefusal::ControlByte);
     }
     Ok(())
 }
@@ -242,13 +242,13 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
 /// Checks the rules for the name prefixes `__Secure-` and `__Host-` (RFC 6265bis §4.1.3). Case is
 /// ignored, since servers that ignore case would accept `__host-` as `__Host-`. Checks only the
 /// stored parts; [`CookieStore::set`] checks that the field had a Path.
-fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
+fn check_prefix(parts: &CookieParts) -> Result<(), CookieRefusal> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {
-        return Err(CookieError::SecurePrefix);
+        return Err(CookieRefusal::SecurePrefix);
     }
     if has(b"__Host-") && !(parts.secure && parts.host_only && parts.path == b"/") {
-        return Err(CookieError::HostPrefix);
+        return Err(CookieRefusal::HostPrefix);
     }
     Ok(())
 }

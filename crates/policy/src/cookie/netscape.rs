@@ -22,7 +22,7 @@
 //!
 //! SameSite has no column and is lost.
 
-use super::{Cookie, CookieError, CookieFileConventions, CookieParts, CookieStore, scope, store};
+use super::{Cookie, CookieFileConventions, CookieParts, CookieRefusal, CookieStore, scope, store};
 use crate::byte_order_mark::without_byte_order_mark;
 
 /// The result of parsing a cookie file: the cookies, and the number of bad lines.
@@ -119,7 +119,7 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
+fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieRefusal> {
     if line.get(..SET_COOKIE_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(SET_COOKIE_PREFIX)) {
         return store::from_header_line(&line[SET_COOKIE_PREFIX.len()..], now, host);
     }
@@ -128,8 +128,8 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Cooki
         None => (false, line),
     };
     let mut fields = line.split(|b| *b == b'\t').peekable();
-    let mut next = || fields.next().ok_or(CookieError::NoName);
-    let domain = core::str::from_utf8(next()?).map_err(|_| CookieError::Domain)?;
+    let mut next = || fields.next().ok_or(CookieRefusal::NoName);
+    let domain = core::str::from_utf8(next()?).map_err(|_| CookieRefusal::Domain)?;
     let with_subdomains = next()?.eq_ignore_ascii_case(b"TRUE");
     // Some writers leave the path out: then the Secure flag stands in its place.
     let mut path = next()?;
@@ -138,7 +138,7 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Cooki
     // Six fields: an empty value, and a writer that drops the tab before it.
     let (name, value) = (next()?, next().unwrap_or_default());
     if fields.next().is_some() {
-        return Err(CookieError::ControlByte);
+        return Err(CookieRefusal::ControlByte);
     }
     // A host with a trailing dot was host-only when it was written.
     let domain = domain.strip_prefix('.').unwrap_or(domain);
@@ -158,8 +158,8 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Cooki
 /// Parses the expiry of a cookie, in seconds since 1970. Returns `None` for a session cookie: 0, or
 /// an empty field, which Python's `MozillaCookieJar` writes. Returns 0 for a negative number, which
 /// 32-bit programs write: the cookie has expired.
-fn parse_expiry(text: &[u8]) -> Result<Option<u64>, CookieError> {
-    let text = core::str::from_utf8(text).map_err(|_| CookieError::ControlByte)?.trim();
+fn parse_expiry(text: &[u8]) -> Result<Option<u64>, CookieRefusal> {
+    let text = core::str::from_utf8(text).map_err(|_| CookieRefusal::ControlByte)?.trim();
     if text.is_empty() {
         return Ok(None);
     }
@@ -167,7 +167,7 @@ fn parse_expiry(text: &[u8]) -> Result<Option<u64>, CookieError> {
     // A fraction, as Firefox exporters write it, is cut off.
     let (digits, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if digits.is_empty() || !digits.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-        return Err(CookieError::ControlByte);
+        return Err(CookieRefusal::ControlByte);
     }
     Ok(match digits.parse().unwrap_or(u64::MAX) {
         0 => None,

@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
 
-use super::CookieError;
+use super::CookieRefusal;
 use super::public_suffix::public_suffix;
 use crate::target::{Host, Scheme, Target};
 
@@ -60,7 +60,7 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
 /// Returns the domain `text` in the form in which a jar stores it, and the widest scope that a
 /// cookie with this domain may have. A program or a file supplies `text`. `host_only` is true if
 /// the cookie is for the host alone.
-pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
+pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieRefusal> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = canonical_address(text) {
         return Ok((address, MaxCookieScope::Host));
@@ -68,7 +68,7 @@ pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, M
     let name = text.to_ascii_lowercase();
     let widest = check_name(&name)?;
     match widest {
-        MaxCookieScope::Host if name.ends_with('.') && !host_only => Err(CookieError::Domain),
+        MaxCookieScope::Host if name.ends_with('.') && !host_only => Err(CookieRefusal::Domain),
         MaxCookieScope::Domain if is_public_suffix(&name) => Ok((name, MaxCookieScope::Host)),
         widest => Ok((name, widest)),
     }
@@ -76,25 +76,25 @@ pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, M
 
 /// Checks the Domain attribute of a cookie that `host` sent (RFC 6265bis §5.6.3). Returns the
 /// domain, or `None` if the cookie belongs to the host alone.
-pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
+pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieRefusal> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
         return Ok(None);
     }
-    let domain = core::str::from_utf8(value).map_err(|_| CookieError::Domain)?.to_ascii_lowercase();
+    let domain = core::str::from_utf8(value).map_err(|_| CookieRefusal::Domain)?.to_ascii_lowercase();
     if is_address(host) {
         // Servers do write their own address here; one written in another form is a different text.
         let own = canonical_address(domain.trim_start_matches('[').trim_end_matches(']'))
             .is_some_and(|address| address == host);
-        return if own { Ok(None) } else { Err(CookieError::ForeignDomain) };
+        return if own { Ok(None) } else { Err(CookieRefusal::ForeignDomain) };
     }
     if check_name(&domain)? == MaxCookieScope::Host {
-        return Err(CookieError::Domain);
+        return Err(CookieRefusal::Domain);
     }
     if is_public_suffix(&domain) {
-        return if domain == host { Ok(None) } else { Err(CookieError::PublicSuffix) };
+        return if domain == host { Ok(None) } else { Err(CookieRefusal::PublicSuffix) };
     }
-    if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieError::ForeignDomain) }
+    if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieRefusal::ForeignDomain) }
 }
 
 /// Returns `true` if the host name `host` equals `domain` or is a subdomain of it (RFC 6265bis
@@ -122,11 +122,11 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
 /// Checks the characters of a host name in a cookie's Domain: letters, digits, `-_~` and single
 /// dots, as in a [`Target`]. Returns the widest scope that the cookie may have: only the host
 /// itself if the name ends with a dot, otherwise also its subdomains.
-fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
+fn check_name(name: &str) -> Result<MaxCookieScope, CookieRefusal> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);
     if labels.split('.').any(|label| label.is_empty() || !label.bytes().all(plain)) {
-        return Err(CookieError::Domain);
+        return Err(CookieRefusal::Domain);
     }
     Ok(if labels.len() < name.len() { MaxCookieScope::Host } else { MaxCookieScope::Domain })
 }

@@ -1,7 +1,7 @@
 //! Parses the Set-Cookie field as browsers do (RFC 6265bis §5.6): an unknown attribute is ignored,
 //! and a dangerous name or value makes the parser refuse the cookie.
 
-use super::{CookieError, CookieFileConventions, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
+use super::{CookieFileConventions, CookieRefusal, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
 /// A parsed Set-Cookie field. If an attribute occurs several times, the last occurrence counts.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub(super) struct SetCookie<'h> {
     pub(super) same_site: SameSite,
 }
 
-pub(super) fn parse(field: &[u8], now: u64, style: CookieFileConventions) -> Result<SetCookie<'_>, CookieError> {
+pub(super) fn parse(field: &[u8], now: u64, style: CookieFileConventions) -> Result<SetCookie<'_>, CookieRefusal> {
     if field.iter().any(|b| (*b < b' ' && *b != b'\t') || *b == 0x7f) {
-        return Err(CookieError::ControlByte);
+        return Err(CookieRefusal::ControlByte);
     }
     let mut pieces = field.split(|b| *b == b';');
     let pair = pieces.next().unwrap_or_default();
-    let equals = pair.iter().position(|b| *b == b'=').ok_or(CookieError::NoName)?;
+    let equals = pair.iter().position(|b| *b == b'=').ok_or(CookieRefusal::NoName)?;
     let (name, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
     check_pair(name, value)?;
     let mut cookie = SetCookie {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::scope::{self, MaxCookieScope};
 use super::set_cookie::{self, SetCookie};
 use super::{
-    Cookie, CookieChanges, CookieError, CookieKey, CookieParts, MAX_AGE, MAX_COOKIE_FIELD, MAX_COOKIES,
+    Cookie, CookieChanges, CookieKey, CookieParts, CookieRefusal, MAX_AGE, MAX_COOKIE_FIELD, MAX_COOKIES,
     MAX_COOKIES_PER_REQUEST, MAX_PER_SITE,
 };
 use crate::target::Target;
@@ -101,20 +101,20 @@ impl CookieStore {
 
     /// Processes the Set-Cookie field of a response to a request to `target`. `now` is in seconds
     /// since 1970.
-    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<SetCookieOutcome, CookieError> {
+    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<SetCookieOutcome, CookieRefusal> {
         let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
             set_cookie::parse(set_cookie, now, self.style)?;
         let host = scope::host_of(target);
         let own_domain = scope::parse_domain_attribute(domain, &host)?;
         let is_secure = scope::is_secure(target);
         if secure && !is_secure {
-            return Err(CookieError::Insecure);
+            return Err(CookieRefusal::Insecure);
         }
         let written_path = path.filter(|path| path.first() == Some(&b'/'));
         // A Domain equal to a host-only host is dropped, but __Host- forbids any Domain attribute.
         let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
-            return Err(CookieError::HostPrefix);
+            return Err(CookieRefusal::HostPrefix);
         }
         let expires = match self.style {
             CookieFileConventions::Standard => expires,
@@ -135,7 +135,7 @@ impl CookieStore {
             expires,
         })?);
         if !is_secure && self.shadows_secure_cookie(&cookie) {
-            return Err(CookieError::HidesSecure);
+            return Err(CookieRefusal::HidesSecure);
         }
         if cookie.is_expired(now) {
             return Ok(if self.remove(&cookie.key()) { SetCookieOutcome::Removed } else { SetCookieOutcome::Nothing });
@@ -379,10 +379,10 @@ fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
 /// Parses a `Set-Cookie:` line of a cookie file, which curl accepts. A cookie without Domain
 /// belongs to `host`, because a file does not tell which host sent the cookie. If `host` is `None`,
 /// such a cookie is refused. `now` is in seconds since 1970.
-pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
+pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieRefusal> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
         set_cookie::parse(field, now, CookieFileConventions::Curl)?;
-    let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
+    let text = core::str::from_utf8(domain).map_err(|_| CookieRefusal::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
     let (domain, widest) = scope::canonical_domain(is_told.unwrap_or(text), false)?;
     let host_only = widest == MaxCookieScope::Host || is_told.is_some();

@@ -27,7 +27,7 @@ fn sent_at(jar: &CookieStore, url: &str, now: u64) -> String {
     String::from_utf8(jar.cookie_for(&target(url), now).unwrap_or_default()).unwrap()
 }
 
-fn refusal(url: &str, cookie: &str) -> Option<CookieError> {
+fn refusal(url: &str, cookie: &str) -> Option<CookieRefusal> {
     CookieStore::new().set(&target(url), cookie.as_bytes(), NOW).err()
 }
 
@@ -46,17 +46,17 @@ fn cookie_name_and_value_are_parsed_like_browsers() {
     }
     let long = "x".repeat(MAX_NAME_AND_VALUE);
     for (field, why) in [
-        ("", CookieError::NoName),
-        ("a", CookieError::NoName),
-        ("=b", CookieError::NoName),
-        ("a; b=c", CookieError::NoName),
-        ("a=b\0", CookieError::ControlByte),
-        ("a=b\r\nSet-Cookie: x=y", CookieError::ControlByte),
-        ("a=b; path=/\x7f", CookieError::ControlByte),
-        ("a=b\x01c", CookieError::ControlByte),
-        ("a=b\tc", CookieError::ControlByte),
-        ("a\tb=c", CookieError::ControlByte),
-        (&format!("a={long}"), CookieError::TooLong),
+        ("", CookieRefusal::NoName),
+        ("a", CookieRefusal::NoName),
+        ("=b", CookieRefusal::NoName),
+        ("a; b=c", CookieRefusal::NoName),
+        ("a=b\0", CookieRefusal::ControlByte),
+        ("a=b\r\nSet-Cookie: x=y", CookieRefusal::ControlByte),
+        ("a=b; path=/\x7f", CookieRefusal::ControlByte),
+        ("a=b\x01c", CookieRefusal::ControlByte),
+        ("a=b\tc", CookieRefusal::ControlByte),
+        ("a\tb=c", CookieRefusal::ControlByte),
+        (&format!("a={long}"), CookieRefusal::TooLong),
     ] {
         assert_eq!(refusal("https://h.example/", field), Some(why), "{field:?}");
     }
@@ -90,7 +90,7 @@ fn cookie_domain_attribute_sets_the_scope() {
 
 #[test]
 fn cookies_for_foreign_and_public_domains_are_refused() {
-    use CookieError::{Domain, ForeignDomain, PublicSuffix};
+    use CookieRefusal::{Domain, ForeignDomain, PublicSuffix};
     for (host, domain, why) in [
         ("www.a.example", "b.example", ForeignDomain),
         ("www.a.example", "x.www.a.example", ForeignDomain),
@@ -180,12 +180,12 @@ fn secure_cookies_need_tls() {
     let jar = jar_of("https://h.example/", &["s=1; Secure", "p=1"]);
     assert_eq!(sent(&jar, "https://h.example/"), "s=1; p=1");
     assert_eq!(sent(&jar, "http://h.example/"), "p=1");
-    assert_eq!(refusal("http://h.example/", "s=1; Secure"), Some(CookieError::Insecure));
+    assert_eq!(refusal("http://h.example/", "s=1; Secure"), Some(CookieRefusal::Insecure));
     for own in ["http://localhost/", "http://127.0.0.1/", "http://[::1]/"] {
         assert_eq!(sent(&jar_of(own, &["s=1; secure"]), own), "s=1", "{own}");
     }
     for other in ["http://127.0.0.2/", "http://a.localhost/", "http://localhost./"] {
-        assert_eq!(refusal(other, "s=1; secure"), Some(CookieError::Insecure), "{other}");
+        assert_eq!(refusal(other, "s=1; secure"), Some(CookieRefusal::Insecure), "{other}");
     }
 }
 
@@ -193,7 +193,7 @@ fn secure_cookies_need_tls() {
 fn plain_http_cannot_hide_a_secure_cookie() {
     let mut jar = jar_of("https://www.a.example/", &["s=1; Secure; Domain=a.example; Path=/in"]);
     let mut set = |url: &str, cookie: &str| jar.set(&target(url), cookie.as_bytes(), NOW).err();
-    let hides = Some(CookieError::HidesSecure);
+    let hides = Some(CookieRefusal::HidesSecure);
     for cookie in ["s=2; Domain=a.example; Path=/in", "s=2; Path=/in/side", "s=; max-age=0; Domain=a.example; Path=/in"]
     {
         assert_eq!(set("http://www.a.example/", cookie), hides, "{cookie}");
@@ -206,21 +206,21 @@ fn plain_http_cannot_hide_a_secure_cookie() {
     assert_eq!(set("https://www.a.example/", "s=2; Domain=a.example; Path=/in"), None);
     let host_only = jar_of("https://a.example/", &["s=1; Secure"]);
     let mut jar = host_only.clone();
-    assert_eq!(jar.set(&target("http://b.a.example/"), b"s=2; domain=a.example", NOW), Err(CookieError::HidesSecure));
+    assert_eq!(jar.set(&target("http://b.a.example/"), b"s=2; domain=a.example", NOW), Err(CookieRefusal::HidesSecure));
 }
 
 #[test]
 fn cookie_name_prefixes_are_enforced() {
     let https = "https://h.example/";
     for (cookie, why) in [
-        ("__Secure-a=1", Some(CookieError::SecurePrefix)),
-        ("__sEcure-a=1", Some(CookieError::SecurePrefix)),
+        ("__Secure-a=1", Some(CookieRefusal::SecurePrefix)),
+        ("__sEcure-a=1", Some(CookieRefusal::SecurePrefix)),
         ("__Secure-a=1; Secure", None),
         ("__Host-a=1; Secure; Path=/", None),
-        ("__HOST-a=1; Secure", Some(CookieError::HostPrefix)),
-        ("__Host-a=1; Path=/", Some(CookieError::HostPrefix)),
-        ("__Host-a=1; Secure; Path=/x", Some(CookieError::HostPrefix)),
-        ("__host-a=1; Secure; Path=/; Domain=h.example", Some(CookieError::HostPrefix)),
+        ("__HOST-a=1; Secure", Some(CookieRefusal::HostPrefix)),
+        ("__Host-a=1; Path=/", Some(CookieRefusal::HostPrefix)),
+        ("__Host-a=1; Secure; Path=/x", Some(CookieRefusal::HostPrefix)),
+        ("__host-a=1; Secure; Path=/; Domain=h.example", Some(CookieRefusal::HostPrefix)),
         ("__Hosta=1", None),
         ("x__Host-a=1", None),
     ] {
@@ -229,9 +229,9 @@ fn cookie_name_prefixes_are_enforced() {
     // Domain=HOST of a public suffix is host-only, but was written.
     assert_eq!(
         refusal("https://github.io/", "__Host-a=1; Secure; Path=/; Domain=github.io"),
-        Some(CookieError::HostPrefix)
+        Some(CookieRefusal::HostPrefix)
     );
-    assert_eq!(refusal("http://h.example/", "__Secure-a=1; Secure"), Some(CookieError::Insecure));
+    assert_eq!(refusal("http://h.example/", "__Secure-a=1; Secure"), Some(CookieRefusal::Insecure));
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn http_cookie_without_slash_cannot_shadow_secure_cookie() {
     let [https, http] = ["https://h.example/", "http://h.example/"].map(|url| Target::parse(url).unwrap());
     let mut jar = CookieStore::new();
     jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();
-    assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(CookieError::HidesSecure));
+    assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(CookieRefusal::HidesSecure));
 }
 
 #[test]
@@ -546,11 +546,11 @@ fn domains_of_files_have_canonical_forms() {
         (".example.com", true, Ok(("example.com".to_owned(), MaxCookieScope::Domain))),
         ("com", false, Ok(("com".to_owned(), MaxCookieScope::Host))),
         ("example.com.", true, Ok(("example.com.".to_owned(), MaxCookieScope::Host))),
-        ("example.com.", false, Err(CookieError::Domain)),
+        ("example.com.", false, Err(CookieRefusal::Domain)),
         ("127.0.0.1", false, Ok(("127.0.0.1".to_owned(), MaxCookieScope::Host))),
         ("fe80:0::1%eth0", true, Ok(("fe80::1%eth0".to_owned(), MaxCookieScope::Host))),
-        ("fe80::1%", true, Err(CookieError::Domain)),
-        ("fe80::1%a/b", true, Err(CookieError::Domain)),
+        ("fe80::1%", true, Err(CookieRefusal::Domain)),
+        ("fe80::1%a/b", true, Err(CookieRefusal::Domain)),
     ] {
         assert_eq!(canonical_domain(text, host_only), expected, "{text}");
     }
@@ -575,7 +575,7 @@ fn control_bytes_in_a_cookie_are_refused() {
     for byte in (0..=0x1f).chain([0x7f]).filter(|byte| *byte != b'\t') {
         let field = [b"a=b", &[byte][..], b"c"].concat();
         let stored = CookieStore::new().set(&target("http://h.example/"), &field, NOW);
-        assert_eq!(stored.err(), Some(CookieError::ControlByte), "{byte}");
+        assert_eq!(stored.err(), Some(CookieRefusal::ControlByte), "{byte}");
     }
 }
 

@@ -27,7 +27,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::filename;
-use crate::system_family::SystemFamily;
+use crate::system_family::OsFamily;
 
 /// The largest number of decimal digits that a `u64` has.
 const MAX_DIGITS: usize = 20;
@@ -317,13 +317,13 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
-/// use haul_policy::system_family::SystemFamily::{Unix, Windows};
+/// use haul_policy::system_family::OsFamily::{Unix, Windows};
 ///
 /// assert_eq!(fill_by_value(Unix, b"d/{}-#1.txt", b"a/b"), b"d/a_b-a_b.txt");
 /// assert_eq!(fill_by_value(Unix, b"d/{}", b"../x"), b"d/_._x");
 /// assert_eq!(fill_by_value(Windows, b"d\\{}\\x", b".."), b"d\\_.\\x");
 /// ```
-pub fn fill_by_value(family: SystemFamily, template: &[u8], value: &[u8]) -> Vec<u8> {
+pub fn fill_by_value(family: OsFamily, template: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(template.len() + value.len());
     let mut rest = template;
     while let Some(&byte) = rest.first() {

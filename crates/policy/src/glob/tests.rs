@@ -155,12 +155,12 @@ fn filled_value_stays_within_its_directory() {
         ("#", "x", "#"),
         ("#<>{", "x", "#<>{"),
     ] {
-        for family in [SystemFamily::Unix, SystemFamily::Windows] {
+        for family in [OsFamily::Unix, OsFamily::Windows] {
             let filled = fill_by_value(family, template.as_bytes(), value.as_bytes());
             assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
         }
     }
-    assert_eq!(fill_by_value(SystemFamily::Unix, b"\xff{}", b"\xfe/"), b"\xff\xfe_");
+    assert_eq!(fill_by_value(OsFamily::Unix, b"\xff{}", b"\xfe/"), b"\xff\xfe_");
     let found: Vec<_> = placeholders(b"{}#01#<a>#<>#x").collect();
     assert_eq!(found, [ValuePlaceholder::Value, ValuePlaceholder::Number("01"), ValuePlaceholder::Name("a")]);
 }
@@ -177,8 +177,8 @@ fn windows_value_begins_name_after_backslash_or_drive() {
         ("d/#<id>\\x", "..", "d/_.\\x"),
         ("out\\v{}", ".2", "out\\v.2"),
     ] {
-        let filled = fill_by_value(SystemFamily::Windows, template.as_bytes(), value.as_bytes());
+        let filled = fill_by_value(OsFamily::Windows, template.as_bytes(), value.as_bytes());
         assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
     }
-    assert_eq!(fill_by_value(SystemFamily::Unix, b"out\\{}", b".x"), b"out\\.x", "one name on Unix");
+    assert_eq!(fill_by_value(OsFamily::Unix, b"out\\{}", b".x"), b"out\\.x", "one name on Unix");
 }

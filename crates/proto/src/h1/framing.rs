@@ -57,7 +57,7 @@ pub(crate) fn response_framing(
             }
             16 if is_proxy && equals_lower_case(name, b"proxy-connection") => connection.read(value),
             17 if !bodiless && equals_lower_case(name, b"transfer-encoding") => {
-                let accepted = AcceptedCodings {
+                let accepted = AcceptedTransferCodings {
                     others: asks_coding || deviations.codings || deviations.raw,
                     repeated: deviations.tolerant,
                 };
@@ -119,7 +119,7 @@ struct TransferCodings {
 
 /// The transfer codings that are accepted in addition to `identity` and one `chunked`.
 #[derive(Copy, Clone)]
-struct AcceptedCodings {
+struct AcceptedTransferCodings {
     /// True to accept codings other than `chunked` and `identity`.
     others: bool,
     /// True to accept `chunked` more than once; the body is decoded as chunked once.
@@ -127,7 +127,7 @@ struct AcceptedCodings {
 }
 
 impl TransferCodings {
-    fn read(&mut self, value: &[u8], accepted: AcceptedCodings) -> Result<(), H1Error> {
+    fn read(&mut self, value: &[u8], accepted: AcceptedTransferCodings) -> Result<(), H1Error> {
         for element in list_elements(value) {
             let one = if element.eq_ignore_ascii_case(b"chunked") {
                 LastCoding::Chunked

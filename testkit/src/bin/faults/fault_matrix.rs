@@ -26,9 +26,9 @@ const VERSIONS: [(TestedVersion, u64); 3] =
 /// The maximum number of failed runs of a row whose messages are kept for the report.
 const MAX_SHOWN_SEEDS: usize = 5;
 
-/// A row of the report: a fault of the table, and the conditions of haul's runs with this fault
-/// (HTTP version, TLS, file or pipe, single stream).
-struct FaultRow {
+/// A fault of the table, and the conditions of haul's runs with this fault (HTTP version, TLS, file
+/// or pipe, single stream). The report has a row for each such value.
+struct FaultRunConditions {
     fault: &'static FaultCase,
     /// The index of the fault in the table. It is part of the seed, so that the random choices of a
     /// row do not depend on which other rows are run.
@@ -140,14 +140,14 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<FaultRowTally>> {
     Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
 }
 
-fn rows(wanted: &[String]) -> Vec<FaultRow> {
+fn rows(wanted: &[String]) -> Vec<FaultRunConditions> {
     let mut rows = Vec::new();
     for (number, fault) in (0..).zip(FAULTS) {
         for (version, version_seed) in VERSIONS.into_iter().filter(|(version, _)| fault.over.contain(*version)) {
             for bits in 0..8 {
                 let (tls, file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
                 if tls || version != TestedVersion::Http3 {
-                    rows.push(FaultRow { fault, number, version, version_seed, tls, file, one_stream });
+                    rows.push(FaultRunConditions { fault, number, version, version_seed, tls, file, one_stream });
                 }
             }
         }
@@ -156,7 +156,7 @@ fn rows(wanted: &[String]) -> Vec<FaultRow> {
     rows
 }
 
-impl FaultRow {
+impl FaultRunConditions {
     fn name(&self) -> String {
         let choose = |set, yes, no| if set { yes } else { no };
         let (link, sink) = (choose(self.tls, "tls", "plain"), choose(self.file, "file", "pipe"));

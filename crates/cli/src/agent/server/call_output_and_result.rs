@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use haul::sink::{ResponseForSink, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
@@ -269,8 +269,8 @@ impl Sink for AgentCallSink {
         0
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.write(|output| output.write(lease.bytes()))
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.write(|output| output.write(offered.bytes()))
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {

@@ -8,7 +8,7 @@ fn query(args: &[&str]) -> Option<String> {
 
 fn form(args: &[&str]) -> FormArgs {
     match request(&[args, &["u"]].concat()).body {
-        Some(BodyArg::Multipart(form)) => form,
+        Some(RequestBodyArg::Multipart(form)) => form,
         other => panic!("{other:?}"),
     }
 }
@@ -36,7 +36,7 @@ fn data_urlencode_accepts_five_forms() {
         ("n@body", "n=a%0D%0Ab%00c"),
     ] {
         let body = request(&["-d", "x=1", "--data-urlencode", argument, "u"]).body;
-        assert_eq!(body, Some(BodyArg::Bytes(format!("x=1&{expected}").into_bytes())), "{argument}");
+        assert_eq!(body, Some(RequestBodyArg::Bytes(format!("x=1&{expected}").into_bytes())), "{argument}");
     }
     for (argument, code) in [("n@", 2), ("n@none", 26)] {
         assert_eq!(read(&["--data-urlencode", argument, "u"]).expect_err(argument).exit_code(), code);
@@ -59,11 +59,11 @@ fn get_option_appends_data_to_the_query() {
 
 #[test]
 fn single_large_data_file_is_streamed() {
-    assert_eq!(request(&["--data-binary", "@big", "u"]).body, Some(BodyArg::File("big".into())));
-    assert_eq!(request(&["--json", "@big", "u"]).body, Some(BodyArg::File("big".into())));
+    assert_eq!(request(&["--data-binary", "@big", "u"]).body, Some(RequestBodyArg::File("big".into())));
+    assert_eq!(request(&["--json", "@big", "u"]).body, Some(RequestBodyArg::File("big".into())));
     for args in [&["-d", "@big", "u"][..], &["--data-binary", "@big", "-d", "", "u"], &["--data-binary", "@body", "u"]]
     {
-        assert!(matches!(request(args).body, Some(BodyArg::Bytes(_))), "{args:?}");
+        assert!(matches!(request(args).body, Some(RequestBodyArg::Bytes(_))), "{args:?}");
     }
     assert_eq!(read(&["--data-binary", "@none", "u"]).expect_err("no file").exit_code(), 26);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StateFileArg, TransferArgs};
+use crate::plan::{CookieArgs, KeepaliveArgs, NetrcFileText, ProxyArgs, Secret, StageArgs, StateFileArg, TransferArgs};
 use haul::state::auth::Delegation;
 use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
@@ -85,13 +85,14 @@ fn cookie_options_are_joined_into_one_field() {
 fn netrc_file_is_read_into_the_plan() {
     let netrc = |args: &[&str]| stage(args).request.auth.netrc;
     let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
-    assert!(netrc(&[]) == NetrcArg::Off && netrc(&["-n", "--no-netrc"]) == NetrcArg::Off);
+    assert!(netrc(&[]) == NetrcFileText::Off && netrc(&["-n", "--no-netrc"]) == NetrcFileText::Off);
     assert!(
-        netrc(&["-n"]) == NetrcArg::Required(text()) && netrc(&["--netrc-file", "netrc"]) == NetrcArg::Required(text())
+        netrc(&["-n"]) == NetrcFileText::Required(text())
+            && netrc(&["--netrc-file", "netrc"]) == NetrcFileText::Required(text())
     );
-    assert!(netrc(&["--netrc-optional"]) == NetrcArg::Optional(text()));
-    assert!(netrc(&["--netrc-optional", "--netrc-file", "netrc"]) == NetrcArg::Optional(text()));
-    assert!(netrc(&["--netrc-optional", "--netrc-file", "none"]) == NetrcArg::Off);
+    assert!(netrc(&["--netrc-optional"]) == NetrcFileText::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "netrc"]) == NetrcFileText::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "none"]) == NetrcFileText::Off);
     assert_eq!(code(&["--netrc-file", "none"]), 26);
     let shown = format!("{:?}", stage(&["-n", "-u", "me:secret"]));
     assert!(!shown.contains("secret"), "{shown}");

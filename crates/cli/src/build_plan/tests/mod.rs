@@ -160,11 +160,15 @@ fn then_stage_inserts_the_value_into_its_options() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
         let group = group(&chain);
-        assert_eq!(group.stages[0].request.body, Some(BodyArg::Bytes(b"{}".to_vec())), "the first stage has no value");
+        assert_eq!(
+            group.stages[0].request.body,
+            Some(RequestBodyArg::Bytes(b"{}".to_vec())),
+            "the first stage has no value"
+        );
         group.stages[1].request.clone()
     };
     let filled = |request: &RequestArgs| match &request.body {
-        Some(BodyArg::ByValue(body)) => String::from_utf8(body.fill(b"a\" &<")).unwrap(),
+        Some(RequestBodyArg::ByValue(body)) => String::from_utf8(body.fill(b"a\" &<")).unwrap(),
         other => panic!("{other:?}"),
     };
     for (args, expected) in [
@@ -176,7 +180,7 @@ fn then_stage_inserts_the_value_into_its_options() {
     ] {
         assert_eq!(filled(&later(args)), expected, "{args:?}");
     }
-    assert_eq!(later(&["-d", "@body"]).body, Some(BodyArg::Bytes(b"abc".to_vec())));
+    assert_eq!(later(&["-d", "@body"]).body, Some(RequestBodyArg::Bytes(b"abc".to_vec())));
     assert_eq!(later(&["-G", "-d", "a={}", "--url-query", "b={}#"]).query.as_deref(), Some("b={}%23&a={}"));
     let fields = later(&["-H", "X: {}", "-H", "Y: z", "-H", "@headers"]).fields_by_value;
     assert_eq!(fields, [("X".to_owned(), b"{}".to_vec())]);
@@ -203,7 +207,7 @@ fn extracting_stages_ask_for_compressed_bodies() {
 #[test]
 fn data_options_are_joined_as_in_curl() {
     let body = |args: &[&str]| match request(&[args, &["u"]].concat()).body {
-        Some(BodyArg::Bytes(bytes)) => bytes,
+        Some(RequestBodyArg::Bytes(bytes)) => bytes,
         other => panic!("{other:?}"),
     };
     assert_eq!(body(&["-d", "a=1", "--data-binary", "b", "--data-raw", "@c"]), b"a=1&b&@c");

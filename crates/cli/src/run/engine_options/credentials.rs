@@ -14,9 +14,9 @@ pub(crate) fn auth_options(args: &AuthArgs) -> AuthOptions {
         message_signature: args.message_signature.clone(),
         negotiate: negotiate_options(&args.negotiate),
         netrc: match &args.netrc {
-            plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcFileUse::Off,
-            plan::NetrcArg::Optional(text) => NetrcFileUse::Optional(text.clone()),
-            plan::NetrcArg::Required(text) => NetrcFileUse::Required(text.clone()),
+            plan::NetrcFileText::Off | plan::NetrcFileText::Missing => NetrcFileUse::Off,
+            plan::NetrcFileText::Optional(text) => NetrcFileUse::Optional(text.clone()),
+            plan::NetrcFileText::Required(text) => NetrcFileUse::Required(text.clone()),
         },
         ..AuthOptions::default()
     }

@@ -12,7 +12,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
@@ -20,7 +20,7 @@ use super::output_options::{
     unnamed_output_error,
 };
 use super::target_url::{refuse_login, refuse_protocol};
-use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
+use crate::plan::{OutputArg, PlaceholderEncoding, RequestBodyArg, UrlGroup, append_query};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::virtual_host_credential_guard::{for_other_host, is_host_field, url_without_login};
 use crate::system::os_text::OsStrExt;
@@ -83,10 +83,10 @@ impl LaterStage {
             OutputArg::Null => Some(NULL_DEVICE.into()),
             OutputArg::File(template) => {
                 let template = fill_page_number(stage, template, page);
-                let text = |text: &[u8]| fill_by_value(SystemFamily::CURRENT, text, value);
+                let text = |text: &[u8]| fill_by_value(OsFamily::CURRENT, text, value);
                 let name = match self.group.in_place {
                     true => text(template.as_bytes()),
-                    false => fill_url_parts(SystemFamily::CURRENT, template.as_bytes(), target, &no_columns, &text)
+                    false => fill_url_parts(OsFamily::CURRENT, template.as_bytes(), target, &no_columns, &text)
                         .map_err(|error| unnamed_output_error(&error, target))?,
                 };
                 Some(in_output_dir(&self.group, chosen_path(&template, name)))
@@ -167,7 +167,7 @@ impl ExtractedValueMapper for LaterStage {
 
     fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {
         let request = &self.group.stages[self.number].request;
-        if !self.has_field_by_value() && !matches!(request.body, Some(BodyArg::ByValue(_))) {
+        if !self.has_field_by_value() && !matches!(request.body, Some(RequestBodyArg::ByValue(_))) {
             return None;
         }
         let mut filled = if self.page_names_host() { for_other_host(options) } else { options.clone() };
@@ -184,7 +184,7 @@ impl ExtractedValueMapper for LaterStage {
                 *text = fill_value(text, value);
             }
         }
-        if let Some(BodyArg::ByValue(body)) = &request.body {
+        if let Some(RequestBodyArg::ByValue(body)) = &request.body {
             filled.body = Some(body.fill(value).as_slice().into());
         }
         Some(filled)

@@ -16,7 +16,7 @@ use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
 use haul_policy::output_name_placeholders::{ColumnLookup, fill_url_parts, mirrored_path};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
@@ -46,7 +46,7 @@ pub(crate) fn output_file_path(
             let template = &*fill_page_number(&group.stages[0], template, page);
             if group.has_url_part(template) {
                 let text = |text: &[u8]| fill_globs(text, parts);
-                let name = fill_url_parts(SystemFamily::CURRENT, template.as_bytes(), target, columns, &text);
+                let name = fill_url_parts(OsFamily::CURRENT, template.as_bytes(), target, columns, &text);
                 chosen_path(template, name.map_err(|error| unnamed_output_error(&error, target))?)
             } else if has_placeholder(template) {
                 chosen_path(template, fill_globs(template.as_bytes(), parts))
@@ -90,7 +90,7 @@ pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Optio
 
 /// Returns the name of a file that a URL chose, by the rules of this system.
 pub(crate) fn chosen_name(name: String) -> OsString {
-    match SystemFamily::CURRENT.file_name(name.as_bytes()) {
+    match OsFamily::CURRENT.file_name(name.as_bytes()) {
         Cow::Borrowed(_) => name.into(),
         Cow::Owned(made) => OsString::from_vec(made),
     }
@@ -100,8 +100,8 @@ pub(crate) fn chosen_name(name: String) -> OsString {
 /// `template` is the file name as the user wrote it, and `filled` the path in which the placeholders
 /// are replaced.
 pub(crate) fn chosen_path(template: &OsStr, filled: Vec<u8>) -> OsString {
-    let written = SystemFamily::CURRENT.literal_directory_length(template.as_bytes());
-    match SystemFamily::CURRENT.chosen_path(&filled, written) {
+    let written = OsFamily::CURRENT.literal_directory_length(template.as_bytes());
+    match OsFamily::CURRENT.chosen_path(&filled, written) {
         Cow::Borrowed(_) => OsString::from_vec(filled),
         Cow::Owned(made) => OsString::from_vec(made),
     }
@@ -140,7 +140,7 @@ pub(crate) fn chosen_below(group: &UrlGroup, output: &OutputArg) -> Option<PathB
         OutputArg::MirroredPath => OsString::new(),
         OutputArg::File(name) if group.has_url_part(name) || has_page_value(group, name) => {
             let bytes = name.as_bytes();
-            os_str(&bytes[..SystemFamily::CURRENT.literal_directory_length(bytes)]).into_owned()
+            os_str(&bytes[..OsFamily::CURRENT.literal_directory_length(bytes)]).into_owned()
         }
         _ => return None,
     };

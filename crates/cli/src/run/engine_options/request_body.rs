@@ -14,18 +14,18 @@ use crate::plan::{self, ContinueAt, FormArgs, FormPartArg, FormPartArgContent, F
 
 /// Sets the request body in the request options, with the header field `Content-Range` for `-r`,
 /// and the `Content-Type` of a form.
-pub(crate) fn set_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
+pub(crate) fn set_content(options: &mut RequestOptions, body: &plan::RequestBodyArg) -> Result<()> {
     let content = match body {
-        plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
+        plan::RequestBodyArg::Bytes(bytes) => bytes.as_slice().into(),
         // Its stage fills it in for each page.
-        plan::BodyArg::ByValue(text) => text.to_source_text().as_slice().into(),
-        plan::BodyArg::File(path) => file(path)?,
-        plan::BodyArg::Stdin => RequestBody::pieces([BodyPiece::Once(stdin_content())]),
-        plan::BodyArg::Multipart(form) => multipart(options, form)?,
+        plan::RequestBodyArg::ByValue(text) => text.to_source_text().as_slice().into(),
+        plan::RequestBodyArg::File(path) => file(path)?,
+        plan::RequestBodyArg::Stdin => RequestBody::pieces([BodyPiece::Once(stdin_content())]),
+        plan::RequestBodyArg::Multipart(form) => multipart(options, form)?,
     };
     // A range asks for a part of the content only without a request body (RFC 9110 section 14.2).
     // With one, as in curl, it names the part that is sent.
-    let range = options.range.take().filter(|_| !matches!(body, plan::BodyArg::Multipart(_)));
+    let range = options.range.take().filter(|_| !matches!(body, plan::RequestBodyArg::Multipart(_)));
     options.content_range = range.zip(content.length()).map(|(range, length)| format!("{range}/{length}"));
     options.body = Some(content);
     Ok(())

@@ -2,7 +2,7 @@
 
 use haul::{Error, ErrorKind, Result, Target};
 
-use crate::plan::{NetrcArg, StageArgs, append_query};
+use crate::plan::{NetrcFileText, StageArgs, append_query};
 
 /// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if the
 /// scheme of the URL is not allowed.
@@ -32,7 +32,7 @@ pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
 /// Returns an error if the URL contains a user name and `--disallow-username-in-url` is given, or
 /// if `-n` is given and the netrc file is missing.
 pub(crate) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
-    if stage.request.auth.netrc == NetrcArg::Missing {
+    if stage.request.auth.netrc == NetrcFileText::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
     }
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {

@@ -16,7 +16,7 @@ use haul::{Error, ErrorKind};
 use haul_policy::glob::GlobErrorKind;
 
 use crate::did_you_mean;
-use crate::plan::{NetrcArg, StageArgs};
+use crate::plan::{NetrcFileText, StageArgs};
 use crate::run::report::error_message::glob_flaw;
 use crate::run::report::transfer_report::TransferReport;
 
@@ -218,7 +218,7 @@ fn status_remedy(status: u16, settings: Option<&StageArgs>) -> &'static str {
             || auth.message_signature.is_some()
             || has_field
     });
-    let reads_netrc = settings.is_some_and(|stage| stage.request.auth.netrc != NetrcArg::Off);
+    let reads_netrc = settings.is_some_and(|stage| stage.request.auth.netrc != NetrcFileText::Off);
     match status {
         401 if has_credentials || reads_netrc => {
             "the server does not accept these credentials: check user and password, or the token"

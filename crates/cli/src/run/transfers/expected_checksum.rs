@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::sink::Sink;
 use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::state::auth::AuthOptions;
@@ -167,8 +167,8 @@ fn fetch_list(
 struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for ChecksumListSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lease.bytes());
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(offered.bytes());
         Ok(())
     }
 

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haul::body::upload::BodyUpload;
-use haul::buffer_pool::{BufferLease, BufferPool};
+use haul::buffer_pool::{BufferPool, OfferedBodyBytes};
 use haul::sink::{ResponseForSink, Sink};
 use haul::system::files::{MetadataExt, OpenOptionsExt};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -62,7 +62,7 @@ pub(crate) fn local_file_of_url(is_curl: bool, stage: &StageArgs, url: &str) -> 
     }
     let bad = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Url, error.to_string()).with_url(url);
     let path = file_url::parse_path(url).map_err(|error| bad(&error))?;
-    let local = file_url::local_path(&path, SystemFamily::CURRENT).map_err(|error| bad(&error))?;
+    let local = file_url::local_path(&path, OsFamily::CURRENT).map_err(|error| bad(&error))?;
     let written: String = path
         .split(|&byte| byte == b'/')
         .skip(1)
@@ -211,7 +211,7 @@ impl LocalFileTransfer<'_> {
         }
         self.head = Some(head);
         if self.request.include_head {
-            self.sink.bytes(BufferLease::borrowed(fields.as_bytes()))?;
+            self.sink.bytes(OfferedBodyBytes::borrowed(fields.as_bytes()))?;
         }
         Ok(is_wanted)
     }
@@ -230,7 +230,7 @@ impl LocalFileTransfer<'_> {
             if self.request.max_size.is_some_and(|most| self.facts.body_bytes > most) {
                 return Err(Error::new(ErrorKind::TooLarge, "the file is larger than allowed"));
             }
-            self.sink.bytes(BufferLease::new(&mut buffer, 0..count))?;
+            self.sink.bytes(OfferedBodyBytes::new(&mut buffer, 0..count))?;
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use haul::sink::temporary_and_final_names::{FilePathCheck, directory_of};
 use haul::system::files::FileExt;
 use haul::{Error, ErrorKind, Result};
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 use crate::system::os_text::OsStrExt;
@@ -38,7 +38,7 @@ pub(crate) struct ReservedOutputNames(Arc<Mutex<ReservedOutputNamesState>>);
 struct ReservedOutputNamesState {
     hasher: RandomState,
     /// The family of systems by whose rules paths are compared.
-    family: SystemFamily,
+    family: OsFamily,
     /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
     /// that reserved it.
     names: OnDiskHashIndex,
@@ -417,7 +417,7 @@ mod tests {
     fn windows_output_names_that_differ_in_case_are_one() {
         let dir = tempfile::tempdir().unwrap();
         let names = ReservedOutputNames::default();
-        names.0.lock().unwrap().family = SystemFamily::Windows;
+        names.0.lock().unwrap().family = OsFamily::Windows;
         let take = |name: &str| names.reserve_for_url(&dir.path().join(name), "http://h/");
         take("Docs/a").unwrap();
         assert!(take("docs/A").is_err(), "before the directory exists");

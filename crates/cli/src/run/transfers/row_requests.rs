@@ -17,7 +17,7 @@ use haul_policy::target::{Origin, Scheme};
 use haul_policy::url_template::UrlTemplate;
 
 use crate::plan::{
-    BodyArg, OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordInputArgs, UrlGroup,
+    OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordInputArgs, RequestBodyArg, UrlGroup,
     ValueTemplate,
 };
 use crate::record_input::CsvRow;
@@ -121,7 +121,7 @@ impl RowRequestBuilder {
         for output in &group.outputs {
             lookup.check_output(output, stage.pagination.is_some())?;
         }
-        let has_whole_content = request.body.as_ref().is_some_and(|body| !matches!(body, BodyArg::ByValue(_)));
+        let has_whole_content = request.body.as_ref().is_some_and(|body| !matches!(body, RequestBodyArg::ByValue(_)));
         let names_method = request.custom_method || request.is_post.is_some() || request.head;
         let secretless = options.without_secrets();
         Ok(Self {
@@ -132,7 +132,7 @@ impl RowRequestBuilder {
                 cookie: with_columns(own(&request.cookie)?),
             },
             body: match &request.body {
-                Some(BodyArg::ByValue(body)) => Some(body.clone()),
+                Some(RequestBodyArg::ByValue(body)) => Some(body.clone()),
                 _ => None,
             },
             query: match &request.query {

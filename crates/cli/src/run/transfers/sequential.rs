@@ -10,7 +10,7 @@ use std::sync::Arc;
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::glob::GlobValues;
 
-use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
+use crate::plan::{OutputArg, RequestBodyArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::parse_glob;
 use crate::run::report::file_metadata;
 use crate::run::report::reporter::UrlGroupReporter;
@@ -195,7 +195,7 @@ impl SequentialRun<'_> {
 fn is_fatal_for_run(group: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *group.output_of_source(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || group.stages[0].request.query.is_some();
-    let is_form = matches!(group.stages[0].request.body, Some(BodyArg::Multipart(_)));
+    let is_form = matches!(group.stages[0].request.body, Some(RequestBodyArg::Multipart(_)));
     match error.kind() {
         ErrorKind::Setup => true,
         ErrorKind::Url => names || is_named,

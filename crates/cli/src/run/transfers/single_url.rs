@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::buffer_pool::BufferLease;
-use haul::fleet::{FinishedTransferContent, RecordContentSink};
+use haul::buffer_pool::OfferedBodyBytes;
+use haul::fleet::{FinishedTransferContent, RecordMemorySink};
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
@@ -111,7 +111,7 @@ pub(crate) fn run(
         && let Some(outcome) = eligibility::fetch(client, global, group, url, &request, to_file)?
     {
         reporter.count_retries(&host, outcome.facts.retries);
-        let body = BodyFileOrContent { file: file.as_deref(), content: FinishedTransferContent::default() };
+        let body = DownloadedFileOrContent { file: file.as_deref(), content: FinishedTransferContent::default() };
         return report_outcome(group, &outcome, url, job.index, &request.method, body, reporter);
     }
     let checksum = stores.checksums.expected_checksum(client, &request, group, &target, file.as_deref())?;
@@ -123,7 +123,7 @@ pub(crate) fn run(
             Box::new(file.with_record_checksum(file_checksum(group)))
         }
         (None, checksum) => match record_options(global, group) {
-            Some(records) => with_checksum(RecordContentSink::new(records), checksum),
+            Some(records) => with_checksum(RecordMemorySink::new(records), checksum),
             None => with_checksum(BlockingOutputSink::new(standard_output(group), None), checksum),
         },
     };
@@ -144,7 +144,7 @@ pub(crate) fn run(
     reporter.count_retries(&host, outcome.facts.retries);
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let content = std::mem::take(&mut *content.lock().unwrap_or_else(PoisonError::into_inner));
-    let body = BodyFileOrContent { file: file.as_deref(), content };
+    let body = DownloadedFileOrContent { file: file.as_deref(), content };
     report_outcome(group, &outcome, url, job.index, &request.method, body, reporter)
 }
 
@@ -159,7 +159,7 @@ fn with_checksum(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn
 
 /// The body of a finished transfer: the file to which it was written, or the content for a
 /// `--jsonl` record.
-struct BodyFileOrContent<'a> {
+struct DownloadedFileOrContent<'a> {
     file: Option<&'a Path>,
     content: FinishedTransferContent,
 }
@@ -171,10 +171,10 @@ fn report_outcome(
     url: &str,
     index: usize,
     method: &str,
-    body: BodyFileOrContent<'_>,
+    body: DownloadedFileOrContent<'_>,
     reporter: &UrlGroupReporter,
 ) -> Result<u8> {
-    let BodyFileOrContent { file, content } = body;
+    let DownloadedFileOrContent { file, content } = body;
     let failed_to_write = |kind: std::io::ErrorKind| {
         let is_it = |error: &Error| {
             error.kind() == ErrorKind::Write && error.io_source().is_some_and(|source| source.kind() == kind)
@@ -227,9 +227,9 @@ impl Sink for ProgressSink {
         outcome
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
-        self.progress.body_bytes(lease.bytes().len());
-        self.sink.bytes(lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.progress.body_bytes(offered.bytes().len());
+        self.sink.bytes(offered)
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {

@@ -18,7 +18,7 @@ use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
 use crate::job::{EarlierFetch, JobRun, UrlCursor, UrlRunState};
-use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
+use crate::plan::{NetrcFileText, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
     avoid_blocked_path, fixed_output_path, is_common_output, options_for, output_file_path,
@@ -342,7 +342,7 @@ impl UrlItems {
     /// missing.
     pub(super) fn check_login(&self, url: &str) -> Result<()> {
         let stage = &self.group.stages[0];
-        if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcArg::Missing {
+        if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcFileText::Missing {
             return Ok(());
         }
         let Ok(target) = parse_target(stage, url) else { return Ok(()) };

@@ -7,7 +7,7 @@ use haul::body::upload::RequestBody;
 use haul::fleet::{FleetItem, ItemUserData};
 use haul::{Error, RequestOptions, Result};
 
-use crate::plan::{BodyArg, RunPlan, UrlGroup};
+use crate::plan::{RequestBodyArg, RunPlan, UrlGroup};
 use crate::run::parallel_group_dependencies::shares_request_options;
 use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::urlnum_variable::UrlNumbers;
@@ -90,7 +90,7 @@ impl UrlsOfGroups {
             }
         };
         let body = match &group.stages[0].request.body {
-            Some(BodyArg::Bytes(bytes)) => Some(RequestBody::from(bytes)),
+            Some(RequestBodyArg::Bytes(bytes)) => Some(RequestBody::from(bytes)),
             _ => None,
         };
         Ok((options, body))

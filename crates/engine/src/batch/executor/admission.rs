@@ -41,7 +41,7 @@ pub(crate) struct InProgressSummary {
 
 /// The kinds of waiting before a request starts that count towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WaitCountedInTimeout {
+pub(crate) enum WaitsCountedInTimeout {
     /// The whole wait counts towards the timeout.
     All,
     /// Only the pause that a server asked for (`Retry-After`) counts towards the timeout. The time

@@ -5,7 +5,7 @@
 //! request to its [`OnDone`].
 //!
 //! A request's timeout includes the pause that a server asks for (`Retry-After`) and, depending on
-//! [`WaitCountedInTimeout`], the time in the queue behind other requests. A request whose timeout
+//! [`WaitsCountedInTimeout`], the time in the queue behind other requests. A request whose timeout
 //! expires before its start fails, and so does a request that waits longer than its
 //! [`pool_timeout`](crate::RequestOptions::pool_timeout).
 //!
@@ -27,7 +27,7 @@ use haul_policy::concurrency::{INITIAL_LIMIT, MAX_LIMIT};
 use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::target::Target;
 
-pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary, WaitCountedInTimeout};
+pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary, WaitsCountedInTimeout};
 use state::{RequestExecutorState, WaitingRequest};
 
 use super::BatchOptions;
@@ -59,7 +59,7 @@ pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) 
 pub(crate) struct RequestExecutor {
     state: Mutex<RequestExecutorState>,
     workers: WorkerOptions,
-    counts: WaitCountedInTimeout,
+    counts: WaitsCountedInTimeout,
     limits: StartLimits,
     stall: Option<StallLimit>,
     admission: Option<Arc<dyn AdmissionControl>>,
@@ -75,17 +75,17 @@ impl RequestExecutor {
     /// requests at a time, in total and for each host.
     pub(crate) fn for_client(most: usize) -> Arc<Self> {
         let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
-        Self::new(&options, WaitCountedInTimeout::All, None)
+        Self::new(&options, WaitsCountedInTimeout::All, None)
     }
 
     /// Makes an executor for the requests of a batch.
     pub(crate) fn for_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
-        Self::new(options, WaitCountedInTimeout::Pauses, Some(admission))
+        Self::new(options, WaitsCountedInTimeout::Pauses, Some(admission))
     }
 
     fn new(
         options: &BatchOptions,
-        counts: WaitCountedInTimeout,
+        counts: WaitsCountedInTimeout,
         admission: Option<Arc<dyn AdmissionControl>>,
     ) -> Arc<Self> {
         let per_host = options.per_host.unwrap_or(INITIAL_LIMIT).max(1);
@@ -136,7 +136,7 @@ impl RequestExecutor {
         let expires = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
                 || state.queue.paused_until(host).is_some_and(|until| time_conversions::to_monotonic_time(*at) < until);
-            self.counts == WaitCountedInTimeout::All || waits_for_proxy()
+            self.counts == WaitsCountedInTimeout::All || waits_for_proxy()
         });
         let turn_ends = request.options.pool_timeout.and_then(|limit| since.checked_add(limit));
         let due = [expires, turn_ends].into_iter().flatten().min();
@@ -334,12 +334,12 @@ impl RequestExecutor {
         now: Instant,
     ) -> Option<Box<Transfer>> {
         if let Some(mut transfer) = state.take_retry(id) {
-            transfer.resume_with_slot(host, self.counts == WaitCountedInTimeout::Pauses, now);
+            transfer.resume_with_slot(host, self.counts == WaitsCountedInTimeout::Pauses, now);
             self.report_in_progress(state);
             return Some(transfer);
         }
         let WaitingRequest { request, sink, done, since, .. } = state.take_waiting(id)?;
-        let began = if self.counts == WaitCountedInTimeout::All { since } else { now };
+        let began = if self.counts == WaitsCountedInTimeout::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.report_in_progress(state);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
 
-use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, WaitCountedInTimeout};
+use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, WaitsCountedInTimeout};
 use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::time_conversions;
@@ -90,7 +90,7 @@ impl Scheduler for RequestExecutor {
         }
         transfer.give_up_slot();
         let deadline =
-            if self.counts == WaitCountedInTimeout::All { transfer.deadline() } else { transfer.total_deadline() };
+            if self.counts == WaitsCountedInTimeout::All { transfer.deadline() } else { transfer.total_deadline() };
         state.retries.insert(transfer, deadline);
         let entry = state.running.remove_entry(&id);
         state.retrying.extend(entry);

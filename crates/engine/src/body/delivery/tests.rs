@@ -23,7 +23,7 @@ impl Sink for BatchSizeSink {
         Ok(())
     }
 
-    fn bytes(&mut self, _lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, _offered: OfferedBodyBytes<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -51,7 +51,7 @@ fn long_values_are_delivered_in_small_batches() {
     let mut body =
         BodyDelivery::new(Box::new(sink)).with_search(PageSearch::new(pattern.into()), RegexInputKind::Bytes);
     let page = format!("a{}", "x".repeat(30_000)).repeat(100);
-    body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
+    body.push(OfferedBodyBytes::borrowed(page.as_bytes())).unwrap();
     body.finish().unwrap();
     assert_eq!(values.load(Ordering::Relaxed), 100);
     assert!(largest.load(Ordering::Relaxed) <= MAX_BATCH_BYTES + 30_001, "{largest:?}");
@@ -95,7 +95,7 @@ fn json_pages_of_listings_wait_for_shared_memory() {
                 deadline: None,
             };
             body.begin(&begin, b"", b"", DecodeLimits::default()).unwrap();
-            body.push(BufferLease::borrowed(&page.as_bytes()[..300 << 10])).unwrap();
+            body.push(OfferedBodyBytes::borrowed(&page.as_bytes()[..300 << 10])).unwrap();
             body
         })
         .collect();
@@ -103,7 +103,7 @@ fn json_pages_of_listings_wait_for_shared_memory() {
     assert_eq!(credits, [true, true, false], "two pages of 1 MiB fit in 2 MiB");
     let rest = &page.as_bytes()[300 << 10..];
     for body in &mut pages {
-        body.push(BufferLease::borrowed(rest)).unwrap();
+        body.push(OfferedBodyBytes::borrowed(rest)).unwrap();
         body.finish().unwrap();
     }
     assert_eq!((woken.0.load(Ordering::Relaxed), memory.used_bytes()), (1, 0));
@@ -128,7 +128,7 @@ fn nested_matches_wait_for_shared_memory() {
     // 20 KB of text in 30 elements are values of 600 KB.
     let page = format!("{}{}", "<div>".repeat(30), "x".repeat(20_000));
     for body in &mut pages {
-        body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
+        body.push(OfferedBodyBytes::borrowed(page.as_bytes())).unwrap();
     }
     let credits: Vec<bool> = pages.iter_mut().map(|body| body.credit(None, 0) > 0).collect();
     assert_eq!(credits, [true, false]);

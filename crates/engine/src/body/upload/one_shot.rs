@@ -43,10 +43,10 @@ const PIECES_AHEAD: usize = 2;
 /// A source of content that can be read once: a reader, a file or a stream. All clones of a
 /// [`RequestBody`](super::RequestBody) share one source.
 #[derive(Clone)]
-pub struct OneShotSource(Arc<OneShotShared>);
+pub struct OneShotSource(Arc<OneShotSourceState>);
 
 /// The state that the clones of a [`OneShotSource`] share.
-struct OneShotShared {
+struct OneShotSourceState {
     origin: OneShotInput,
     is_begun: AtomicBool,
     /// The queue through which the program's task passes the bytes of a stream to the event loop;
@@ -60,7 +60,7 @@ enum OneShotInput {
     /// A file. The `bool` is true if reads may wait, because the file is a pipe, a terminal or a
     /// socket.
     File(File, bool),
-    Stream(Mutex<Box<dyn PollableByteSource>>),
+    Stream(Mutex<Box<dyn AsyncByteSource>>),
 }
 
 impl OneShotSource {
@@ -94,7 +94,7 @@ impl OneShotSource {
     }
 
     fn from_input(origin: OneShotInput) -> Self {
-        Self(Arc::new(OneShotShared { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
+        Self(Arc::new(OneShotSourceState { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
     }
 
     /// Returns a feeder, with which a task of the program polls the stream. Returns `None` if
@@ -355,8 +355,8 @@ impl Drop for ReaderThreadSender {
     }
 }
 
-/// A source of content bytes that can be polled: a [`Stream`] of pieces, seen as a stream of bytes.
-trait PollableByteSource: Send {
+/// An asynchronous source of content bytes: a [`Stream`] of pieces, polled as a stream of bytes.
+trait AsyncByteSource: Send {
     /// Polls for the next bytes and copies them to `buffer`. Returns their number; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
@@ -369,7 +369,7 @@ struct PieceStreamReader<S, B> {
     at: usize,
 }
 
-impl<S, B, E> PollableByteSource for PieceStreamReader<S, B>
+impl<S, B, E> AsyncByteSource for PieceStreamReader<S, B>
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -404,6 +404,6 @@ fn stream_error(error: Box<dyn Error + Send + Sync>) -> io::Error {
 
 /// Reads the next bytes of `stream` into `buffer`, and returns their number; 0 means the end.
 /// Blocks the current thread until there are bytes.
-fn read_blocking(stream: &mut dyn PollableByteSource, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_blocking(stream: &mut dyn AsyncByteSource, buffer: &mut [u8]) -> io::Result<usize> {
     pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }

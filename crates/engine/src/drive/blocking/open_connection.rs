@@ -70,12 +70,13 @@ fn open_connection(
     loop {
         let now = Instant::now();
         timer.call_if_due(now)?;
-        let lease = connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.buffer_pool().take_buffer()));
+        let read_buffer =
+            connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.buffer_pool().take_buffer()));
         let shared_timer = RefCell::new(&mut *timer);
         let progress = connecting.step(&mut ConnectContext {
             now,
             tls: client.tls(),
-            buffer: lease.map_or(&mut [], |buffer| &mut buffer[..]),
+            buffer: read_buffer.map_or(&mut [], |buffer| &mut buffer[..]),
             #[cfg(feature = "http3")]
             quic: client.quic_resources(QuicConnectionLoad::One),
             resolve: &mut |host, port, family| match key.may_connect_without(host) {

@@ -9,7 +9,7 @@
 
 use super::byte_mask::ONES;
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
-use super::open_elements::{IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements, StartTagCondition};
+use super::open_elements::{FastPathTagCondition, IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements};
 use super::recent_tags::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
@@ -118,7 +118,7 @@ impl TreeBuilder<'_, '_> {
         };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
-        let is_plain = self.tree.open.meets_condition(name, StartTagCondition::new(name, bits));
+        let is_plain = self.tree.open.meets_condition(name, FastPathTagCondition::new(name, bits));
         if is_plain && !self.queries.program.may_match(rules.steps) {
             self.open_plain(name, bits, false);
         } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {

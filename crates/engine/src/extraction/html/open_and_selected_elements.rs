@@ -13,7 +13,7 @@ use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Na
 use super::recent_tags::RecentTagsAndAttributes;
 use super::repeated_markup::SelectedTextCollector;
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
-use super::tag_parser::{AttributeValue, EmptyAttributeList, Tag, is_space};
+use super::tag_parser::{AttributeValue, ImpliedElementAttributes, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
 use super::uncollected_markup::{SkippedSelectedElement, UncollectedMarkup};
@@ -400,7 +400,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             full_name: tag.map(|tag| if is_image { &b"img"[..] } else { tag.name() }),
             steps: rules.steps,
             is_root: tree.open.depth() == 0,
-            element: tag.map_or(&EmptyAttributeList as &dyn ElementAttributes, |tag| tag),
+            element: tag.map_or(&ImpliedElementAttributes as &dyn ElementAttributes, |tag| tag),
         };
         let matches = self.queries.program.start_element(&mut tree.selectors, &start);
         let first_value = tree.waiting.len();

@@ -60,7 +60,7 @@ pub(super) struct OpenElement {
 /// The condition under which a start tag in the body affects no other element: it closes no
 /// element, and no parent element is missing. The fast path can then read the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum StartTagCondition {
+pub(super) enum FastPathTagCondition {
     /// There is no condition.
     None,
     /// No `<p>` may be open.
@@ -78,7 +78,7 @@ pub(super) enum StartTagCondition {
     Other,
 }
 
-impl StartTagCondition {
+impl FastPathTagCondition {
     /// Returns the condition for an HTML element with this name. `bits` are the properties of the
     /// name.
     #[inline]
@@ -104,8 +104,8 @@ impl StartTagCondition {
     }
 }
 
-/// A quick test that shows, for most start tags, that the [`StartTagCondition`] of the tag is met.
-/// If a tag fails the quick test, the condition itself must be checked.
+/// A quick test that shows, for most start tags, that the [`FastPathTagCondition`] of the tag is
+/// met. If a tag fails the quick test, the condition itself must be checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartTagQuickTest {
     /// The flags that the innermost element must have to pass the test.
@@ -115,16 +115,16 @@ pub(super) struct StartTagQuickTest {
 }
 
 impl StartTagQuickTest {
-    pub(super) fn new(condition: StartTagCondition) -> Self {
+    pub(super) fn new(condition: FastPathTagCondition) -> Self {
         let (flags, empty_bucket) = match condition {
-            StartTagCondition::None => (IS_HTML, UNUSED_BUCKET),
-            StartTagCondition::Block => (IS_HTML, names::P.bucket()),
-            StartTagCondition::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
-            StartTagCondition::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
-            StartTagCondition::Anchor => (IS_HTML, names::A.bucket()),
-            StartTagCondition::ListItem => (IS_LIST, names::P.bucket()),
-            StartTagCondition::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
-            StartTagCondition::Other => (IS_NEVER_SET, UNUSED_BUCKET),
+            FastPathTagCondition::None => (IS_HTML, UNUSED_BUCKET),
+            FastPathTagCondition::Block => (IS_HTML, names::P.bucket()),
+            FastPathTagCondition::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
+            FastPathTagCondition::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
+            FastPathTagCondition::Anchor => (IS_HTML, names::A.bucket()),
+            FastPathTagCondition::ListItem => (IS_LIST, names::P.bucket()),
+            FastPathTagCondition::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
+            FastPathTagCondition::Other => (IS_NEVER_SET, UNUSED_BUCKET),
         };
         Self { flags, empty_bucket }
     }
@@ -147,8 +147,8 @@ impl OpenElement {
     }
 
     /// Returns `element` with the flags that an element gets if its start tag meets `condition`.
-    pub(super) fn with_flags_of_condition(condition: StartTagCondition, element: Self) -> Self {
-        let added = if condition == StartTagCondition::Row { IS_ROW_IN_TABLE } else { 0 };
+    pub(super) fn with_flags_of_condition(condition: FastPathTagCondition, element: Self) -> Self {
+        let added = if condition == FastPathTagCondition::Row { IS_ROW_IN_TABLE } else { 0 };
         Self { flags: element.flags | added, ..element }
     }
 
@@ -260,19 +260,19 @@ impl OpenElements {
     /// Returns true if the start tag of an HTML element in the body has no effect on other
     /// elements: it closes none, and no parent element is missing. `condition` is the condition of
     /// the element's name.
-    pub(super) fn meets_condition(&self, name: TagName, condition: StartTagCondition) -> bool {
+    pub(super) fn meets_condition(&self, name: TagName, condition: FastPathTagCondition) -> bool {
         let is_met = match condition {
-            StartTagCondition::None => true,
-            StartTagCondition::Block => !self.may_be_open(names::P),
-            StartTagCondition::Cell => self.current().is(IS_ROW_IN_TABLE) || self.is_right_parent_of(name),
-            StartTagCondition::Row => self.is_right_parent_of(name),
-            StartTagCondition::Anchor => !self.may_be_open(names::A),
-            StartTagCondition::ListItem => {
+            FastPathTagCondition::None => true,
+            FastPathTagCondition::Block => !self.may_be_open(names::P),
+            FastPathTagCondition::Cell => self.current().is(IS_ROW_IN_TABLE) || self.is_right_parent_of(name),
+            FastPathTagCondition::Row => self.is_right_parent_of(name),
+            FastPathTagCondition::Anchor => !self.may_be_open(names::A),
+            FastPathTagCondition::ListItem => {
                 let is_first = || matches!(self.current().name, names::OL | names::UL) || !self.may_be_open(name);
                 !self.may_be_open(names::P) && is_first()
             }
-            StartTagCondition::Heading => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
-            StartTagCondition::Other => false,
+            FastPathTagCondition::Heading => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
+            FastPathTagCondition::Other => false,
         };
         is_met && self.depth() < MAX_DEPTH
     }
@@ -566,7 +566,7 @@ mod tests {
             }
             for tag in tags {
                 let name = TagName::new(tag.as_bytes());
-                let condition = StartTagCondition::new(name, name.properties());
+                let condition = FastPathTagCondition::new(name, name.properties());
                 if open.passes_quick_test(StartTagQuickTest::new(condition)) {
                     passed += 1;
                     assert!(open.is_in_html() && open.meets_condition(name, condition), "{tag}");
@@ -580,7 +580,7 @@ mod tests {
     fn deepest_element_fails_quick_test() {
         let div = TagName::new(b"div");
         let mut open = OpenElements::new();
-        let test = StartTagQuickTest::new(StartTagCondition::None);
+        let test = StartTagQuickTest::new(FastPathTagCondition::None);
         assert!(!open.passes_quick_test(test), "the document");
         for _ in 0..MAX_DEPTH {
             open.push(OpenElement::new(div, Namespace::Html, div.properties(), 0));

@@ -3,7 +3,7 @@
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
-use super::open_elements::{Namespace, OpenElement, OpenElements, StartTagCondition, StartTagQuickTest};
+use super::open_elements::{FastPathTagCondition, Namespace, OpenElement, OpenElements, StartTagQuickTest};
 use super::repeated_markup::RepeatedMarkup;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
@@ -22,7 +22,7 @@ const RECENT: usize = 64;
 #[derive(Default)]
 pub(super) struct RecentTagsAndAttributes {
     pub(super) tags: RecentTags,
-    pub(super) attributes: RecentAttributes,
+    pub(super) attributes: RecentAttributeNames,
     pub(super) tag_ends: RecentTagEnds,
     pub(super) repeated: RepeatedMarkup,
 }
@@ -32,7 +32,7 @@ pub(super) struct RecentTagsAndAttributes {
 pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
 
 /// The recently read names of attributes, each with the `="` after it.
-pub(super) struct RecentAttributes([WordPrefix; RECENT]);
+pub(super) struct RecentAttributeNames([WordPrefix; RECENT]);
 
 /// The recently read ends of start tags whose first attribute begins with `c`, such as `class` or
 /// `colspan`. The values of these attributes often repeat from tag to tag; those of other
@@ -63,7 +63,7 @@ pub(super) struct KnownTag {
     /// The element that the tag opens.
     pub(super) element: OpenElement,
     pub(super) quick_test: StartTagQuickTest,
-    condition: StartTagCondition,
+    condition: FastPathTagCondition,
     /// The length in bytes of the whole tag if it has no attributes, otherwise of its `<` and name.
     pub(super) length: u8,
     pub(super) has_attributes: bool,
@@ -78,7 +78,7 @@ impl Default for RecentTags {
     }
 }
 
-impl Default for RecentAttributes {
+impl Default for RecentAttributeNames {
     fn default() -> Self {
         Self([WordPrefix::default(); RECENT])
     }
@@ -121,7 +121,7 @@ impl RecentTags {
     }
 }
 
-impl RecentAttributes {
+impl RecentAttributeNames {
     /// Returns the length of an attribute's name and the `="` after it, if `word` begins with them
     /// and the name has one to six letters or digits. Otherwise returns `None`.
     #[inline(always)]
@@ -145,7 +145,7 @@ impl RecentTagEnds {
     /// not complete, or if [`skip_attributes`] cannot read it. `from` is the length of the tag's
     /// `<` and name.
     #[inline(always)]
-    pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+    pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
         let text = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>());
         let Some(text) = text.filter(|text| text[1] == b'c') else { return skip_attributes(tag, from, recent) };
         // Both values begin near this place.
@@ -154,7 +154,7 @@ impl RecentTagEnds {
     }
 
     #[inline(never)]
-    fn add(&mut self, index: usize, tag: &[u8], from: usize, recent: &mut RecentAttributes) -> Option<usize> {
+    fn add(&mut self, index: usize, tag: &[u8], from: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
         let end = skip_attributes(tag, from, recent)?;
         if end - from <= TAG_END_SIZE {
             self.0[index] = KnownTagEnd::new(&tag[from..end]);
@@ -190,7 +190,7 @@ impl KnownTag {
         let (is_void, is_selected) = (bits & properties::IS_VOID != 0, queries.program.may_match(known.steps));
         let has_text = known.text_query > 0 && !is_void;
         let is_usual = !known.needs_attributes && bits & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
-        let condition = if is_usual { StartTagCondition::new(name, bits) } else { StartTagCondition::Other };
+        let condition = if is_usual { FastPathTagCondition::new(name, bits) } else { FastPathTagCondition::Other };
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
         let mut element =
@@ -223,7 +223,7 @@ impl KnownTag {
         }
         let opens = open.meets_condition(self.element.name, self.condition);
         let is_reopened =
-            self.condition == StartTagCondition::Anchor && open.is_innermost(names::A) && !self.is_selected;
+            self.condition == FastPathTagCondition::Anchor && open.is_innermost(names::A) && !self.is_selected;
         (opens || is_reopened).then_some(opens)
     }
 }
@@ -235,7 +235,7 @@ impl KnownTag {
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
 /// The names of such attributes are looked up in `recent`.
 #[inline(never)]
-pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributes) -> Option<usize> {
+pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
         let Some(length) = recent.length(u64::from_le_bytes(*start)) else { break };
         let value = at + 1 + length;
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn repeated_tag_end_matches_itself_only() {
-        let (mut repeated, mut recent) = (RecentTagEnds::default(), RecentAttributes::default());
+        let (mut repeated, mut recent) = (RecentTagEnds::default(), RecentAttributeNames::default());
         for length in 0..40 {
             let tag = format!("<td class=\"{}\">text of the cell and more text </td>", "x".repeat(length));
             for _ in 0..2 {
@@ -343,7 +343,7 @@ mod tests {
                 for byte in *b">\" xc" {
                     let mut other = tag.clone().into_bytes();
                     other[at] = byte;
-                    let expected = skip_attributes(&other, 3, &mut RecentAttributes::default());
+                    let expected = skip_attributes(&other, 3, &mut RecentAttributeNames::default());
                     assert_eq!(repeated.skip(&other, 3, &mut recent), expected, "{}", other.escape_ascii());
                     assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
                 }

@@ -17,7 +17,7 @@ use super::open_elements::{Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::TagName;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
-pub(super) use selected_text::{CollectedElement, SelectedTextCollector};
+pub(super) use selected_text::{CollectElementResult, SelectedTextCollector};
 
 /// The maximum length in bytes of a run of constant markup ([`MarkupRun`]). This is also the number
 /// of bytes that are compared at once.
@@ -150,9 +150,9 @@ pub(super) struct MarkupRun {
     next: [u16; CONTEXTS],
 }
 
-/// A position in known markup, after the gap that follows a run.
+/// A cursor in known markup: its position is after the gap that follows a run.
 #[derive(Clone, Copy)]
-pub(super) struct KnownMarkupPosition {
+pub(super) struct KnownMarkupCursor {
     at: usize,
     /// The start of the tag, if the position is in a tag.
     tag: usize,
@@ -166,7 +166,7 @@ pub(super) struct KnownMarkupPosition {
 
 /// The run that opened a selected element, and the index at which the run begins.
 #[derive(Clone, Copy)]
-pub(super) struct OpeningRun {
+pub(super) struct ElementOpeningRun {
     at: usize,
     run: u16,
 }
@@ -181,7 +181,7 @@ pub(super) struct KnownMarkupEnd {
     /// element and the text is skipped; otherwise `None`.
     pub(super) skipped_start: Option<usize>,
     /// The run that opened the selected element, if its text must be collected.
-    pub(super) collected: Option<OpeningRun>,
+    pub(super) collected: Option<ElementOpeningRun>,
 }
 
 impl Default for RepeatedMarkup {
@@ -307,12 +307,12 @@ impl RepeatedMarkup {
     pub(super) fn follow(
         &mut self,
         bytes: &[u8],
-        from: KnownMarkupPosition,
+        from: KnownMarkupCursor,
         hits: Option<&HitAcrossMarkupTest>,
     ) -> KnownMarkupEnd {
-        let KnownMarkupPosition { mut at, mut tag, place, mut previous, mut guess } = from;
+        let KnownMarkupCursor { mut at, mut tag, place, mut previous, mut guess } = from;
         let (mut context, mut known, mut is_in_gap) = (0, 0_u32, false);
-        let mut opening = OpeningRun { at, run: NONE };
+        let mut opening = ElementOpeningRun { at, run: NONE };
         while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RUN_SIZE>()) {
             let run = match self.runs.get(usize::from(guess)) {
                 Some(run) if run.begins(window) => run,
@@ -324,7 +324,7 @@ impl RepeatedMarkup {
             };
             known += 1;
             if run.skipped_start.is_some() {
-                opening = OpeningRun { at, run: guess };
+                opening = ElementOpeningRun { at, run: guess };
             }
             let start = at;
             at += usize::from(run.length);
@@ -355,12 +355,12 @@ impl RepeatedMarkup {
         if self.credit < COST_OF_UNKNOWN {
             self.begin_pause();
         }
-        self.end_of_known(KnownMarkupPosition { at, tag, place, previous, guess }, opening, is_in_gap)
+        self.end_of_known(KnownMarkupCursor { at, tag, place, previous, guess }, opening, is_in_gap)
     }
 
     /// Returns the end of known markup at this position. `opening` is the run that opened the last
     /// selected element; it may be [`NONE`]. `is_in_gap` is true if the position is before the gap.
-    fn end_of_known(&self, here: KnownMarkupPosition, opening: OpeningRun, is_in_gap: bool) -> KnownMarkupEnd {
+    fn end_of_known(&self, here: KnownMarkupCursor, opening: ElementOpeningRun, is_in_gap: bool) -> KnownMarkupEnd {
         let last = self.runs.get(usize::from(here.previous));
         let gap = last.map(|run| run.gap);
         let opened = self.runs.get(usize::from(opening.run));
@@ -438,7 +438,7 @@ impl RepeatedMarkup {
     }
 }
 
-impl KnownMarkupPosition {
+impl KnownMarkupCursor {
     /// Makes the position of a tag at the index `at`, at this place.
     pub(super) fn new(at: usize, place: u16) -> Self {
         Self { at, tag: at, place, previous: NONE, guess: NONE }
@@ -500,7 +500,7 @@ mod tests {
         let window = page.as_bytes().first_chunk().unwrap();
         let run = MarkupRun { place, gap: GapAfterRun::AttributeValue, tag_start: Some(0), ..MarkupRun::default() };
         repeated.add(0, window, 10, run).unwrap();
-        let end = repeated.follow(page.as_bytes(), KnownMarkupPosition::new(0, 0), None);
+        let end = repeated.follow(page.as_bytes(), KnownMarkupCursor::new(0, 0), None);
         assert_eq!((end.at, end.place), (0, 0), "the tag is not complete");
         assert_eq!(repeated.find(place, window), None);
         let other = page.replace("href", "hreF");
@@ -524,7 +524,7 @@ mod tests {
         let mut repeated = RepeatedMarkup::default();
         let page = "<a>".repeat(40);
         let calls = (0..).take_while(|_| {
-            repeated.follow(page.as_bytes(), KnownMarkupPosition::new(0, 0), None);
+            repeated.follow(page.as_bytes(), KnownMarkupCursor::new(0, 0), None);
             !repeated.pauses()
         });
         assert_eq!(calls.count() as u32, FIRST_CREDIT / COST_OF_UNKNOWN - 1);

@@ -80,10 +80,10 @@ impl ElementAttributes for Tag<'_> {
     }
 }
 
-/// The attributes of an element whose start tag is missing: there are none.
-pub(super) struct EmptyAttributeList;
+/// The attributes of an implied element, whose start tag is missing: there are none.
+pub(super) struct ImpliedElementAttributes;
 
-impl ElementAttributes for EmptyAttributeList {
+impl ElementAttributes for ImpliedElementAttributes {
     fn attribute(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
         None
     }

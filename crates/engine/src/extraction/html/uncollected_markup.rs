@@ -8,8 +8,8 @@ use super::common_markup_fast_path::end_of_innermost;
 use super::open_elements::{KEEPS_BLANKS, OpenElement, OpenElements};
 use super::recent_tags::{HEAD_SIZE, RecentTagsAndAttributes, word_at};
 use super::repeated_markup::{
-    CollectedElement, GapAfterRun, KnownMarkupPosition, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup, RunTextEffect,
-    SelectedTextCollector,
+    CollectElementResult, GapAfterRun, KnownMarkupCursor, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup,
+    RunTextEffect, SelectedTextCollector,
 };
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::is_space;
@@ -147,14 +147,14 @@ impl UncollectedMarkup<'_, '_> {
         let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);
         };
-        let mut from = KnownMarkupPosition::new(at, place);
+        let mut from = KnownMarkupCursor::new(at, place);
         let (known, unknown) = loop {
             let known = self.recent.repeated.follow(bytes, from, self.hits);
             let Some(opening) = known.collected else { break (known, None) };
             match self.recent.repeated.collect(bytes, opening, &mut self.texts) {
-                CollectedElement::Whole(next) => from = next,
-                CollectedElement::Unknown(at, place) => break (known, Some((at, place))),
-                CollectedElement::Failed => break (known, None),
+                CollectElementResult::Whole(next) => from = next,
+                CollectElementResult::Unknown(at, place) => break (known, Some((at, place))),
+                CollectElementResult::Failed => break (known, None),
             }
         };
         self.recent.repeated.restore(self.open, known.place);
@@ -198,14 +198,14 @@ impl UncollectedMarkup<'_, '_> {
     /// index after the last tag; `None` if no tag can be read.
     #[inline(never)]
     fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
-        let mut recorder = MarkupRunRecorder { bytes, from: place, start: at, run: MarkupRun::default() };
+        let mut learner = RepeatedMarkupLearner { bytes, from: place, start: at, run: MarkupRun::default() };
         let first = at;
         loop {
             let Some(tag) = self.read_tag_at(bytes, at) else { return (at > first).then_some(at) };
-            let Some(next) = self.learn_tag(&mut recorder, at, &tag, place) else { return Some(tag.end) };
+            let Some(next) = self.learn_tag(&mut learner, at, &tag, place) else { return Some(tag.end) };
             place = next;
             let space = bytes[tag.end..].iter().take(LONGEST_SPACE + 1).take_while(|byte| is_space(**byte)).count();
-            recorder.add_effect(match tag.properties & properties::SEPARATES_WORDS {
+            learner.add_effect(match tag.properties & properties::SEPARATES_WORDS {
                 _ if self.open.current().is(KEEPS_BLANKS) => RunTextEffect::Unknown,
                 0 if space == 0 => RunTextEffect::Nothing,
                 _ => RunTextEffect::SeparatesWords,
@@ -213,14 +213,14 @@ impl UncollectedMarkup<'_, '_> {
             at = tag.end + space;
             if space > LONGEST_SPACE || bytes.get(at) != Some(&b'<') {
                 let is_skipped = self.skipped.depth > 0;
-                recorder.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
-                recorder.add(&mut self.recent.repeated, tag.end, place);
+                learner.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
+                learner.add(&mut self.recent.repeated, tag.end, place);
                 return Some(tag.end);
             }
             // Otherwise there would be a run for each pair of an end and a beginning of rows.
             if space > 0 && matches!(tag.change, StackChange::Closed) {
-                recorder.run.gap = GapAfterRun::Nothing;
-                recorder.add(&mut self.recent.repeated, at, place);
+                learner.run.gap = GapAfterRun::Nothing;
+                learner.add(&mut self.recent.repeated, at, place);
                 return Some(at);
             }
         }
@@ -231,27 +231,27 @@ impl UncollectedMarkup<'_, '_> {
     /// before the tag. Returns the place after the tag; `None` if a place or a run cannot be added.
     fn learn_tag(
         &mut self,
-        recorder: &mut MarkupRunRecorder<'_>,
+        learner: &mut RepeatedMarkupLearner<'_>,
         start: usize,
         tag: &ReadTag,
         place: u16,
     ) -> Option<u16> {
         let repeated = &mut self.recent.repeated;
         let name = start + 1..start + tag.attributes_start.max(1);
-        let text = &recorder.bytes[..tag.end];
+        let text = &learner.bytes[..tag.end];
         let mut value = changing_value(text, name.end).filter(|_| tag.attributes_start > 0);
         let first_end = value.as_ref().map_or(tag.end, |value| value.start);
-        if first_end - recorder.start > RUN_SIZE && recorder.start < start {
-            recorder.add(repeated, start, place)?;
+        if first_end - learner.start > RUN_SIZE && learner.start < start {
+            learner.add(repeated, start, place)?;
         }
         while let Some(range) = value {
             let in_tag = repeated.tag(place, TagName::new(&text[name.clone()]))?;
-            recorder.run.gap = GapAfterRun::AttributeValue;
-            if start >= recorder.start {
-                recorder.run.tag_start = u8::try_from(start - recorder.start).ok();
+            learner.run.gap = GapAfterRun::AttributeValue;
+            if start >= learner.start {
+                learner.run.tag_start = u8::try_from(start - learner.start).ok();
             }
-            recorder.add(repeated, range.start, in_tag)?;
-            recorder.start = range.end;
+            learner.add(repeated, range.start, in_tag)?;
+            learner.start = range.end;
             value = changing_value(text, range.end + 1);
         }
         match tag.change {
@@ -261,7 +261,7 @@ impl UncollectedMarkup<'_, '_> {
                 let is_skipped = self.skipped.depth == self.open.depth();
                 let kind = if is_skipped { PlaceKind::SkippedElement } else { PlaceKind::Element };
                 if is_skipped {
-                    recorder.run.skipped_start = u8::try_from(tag.end - recorder.start).ok();
+                    learner.run.skipped_start = u8::try_from(tag.end - learner.start).ok();
                 }
                 repeated.child(place, self.open.current(), kind)
             }
@@ -271,7 +271,7 @@ impl UncollectedMarkup<'_, '_> {
 
 /// A run of constant markup that is being read for the first time, in order to add it to the
 /// [`RepeatedMarkup`] automaton.
-struct MarkupRunRecorder<'b> {
+struct RepeatedMarkupLearner<'b> {
     bytes: &'b [u8],
     /// The place (the state of the automaton) before the run.
     from: u16,
@@ -280,7 +280,7 @@ struct MarkupRunRecorder<'b> {
     run: MarkupRun,
 }
 
-impl MarkupRunRecorder<'_> {
+impl RepeatedMarkupLearner<'_> {
     fn add_effect(&mut self, effect: RunTextEffect) {
         self.run.text_effect = self.run.text_effect.max(effect);
     }

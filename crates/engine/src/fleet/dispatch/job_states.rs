@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
-use super::FleetListing;
+use super::PaginatedListing;
 use crate::Error;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::reported_job_and_destination::{BodyDestination, FleetJob};
@@ -55,12 +55,12 @@ pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) target: Target,
     pub(in crate::fleet) value: Option<Box<[u8]>>,
     pub(in crate::fleet) request: Option<Box<PerItemRequestOptions>>,
-    pub(in crate::fleet) listing: Option<Arc<FleetListing>>,
+    pub(in crate::fleet) listing: Option<Arc<PaginatedListing>>,
 }
 
 /// A job (a transfer with the data for its report) that cannot be started, for example because its
 /// URL is invalid. It is reported as failed with its error.
-pub(in crate::fleet) struct InvalidJob {
+pub(in crate::fleet) struct JobWithError {
     pub(in crate::fleet) job: FleetJob,
     pub(in crate::fleet) target: Target,
     pub(in crate::fleet) error: Error,

@@ -6,8 +6,8 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Scheme, Target};
 
 use super::{
-    BodyDestination, DispatchState, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow,
-    QueuedOrRunningJob, placeholder_target, url_error,
+    BodyDestination, DispatchState, Dispatcher, FleetStage, JobWithError, OrderedWindow, QueuedOrRunningJob,
+    placeholder_target, url_error,
 };
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::stage_value_store_for_resume::EarlierQueuedTransfer;
@@ -25,13 +25,20 @@ pub(super) struct StageOutputPosition<'a> {
     pub(super) order: Arc<[u64]>,
 }
 
+/// The output windows (ordered output queues) and the settings of a fleet's stages, for use by the
+/// dispatcher.
+pub(in crate::fleet) struct StageWindowsAndSettings<'a> {
+    pub(in crate::fleet) windows: &'a [Arc<OrderedWindow>],
+    pub(in crate::fleet) stages: &'a [FleetStage],
+}
+
 /// The saved settings of a transfer that an earlier run of the program queued.
-pub(super) struct SavedTransferSettings {
+pub(super) struct EarlierRunTransferSettings {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
-impl SavedTransferSettings {
+impl EarlierRunTransferSettings {
     /// Applies the saved settings to `destination`, the destination of the transfer's body. Returns
     /// the saved settings of the request; `None` if there are none.
     fn apply(self, destination: &mut BodyDestination) -> Option<Box<PerItemRequestOptions>> {
@@ -66,14 +73,14 @@ impl Dispatcher {
         state: &mut DispatchState,
         stage: usize,
         transfer: EarlierQueuedTransfer,
-        view: &DispatcherStages<'_>,
+        view: &StageWindowsAndSettings<'_>,
     ) {
         let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
         let order = [transfer.number].into();
         let place =
             StageOutputPosition { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
         let EarlierQueuedTransfer { value, fields, replaces_file, .. } = transfer;
-        self.add_value(state, place, &value, Some(SavedTransferSettings { fields, replaces_file }));
+        self.add_value(state, place, &value, Some(EarlierRunTransferSettings { fields, replaces_file }));
         state.numbers[stage] = next;
     }
 
@@ -85,7 +92,7 @@ impl Dispatcher {
         state: &mut DispatchState,
         place: StageOutputPosition<'_>,
         value: &[u8],
-        recalled: Option<SavedTransferSettings>,
+        recalled: Option<EarlierRunTransferSettings>,
     ) {
         let StageOutputPosition { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
@@ -112,7 +119,7 @@ impl Dispatcher {
                 let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
                 let job = state.new_job(number, shown, order, BodyDestination::Output, window.reserve_slot());
-                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
+                state.errors.push_back(JobWithError { job, target: placeholder_target(), error });
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
-use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, QueuedOrRunningJob, placeholder_target};
+use super::{BodyDestination, Dispatcher, FleetJob, JobWithError, QueuedOrRunningJob, placeholder_target};
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::{FleetStage, ListingPageDestinationChooser};
 use crate::ignore_poison::IgnorePoison;
@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A paginated listing: a sequence of pages, each linked from the previous page. The transfers of
 /// all its pages share this value.
-pub(in crate::fleet) struct FleetListing {
+pub(in crate::fleet) struct PaginatedListing {
     progress: Mutex<Listing>,
     /// The origin of the URL of the first page.
     origin: Origin,
@@ -32,13 +32,13 @@ pub(in crate::fleet) struct FleetListing {
     destinations: Option<Arc<dyn ListingPageDestinationChooser>>,
 }
 
-impl fmt::Debug for FleetListing {
+impl fmt::Debug for PaginatedListing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetListing").field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("PaginatedListing").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
-impl FleetListing {
+impl PaginatedListing {
     pub(in crate::fleet) fn progress(&self) -> MutexGuard<'_, Listing> {
         self.progress.lock().ignore_poison()
     }
@@ -70,19 +70,19 @@ impl FleetListing {
 
 impl QueuedOrRunningJob {
     /// Makes the job the first page of a new paginated listing, if the stage has pagination.
-    /// Returns the job as invalid if the listing cannot begin.
+    /// Returns the job with an error if the listing cannot begin.
     pub(super) fn in_listing(
         mut self: Box<Self>,
         stage: &FleetStage,
         destinations: Option<Arc<dyn ListingPageDestinationChooser>>,
-    ) -> Result<Box<Self>, Box<InvalidJob>> {
+    ) -> Result<Box<Self>, Box<JobWithError>> {
         let Some(pagination) = &stage.pagination else { return Ok(self) };
         self.job.order = self.job.order.iter().copied().chain([0]).collect();
         let target = self.target.take().expect("a job that has not started has a target");
         let listing = Listing::new(pagination, &target);
         match listing {
             Ok(progress) => {
-                self.job.listing = Some(Arc::new(FleetListing {
+                self.job.listing = Some(Arc::new(PaginatedListing {
                     origin: progress.origin(),
                     progress: Mutex::new(progress),
                     value: self.value.clone(),
@@ -94,7 +94,7 @@ impl QueuedOrRunningJob {
             }
             Err(error) => {
                 let error = error.with_url(without_userinfo(&self.job.url).escape_debug().to_string());
-                Err(Box::new(InvalidJob { job: self.job, target, error }))
+                Err(Box::new(JobWithError { job: self.job, target, error }))
             }
         }
     }
@@ -129,7 +129,7 @@ impl Dispatcher {
             Err(error) => {
                 let url = error.url().map_or_else(|| job.url.clone(), str::to_owned);
                 let job = FleetJob { url, destination: BodyDestination::Output, ..job };
-                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
+                state.errors.push_back(JobWithError { job, target: placeholder_target(), error });
             }
         }
     }

@@ -64,7 +64,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::buffer_pool::BufferLease;
+    use crate::buffer_pool::OfferedBodyBytes;
     use crate::fleet::ordered_window::DeliveryOrder;
     use crate::fleet::sinks_of_stages::FleetOutputSink;
     use crate::sink::descriptor_writer::DescriptorWriter;
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(window.reserve_slot(), slot);
             window.set_transfer(slot, number);
         }
-        window.add_bytes(0, BufferLease::borrowed(b"abc")).unwrap();
+        window.add_bytes(0, OfferedBodyBytes::borrowed(b"abc")).unwrap();
         assert!(reports.0.lock().unwrap().is_empty());
         window.finish_slot(0).unwrap();
         let passed = |number| OutputReport::PassedToSink { stage: 2, number, end: 3 };

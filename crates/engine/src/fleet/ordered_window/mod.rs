@@ -39,7 +39,7 @@ use super::record_content_sink::WholeOrPiecewiseText;
 use super::sinks_of_stages::StageEndValues;
 use crate::Result;
 use crate::body::decoder_memory_budget::DecoderMemoryBudget;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
@@ -311,15 +311,15 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The sink fails.
-    pub(super) fn add_bytes(&self, slot: u64, lease: BufferLease<'_>) -> Result<()> {
+    pub(super) fn add_bytes(&self, slot: u64, offered: OfferedBodyBytes<'_>) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if self.try_stream(state, slot)? {
             state.slot_mut(self.order, slot).has_left = true;
             state.dirty = true;
-            state.room = state.sink.write_bytes(lease.bytes())?;
+            state.room = state.sink.write_bytes(offered.bytes())?;
         } else {
-            let chunk = lease.into_kept_bytes();
+            let chunk = offered.into_kept_bytes();
             state.held += chunk.memory_size();
             state.slot_mut(self.order, slot).content.push_back(OrderedSlotPiece::Bytes(chunk));
         }
@@ -357,7 +357,7 @@ impl OrderedWindow {
     pub(super) fn set_record(&self, slot: u64, text: WholeOrPiecewiseText) -> Result<()> {
         match text {
             WholeOrPiecewiseText::Whole(bytes) if bytes.is_empty() => Ok(()),
-            WholeOrPiecewiseText::Whole(bytes) => self.add_bytes(slot, BufferLease::borrowed(&bytes)),
+            WholeOrPiecewiseText::Whole(bytes) => self.add_bytes(slot, OfferedBodyBytes::borrowed(&bytes)),
             WholeOrPiecewiseText::Lines(mut lines) => self.add_records(slot, &mut lines),
             WholeOrPiecewiseText::Pieces(pieces) => {
                 let mut guard = self.lock();

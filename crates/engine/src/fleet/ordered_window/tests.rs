@@ -81,7 +81,7 @@ fn window(order: DeliveryOrder, budget: usize, slots: u64) -> (OrderedWindow, Co
 }
 
 fn put(window: &OrderedWindow, slot: u64, text: &str) {
-    window.add_bytes(slot, BufferLease::borrowed(text.as_bytes())).unwrap();
+    window.add_bytes(slot, OfferedBodyBytes::borrowed(text.as_bytes())).unwrap();
 }
 
 #[test]

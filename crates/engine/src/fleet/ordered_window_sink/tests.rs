@@ -47,7 +47,7 @@ fn only_the_sink_of_the_head_slot_is_first() {
 fn only_the_sink_with_exclusive_output_is_awaited() {
     let window = window(DeliveryOrder::Whole);
     assert_eq!(sinks(&window, 1).map(|sink| sink.is_awaited()), [false; 2]);
-    window.add_bytes(0, BufferLease::borrowed(&[b'a'; 1000])).unwrap();
+    window.add_bytes(0, OfferedBodyBytes::borrowed(&[b'a'; 1000])).unwrap();
     let waker: Arc<dyn TransferWaker> = Arc::new(IdleWaker);
     for mut sink in sinks(&window, 1) {
         assert_eq!(sink.credit(Some(&waker), 0), u64::MAX, "it claims the output");

@@ -11,7 +11,7 @@ use haul_policy::target::Target;
 use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
-use super::super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
+use super::super::dispatch::{Dispatcher, NewJobOrRetry, StageWindowsAndSettings};
 use super::super::fleet_input_item::FleetItem;
 use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
@@ -20,7 +20,7 @@ use super::super::sinks_of_stages::{NextStageSink, StageEndValues};
 use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
 use crate::sink::extracted_value_list::ExtractedValues;
@@ -164,7 +164,7 @@ impl FleetModel {
 
     /// Starts a simulated transfer. Returns false if no transfer may start.
     fn start(&mut self) -> bool {
-        let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
+        let view = StageWindowsAndSettings { windows: &self.windows, stages: &self.stages };
         let Some((host, job)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
         let started = match job {
             NewJobOrRetry::New(started) => started,
@@ -218,7 +218,7 @@ impl FleetModel {
             (sent..sent + count).for_each(|value| records.push(format!("{slot}-{value}").as_bytes()));
             window.add_records(slot, &mut records).unwrap();
         } else {
-            window.add_bytes(slot, BufferLease::borrowed(&vec![slot as u8; count as usize])).unwrap();
+            window.add_bytes(slot, OfferedBodyBytes::borrowed(&vec![slot as u8; count as usize])).unwrap();
         }
         self.transfers[index].sent += count;
         true
@@ -258,7 +258,7 @@ impl FleetModel {
     /// Advances the clock, if a transfer waits for a time. Returns false if no transfer waits for a
     /// time.
     fn wait(&mut self) -> bool {
-        let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
+        let view = StageWindowsAndSettings { windows: &self.windows, stages: &self.stages };
         let next_timeout = self.dispatch.next_timeout(self.now, &view);
         self.now = next_timeout.unwrap_or(self.now);
         next_timeout.is_some()

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::FleetRun;
 use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
-use crate::fleet::dispatch::{InvalidJob, QueuedOrRunningJob};
+use crate::fleet::dispatch::{JobWithError, QueuedOrRunningJob};
 use crate::fleet::record_content_sink::{FinishedTransferContent, WholeOrPiecewiseText};
 use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::transfer::TransferOutcome;
@@ -120,10 +120,11 @@ impl FleetRun {
         }
     }
 
-    /// Reports invalid jobs, which could not be started. Returns true if there were any.
-    pub(super) fn report_invalid_jobs(&self) -> bool {
+    /// Reports the jobs that could not be started, with their errors. Returns true if there were
+    /// any.
+    pub(super) fn report_jobs_with_errors(&self) -> bool {
         let mut any = false;
-        while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
+        while let Some(JobWithError { job, target, error }) = self.dispatch.take_job_with_error() {
             any = true;
             let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
             let text = self.report_finished(&job, &mut outcome, FinishedTransferContent::default());

@@ -12,7 +12,7 @@ use crate::extraction::{PageQuery, PageSearch};
 use crate::fleet::dispatch::TransferInputs;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::ordered_window_sink::{OrderedWindowSlotSink, PageFileAndValuesSink};
-use crate::fleet::record_content_sink::RecordContentSink;
+use crate::fleet::record_content_sink::RecordMemorySink;
 use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
@@ -40,7 +40,7 @@ impl FleetRun {
             let sink = OrderedWindowSlotSink::new(Arc::clone(&self.windows[number]), slot, order);
             if stage.with_url { sink.with_url(&self.dispatch.lock().url_of_running(key)) } else { sink }
         };
-        let in_record = |options, file| RecordContentSink::in_window(options, &self.windows[number], slot, file);
+        let in_record = |options, file| RecordMemorySink::in_window(options, &self.windows[number], slot, file);
         let sink: Box<dyn Sink> = match (destination, stage.records) {
             (BodyDestination::Output, None) => Box::new(in_window()),
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),

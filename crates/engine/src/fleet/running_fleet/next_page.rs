@@ -4,7 +4,7 @@ use haul_policy::target::Target;
 
 use super::FleetRun;
 use crate::Result;
-use crate::fleet::dispatch::FleetListing;
+use crate::fleet::dispatch::PaginatedListing;
 use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::pagination::{PageContentObserver, PageFindings, PageStep};
 use crate::transfer::TransferOutcome;
@@ -24,7 +24,7 @@ impl FleetRun {
     /// Returns true if a request to `target` may contain the credentials of its stage. This
     /// requires that the user has given the target's origin, in the stage's template or as the
     /// first URL. Other origins come from values or links in pages, and are not trusted.
-    pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&FleetListing>) -> bool {
+    pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&PaginatedListing>) -> bool {
         let origin = target.origin();
         let Some(template) = &self.stages[stage].template else {
             return listing.is_none_or(|listing| *listing.origin() == origin);

@@ -1,7 +1,8 @@
 //! The trait of checks of server certificates, and the rustls verifier that applies them.
 //!
 //! ```text
-//!  rustls ──▶ RustlsCertificateVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, BundleThenSystemRootsCheck or AcceptAnyCheck
+//!  rustls ──▶ RustlsCertificateVerifier ──▶ [PinnedKeyCertificateCheck ─▶] [HyphenNameCheck ─▶] ─┐
+//!            ChainCheck, BundleThenSystemRootsCheck or AcceptAnyCheck ◀──────────────────────────┘
 //! ```
 //!
 //! A check examines certificates and names only. [`RustlsCertificateVerifier`] verifies the

@@ -75,7 +75,7 @@ pub use options_and_context_cache::{SessionKey, TlsContext, TlsContexts, TlsOpti
 pub use public_key_pin::{PublicKeyPin, key_pin};
 #[cfg(feature = "http3")]
 pub(crate) use quic::QuicAttemptTls;
-pub use record_layer::{OpenedTlsRecord, TlsStreamState};
+pub use record_layer::{OpenedTlsRecord, TlsInputState};
 pub use system_roots::system_bundle;
 pub use verbose_certificate_text::certificate_details;
 

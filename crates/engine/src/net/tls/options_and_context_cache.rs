@@ -19,7 +19,7 @@ use super::cipher_list;
 use super::client_identity::{ClientCertificateFiles, Passphrase, Pem};
 use super::ech::{EchOffer, EchOptions};
 use super::hyphen_host_stand_in::{self, HyphenNameCheck};
-use super::public_key_pin::{PinCheck, PublicKeyPin};
+use super::public_key_pin::{PinnedKeyCertificateCheck, PublicKeyPin};
 use super::replaced_file_check::{self, FileBacked, FileStamps};
 use super::server_tickets::ServerTickets;
 use super::trust::TrustSource;
@@ -326,7 +326,7 @@ impl ContextCache {
             check = Arc::new(HyphenNameCheck { inner: check });
         }
         if !options.pins.is_empty() {
-            check = Arc::new(PinCheck { inner: check, pins: options.pins.clone() });
+            check = Arc::new(PinnedKeyCertificateCheck { inner: check, pins: options.pins.clone() });
         }
         let schemes = cipher_list::signature_schemes(options, &check.algorithms())?;
         let identity = self.identity(options, &provider)?;

@@ -21,7 +21,7 @@ pub type PublicKeyPin = [u8; 32];
 /// A certificate check that requires a pinned public key: it accepts certificates if the server's
 /// key is one of the pins and the inner check accepts them, too.
 #[derive(Debug)]
-pub(super) struct PinCheck {
+pub(super) struct PinnedKeyCertificateCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,
     pub(super) pins: Vec<PublicKeyPin>,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for PinMismatch {
 
 impl std::error::Error for PinMismatch {}
 
-impl CertificateCheck for PinCheck {
+impl CertificateCheck for PinnedKeyCertificateCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
         self.inner.check(chain)?;
         let key = ParsedCertificate::try_from(chain.end_entity)?.subject_public_key_info();

@@ -30,13 +30,13 @@ pub struct OpenedTlsRecord {
     /// The range of the plaintext in the buffer. It is never empty and never extends beyond
     /// `consumed`. `None` if the record contained no data.
     pub payload: Option<Range<usize>>,
-    /// The state of the incoming stream after this record.
-    pub state: TlsStreamState,
+    /// The state of the TLS input after this record.
+    pub state: TlsInputState,
 }
 
-/// The state of the incoming stream after a record.
+/// The state of the TLS input (the incoming stream of records) after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsStreamState {
+pub enum TlsInputState {
     /// A record was decrypted; there may be more.
     Open,
     /// The buffer contains no complete record: receive more bytes.
@@ -99,10 +99,10 @@ impl RecordLayer {
 
     pub(super) fn decrypt(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
         if self.peer_closed {
-            return Ok(OpenedTlsRecord { consumed: buf.len(), payload: None, state: TlsStreamState::PeerClosed });
+            return Ok(OpenedTlsRecord { consumed: buf.len(), payload: None, state: TlsInputState::PeerClosed });
         }
         let Some(len) = record_len(buf) else {
-            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsInputState::NeedMore });
         };
         let longest = match self.version {
             TlsVersion::V1_3 => HEADER_LENGTH + MAX_PLAIN + 256,
@@ -112,7 +112,7 @@ impl RecordLayer {
             return Err(self.fail_with_alert(AlertDescription::RecordOverflow, "a record longer than allowed"));
         }
         let Some(record) = buf.get_mut(..len) else {
-            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+            return Ok(OpenedTlsRecord { consumed: 0, payload: None, state: TlsInputState::NeedMore });
         };
         let kind = record[0];
         let known = match self.version {
@@ -143,17 +143,17 @@ impl RecordLayer {
                 return Err(self.interleaved_message_error());
             }
             self.idle_records = 0;
-            return Ok(OpenedTlsRecord { consumed: len, payload: Some(range), state: TlsStreamState::Open });
+            return Ok(OpenedTlsRecord { consumed: len, payload: Some(range), state: TlsInputState::Open });
         }
         self.idle_records += 1;
         if self.idle_records > MAX_IDLE_RECORDS {
             return Err(self.fail_with_alert(AlertDescription::UnexpectedMessage, "too many records without data"));
         }
         let state = match self.on_control_record(kind, &record[range])? {
-            ControlRecordEffect::Nothing => TlsStreamState::Open,
+            ControlRecordEffect::Nothing => TlsInputState::Open,
             ControlRecordEffect::PeerClosed => {
                 self.peer_closed = true;
-                TlsStreamState::PeerClosed
+                TlsInputState::PeerClosed
             }
         };
         Ok(OpenedTlsRecord { consumed: len, payload: None, state })

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul_policy::filename;
-use haul_policy::system_family::SystemFamily;
+use haul_policy::system_family::OsFamily;
 use haul_policy::target::Target;
 #[cfg(unix)]
 use rustix::fd::BorrowedFd;
@@ -46,7 +46,7 @@ use super::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
 use super::partial::{self, PartialFile};
 use super::temporary_and_final_names::{self, ClobberMode};
 use super::{ExistingPartialContent, ResponseForSink, Sink};
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::fleet::FinishedTransferContent;
 use crate::system::files::{MetadataExt, OwnedFile};
 use crate::{Error, ErrorKind, Result};
@@ -228,7 +228,7 @@ fn suggested_file_name(begin: &ResponseForSink<'_>) -> Option<String> {
             let is_elsewhere = begin.facts.redirects > 0 && !begin.place.path().ends_with('/');
             filename::from_target(begin.place).ok().filter(|_| is_elsewhere).and_then(|name| filename::sanitise(&name))
         })?;
-    Some(String::from_utf8_lossy(&SystemFamily::CURRENT.file_name(name.as_bytes())).into_owned())
+    Some(String::from_utf8_lossy(&OsFamily::CURRENT.file_name(name.as_bytes())).into_owned())
 }
 
 /// Returns true if the path is a regular file that was created or changed after `time`.
@@ -301,23 +301,23 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         if let Some(hasher) = &mut self.hasher {
-            hasher.update(lease.bytes());
+            hasher.update(offered.bytes());
         }
         if let Some(record) = &mut self.record {
-            record.update(lease.bytes());
+            record.update(offered.bytes());
         }
-        if self.shows_unchanged && !lease.bytes().is_empty() {
+        if self.shows_unchanged && !offered.bytes().is_empty() {
             self.shows_unchanged = false;
             self.state = self.open(None).map_err(|error| self.error(error))?;
         }
-        if !lease.bytes().is_empty() {
+        if !offered.bytes().is_empty() {
             self.open_postponed()?;
         }
         self.reserve_ahead();
-        self.space.on_written(lease.bytes().len() as u64);
-        match (&mut self.state, lease.bytes()) {
+        self.space.on_written(offered.bytes().len() as u64);
+        match (&mut self.state, offered.bytes()) {
             (OutputFileState::Null(_), _) => Ok(()),
             (OutputFileState::Partial(writer), bytes) => writer.write(bytes),
             (OutputFileState::Elsewhere(_), bytes) => self.write_temporary(bytes),

@@ -2,7 +2,7 @@
 //! common checks.
 use std::sync::Arc;
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::request::SplitDownloadOptions;
 use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
@@ -58,8 +58,8 @@ impl NonRestartableSink {
 }
 
 impl Sink for NonRestartableSink {
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        Sink::bytes(&mut self.0, lease)
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        Sink::bytes(&mut self.0, offered)
     }
 
     fn restart(&mut self) -> bool {

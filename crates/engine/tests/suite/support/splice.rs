@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 
-use haul::buffer_pool::BufferLease;
+use haul::buffer_pool::OfferedBodyBytes;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::{ResponseForSink, Sink};
 use haul::transfer::TransferOutcome;
@@ -91,9 +91,9 @@ impl<S: Sink> Sink for CountingSink<S> {
         Ok(())
     }
 
-    fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
-        let len = lease.bytes().len() as u64;
-        self.sink.bytes(lease)?;
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        let len = offered.bytes().len() as u64;
+        self.sink.bytes(offered)?;
         self.counts.written.fetch_add(len, SeqCst);
         self.look();
         Ok(())

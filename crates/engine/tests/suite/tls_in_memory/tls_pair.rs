@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsOptions, TlsStreamState, TlsVersion};
+use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsInputState, TlsOptions, TlsVersion};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, GeneralSubtree, IsCa, Issuer,
     KeyIdMethod, KeyPair, NameConstraints, SerialNumber, date_time_ymd,
@@ -290,7 +290,7 @@ pub(crate) struct TlsPair {
     pub(crate) inbox: Vec<u8>,
     /// The maximum number of bytes that the client receives in one call.
     pub(crate) piece: usize,
-    pub(crate) last_state: TlsStreamState,
+    pub(crate) last_state: TlsInputState,
     received: Vec<u8>,
 }
 
@@ -306,7 +306,7 @@ impl TlsPair {
             to_server: Vec::new(),
             inbox: Vec::new(),
             piece: usize::MAX,
-            last_state: TlsStreamState::NeedMore,
+            last_state: TlsInputState::NeedMore,
             received: Vec::new(),
         }
     }
@@ -397,7 +397,7 @@ impl TlsPair {
                         plain.extend_from_slice(&self.inbox[at..][range]);
                     }
                     at += opened.consumed;
-                    if opened.state != TlsStreamState::Open {
+                    if opened.state != TlsInputState::Open {
                         break;
                     }
                     assert!(opened.consumed > 0);

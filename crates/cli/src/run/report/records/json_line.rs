@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::path::Path;
 
 use haul::Result;
-use haul::body::decoded_text::BodyText;
+use haul::body::decoded_text::BodyTextPieces;
 use haul::fleet::{FinishedTransferContent, WholeOrPiecewiseText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
@@ -132,7 +132,7 @@ impl RecordedTransfer<'_> {
         }
         let head = self.report.outcome.head.as_ref();
         let content_type = head.and_then(|head| head.get_all("content-type").last());
-        match BodyText::new(content.body, content_type) {
+        match BodyTextPieces::new(content.body, content_type) {
             Ok(text) => JsonlContentMember::Text(text),
             Err(body) => JsonlContentMember::Binary(body),
         }

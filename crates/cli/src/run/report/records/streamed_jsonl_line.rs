@@ -1,6 +1,6 @@
 //! The text of a `--jsonl` line in pieces, so that a large body needs no second copy in memory.
 
-use haul::body::decoded_text::BodyText;
+use haul::body::decoded_text::BodyTextPieces;
 use haul::fleet::{RecordTextIterator, WholeOrPiecewiseText};
 use haul::sink::extracted_value_list::ExtractedValues;
 
@@ -21,7 +21,7 @@ pub(super) enum JsonlContentMember {
     /// The line has neither values nor a body.
     Nothing,
     /// `body`: the text of a body.
-    Text(BodyText),
+    Text(BodyTextPieces),
     /// `body_base64`: a body that is not text.
     Binary(Vec<u8>),
     /// `values`: the extracted values, as a list.
@@ -185,7 +185,7 @@ mod tests {
     fn long_and_short_content_give_the_same_line() {
         for count in [0, 1, 5, 70_000, 300_000] {
             let body: Vec<u8> = "a\"é\n".bytes().cycle().take(count * 5).collect();
-            let text = BodyText::new(body.clone(), None).expect("text");
+            let text = BodyTextPieces::new(body.clone(), None).expect("text");
             let line_of = |content| {
                 let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), content));
                 assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);

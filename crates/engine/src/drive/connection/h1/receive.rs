@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::super::FinishedTransfers;
 use super::H1Connection;
 use super::close::{is_violation, protocol_error};
-use crate::buffer_pool::{Buffer, BufferLease};
+use crate::buffer_pool::{Buffer, OfferedBodyBytes};
 use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
@@ -223,7 +223,7 @@ impl H1Connection {
                     // With a part of the request unsent, the transfer still waits for the server.
                     let is_sent = self.content.is_finished() && self.conn.output().is_empty();
                     let is_last = is_sent && self.conn.is_at_body_end();
-                    transfer.on_body(input.lease(range, at == end), is_last, now)?;
+                    transfer.on_body(input.offer(range, at == end), is_last, now)?;
                     if transfer.skips_rest(ResponseBodyFraming::Chunked) {
                         self.closing = true;
                         self.finish_front(now, finished);
@@ -308,16 +308,16 @@ impl UnparsedH1Bytes<'_> {
         }
     }
 
-    fn lease(&mut self, range: Range<usize>, last: bool) -> BufferLease<'_> {
+    fn offer(&mut self, range: Range<usize>, last: bool) -> OfferedBodyBytes<'_> {
         match self {
             Self::Buffer(buffer, whole) => {
                 if *whole && last {
-                    BufferLease::new(buffer, range)
+                    OfferedBodyBytes::new(buffer, range)
                 } else {
-                    BufferLease::borrowed(&buffer[range])
+                    OfferedBodyBytes::borrowed(&buffer[range])
                 }
             }
-            Self::Memory(bytes) => BufferLease::borrowed(&bytes[range]),
+            Self::Memory(bytes) => OfferedBodyBytes::borrowed(&bytes[range]),
         }
     }
 }

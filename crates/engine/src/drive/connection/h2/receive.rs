@@ -11,7 +11,7 @@ use super::super::FinishedTransfers;
 use super::close::protocol_error;
 use super::{H2ActiveStream, H2Connection};
 use crate::Result;
-use crate::buffer_pool::{Buffer, BufferLease};
+use crate::buffer_pool::{Buffer, OfferedBodyBytes};
 use crate::time_conversions;
 use crate::transfer::ExchangeFailurePoint;
 
@@ -99,7 +99,7 @@ impl H2Connection {
         let Some(H2ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
             [] => return,
-            [piece] => transfer.on_body(BufferLease::borrowed(&buffer[piece.clone()]), false, now),
+            [piece] => transfer.on_body(OfferedBodyBytes::borrowed(&buffer[piece.clone()]), false, now),
             pieces => {
                 let mut slices = [IoSlice::new(&[]); MAX_PIECES_PER_DELIVERY];
                 for (slice, piece) in slices.iter_mut().zip(pieces) {

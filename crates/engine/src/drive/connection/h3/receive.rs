@@ -16,7 +16,7 @@ use quinn_proto::{Dir, Event, ReadError, StreamEvent};
 use super::super::{ConnectionWaker, FinishedTransfers};
 use super::send::stream_id;
 use super::{H3Connection, StreamChunk};
-use crate::buffer_pool::BufferLease;
+use crate::buffer_pool::OfferedBodyBytes;
 use crate::net::quic::connection_lost;
 use crate::transfer::ExchangeFailurePoint;
 use crate::{Result, time_conversions};
@@ -408,7 +408,7 @@ impl H3Connection {
         let outcome = match (self.active.get_mut(&id), pieces.as_slice()) {
             (None, _) | (_, []) => None,
             (Some(active), [(index, piece)]) => {
-                Some(active.transfer.on_body(BufferLease::borrowed(&chunks[*index][piece.clone()]), false, now))
+                Some(active.transfer.on_body(OfferedBodyBytes::borrowed(&chunks[*index][piece.clone()]), false, now))
             }
             (Some(active), pieces) => {
                 let mut slices = [IoSlice::new(&[]); MAX_PIECES_PER_DELIVERY];

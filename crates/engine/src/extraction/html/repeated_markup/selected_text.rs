@@ -3,8 +3,8 @@
 use haul_policy::page_reference::PageBase;
 
 use super::{
-    CONTEXTS, COST_OF_UNKNOWN, GapAfterRun, KnownMarkupPosition, NONE, OpeningRun, PlaceKind, RUN_SIZE, RepeatedMarkup,
-    RunTextEffect,
+    CONTEXTS, COST_OF_UNKNOWN, ElementOpeningRun, GapAfterRun, KnownMarkupCursor, NONE, PlaceKind, RUN_SIZE,
+    RepeatedMarkup, RunTextEffect,
 };
 use crate::Result;
 use crate::extraction::html::HtmlQueries;
@@ -30,9 +30,9 @@ pub(in crate::extraction::html) struct SelectedTextCollector<'a, 'f> {
 }
 
 /// The result of collecting the text of a selected element in known markup.
-pub(in crate::extraction::html) enum CollectedElement {
+pub(in crate::extraction::html) enum CollectElementResult {
     /// The value was passed on. The position is that of the run that closes the element.
-    Whole(KnownMarkupPosition),
+    Whole(KnownMarkupCursor),
     /// An unknown run follows in the element. The index and the place are those of its first tag.
     Unknown(usize, u16),
     /// The text cannot be collected here, or the receiver of the value failed.
@@ -68,14 +68,16 @@ impl RepeatedMarkup {
     pub(in crate::extraction::html) fn collect(
         &mut self,
         bytes: &[u8],
-        opening: OpeningRun,
+        opening: ElementOpeningRun,
         texts: &mut SelectedTextCollector<'_, '_>,
-    ) -> CollectedElement {
+    ) -> CollectElementResult {
         let (start, place) = (opening.at, self.runs[usize::from(opening.run)].place);
-        let mut here = KnownMarkupPosition { at: start, tag: start, place, previous: NONE, guess: opening.run };
+        let mut here = KnownMarkupCursor { at: start, tag: start, place, previous: NONE, guess: opening.run };
         let mut selected = &self.places[usize::from(place)];
         while selected.kind != PlaceKind::SkippedElement {
-            let Some(parent) = self.places.get(usize::from(selected.parent)) else { return CollectedElement::Failed };
+            let Some(parent) = self.places.get(usize::from(selected.parent)) else {
+                return CollectElementResult::Failed;
+            };
             selected = parent;
         }
         let name = selected.element.name;
@@ -98,22 +100,26 @@ impl RepeatedMarkup {
             let Some(next) = next else {
                 texts.text.clear();
                 self.credit = self.credit.saturating_sub(COST_OF_UNKNOWN);
-                let end = self.end_of_known(here, OpeningRun { at: here.at, run: NONE }, false);
-                return CollectedElement::Unknown(end.at, end.place);
+                let end = self.end_of_known(here, ElementOpeningRun { at: here.at, run: NONE }, false);
+                return CollectElementResult::Unknown(end.at, end.place);
             };
             here.guess = next;
             let next = &self.runs[usize::from(next)];
             if next.skipped_start.is_some() || self.places[usize::from(next.place)].skipped_depth == 0 {
-                return if texts.finish(name) { CollectedElement::Whole(here) } else { CollectedElement::Failed };
+                return if texts.finish(name) {
+                    CollectElementResult::Whole(here)
+                } else {
+                    CollectElementResult::Failed
+                };
             }
         }
         texts.text.clear();
-        CollectedElement::Failed
+        CollectElementResult::Failed
     }
 
-    /// Moves behind the run that [`guess`](KnownMarkupPosition::guess) names and the gap after it.
+    /// Moves behind the run that [`guess`](KnownMarkupCursor::guess) names and the gap after it.
     /// Adds a text in the gap to the collected text. Returns false if that is not possible.
-    fn pass(&self, bytes: &[u8], here: &mut KnownMarkupPosition, texts: &mut SelectedTextCollector<'_, '_>) -> bool {
+    fn pass(&self, bytes: &[u8], here: &mut KnownMarkupCursor, texts: &mut SelectedTextCollector<'_, '_>) -> bool {
         let (run, start) = (&self.runs[usize::from(here.guess)], here.at);
         let context = usize::from(here.previous) % CONTEXTS;
         (here.previous, here.guess, here.place) = (here.guess, run.next[context], run.place);
