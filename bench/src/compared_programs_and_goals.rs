@@ -8,9 +8,9 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::bench_results_file::JobGoal;
+use crate::fetched_page_check::{FetchedPageCounts, PageCheck};
 use crate::measure::RunMetrics;
 use crate::output_digest::OutputDigest;
-use crate::page_check::{FetchedPageCounts, PageCheck};
 use crate::versioned_site::ReplyCheck;
 
 /// A part of a job that is ready to run: the programs to compare, the rounds, the server and the

@@ -26,6 +26,7 @@
 mod bench_results_file;
 mod body_files;
 mod compared_programs_and_goals;
+mod fetched_page_check;
 mod http3_server;
 mod installed_programs;
 mod instruction_counts;
@@ -36,7 +37,6 @@ mod measure;
 mod one_core;
 mod options;
 mod output_digest;
-mod page_check;
 mod quinn_client;
 mod ray_data_comparison;
 mod rounds;

@@ -26,9 +26,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::{Deserialize, Serialize};
 
+use crate::fetched_page_check::FetchedPageCounts;
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::output_digest::{OutputDigest, OutputDigester};
-use crate::page_check::FetchedPageCounts;
 use crate::{Result, installed_programs};
 
 /// The longest time that a run of any program may take.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use haul_cli::build_plan::resolve;
 use haul_cli::file_and_environment_access::FilesAndEnvironment;
-use haul_cli::ftp::{args, freebsd_fetch_args};
+use haul_cli::ftp::{freebsd_fetch_args, ftp_command_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;
 use libfuzzer_sys::fuzz_target;
@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| {
     let persona = match pick % 4 {
         0 => ProgramPersona::Haul,
         1 => ProgramPersona::Curl,
-        2 => return drop(args::FtpArgs::parse(words)),
+        2 => return drop(ftp_command_args::FtpArgs::parse(words)),
         _ => return drop(freebsd_fetch_args::parse(words)),
     };
     let mut files = InputAsFiles(text);

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::message::DnsRecordType;
+use haul_policy::dns::query_schedule::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
 

@@ -3,11 +3,11 @@
 #![no_main]
 
 use haul_policy::Target;
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::filename::{
     MAX_NAME, from_decoded_path, from_disposition, from_path_as_written, from_path_like_curl, from_target, sanitise,
 };
 use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-use haul_policy::system_family::OsFamily;
 use libfuzzer_sys::fuzz_target;
 
 fn stays(name: &str) -> bool {

@@ -18,8 +18,8 @@ mod worker_inbox;
 mod batch;
 mod inbox_model;
 
-/// A stand-in for the engine's module `sync`, with loom's locks and atomics.
-mod sync {
+/// A stand-in for the engine's module `std_or_loom_sync`, with loom's locks and atomics.
+mod std_or_loom_sync {
     pub(crate) use loom::sync::{Mutex, atomic};
 }
 

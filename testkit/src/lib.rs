@@ -12,7 +12,7 @@
 //! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server that sends them |
 //! | [`packages`] | a mirror of packages, and a reader that reads only their beginnings |
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
-//! | [`packet_link`] | the model of a link that loses, delays, reorders and duplicates packets |
+//! | [`lossy_link_model`] | the model of a link that loses, delays, reorders and duplicates packets |
 //! | [`udp_relay`] | a relay of datagrams over such a link, which can also change a client's address |
 //! | [`ip_relay`] | a relay of IP packets over such a link, between two network namespaces |
 //! | [`page_server`] | a cheap HTTP/1.1 server for measurements: pages at once, after a delay, or so many at a time |
@@ -51,9 +51,9 @@ pub mod hostile;
 pub mod http3;
 pub mod ip_relay;
 mod lock_even_if_poisoned;
+pub mod lossy_link_model;
 pub mod origin;
 pub mod packages;
-pub mod packet_link;
 pub mod page_server;
 mod peer_stream;
 pub mod relay;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use testkit::byte_pattern::BytePattern;
 use testkit::ip_relay::{FAR_ADDR, IpRelay, NEAR_ADDR};
-use testkit::packet_link::LinkConditions;
+use testkit::lossy_link_model::LinkConditions;
 
 /// Starts a relay. If this process may not, prints the reason and returns `None`.
 fn start(conditions: &LinkConditions) -> Option<IpRelay> {

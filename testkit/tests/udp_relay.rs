@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use h3_client::H3Client;
 use testkit::http3::Http3Settings;
+use testkit::lossy_link_model::LinkConditions;
 use testkit::origin::Origin;
-use testkit::packet_link::LinkConditions;
 use testkit::udp_relay::{DatagramVerdict, Direction, UdpRelay};
 
 fn origin() -> Origin {

@@ -18,7 +18,7 @@ use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortBehavior}
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::page_check::{ExpectedPages, PageCheck};
+use crate::fetched_page_check::{ExpectedPages, PageCheck};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "adapt",

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use testkit::ip_relay::IpRelay;
-use testkit::packet_link::LinkConditions;
+use testkit::lossy_link_model::LinkConditions;
 
 use super::language_client_jobs::LanguageClient;
 use super::large_body_common::MEMORY_MB;

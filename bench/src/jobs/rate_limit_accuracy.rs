@@ -15,7 +15,7 @@ use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, RateUnit, RequiredAndOptionalPages};
+use crate::fetched_page_check::{ExpectedPages, ExpectedRate, PageCheck, RateUnit, RequiredAndOptionalPages};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "rates",

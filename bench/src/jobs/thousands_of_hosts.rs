@@ -25,7 +25,7 @@ use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, command_program, shell_program};
 use crate::Result;
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::page_check::{ExpectedPages, PageCheck, RequiredAndOptionalPages};
+use crate::fetched_page_check::{ExpectedPages, PageCheck, RequiredAndOptionalPages};
 use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob = BenchJob {

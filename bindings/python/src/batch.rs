@@ -30,9 +30,9 @@ use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::normalized_url::{LastUrlCache, prepare};
+use crate::options_shared_by_requests::SharedOptions;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
-use crate::shared_options::SharedOptions;
 use crate::signals_and_stop_flag::signals;
 
 /// A submitted request whose result Python has not received yet.

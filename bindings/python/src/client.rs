@@ -14,10 +14,10 @@ use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, FailurePhase, interrupted, send_failure, to_exception};
 use crate::fetch_many_json_record::{FailedTransfer, TransferRecordData};
 use crate::normalized_url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
+use crate::options_shared_by_requests::{FieldChange, SharedOptions, to_fields, without_fields};
 use crate::python_str_and_http_bytes::latin1_or_utf8;
 use crate::received_response::{ReceivedResponse, trailer_fields};
 use crate::request_body::{BodySourceException, to_request_body};
-use crate::shared_options::{FieldChange, SharedOptions, to_fields, without_fields};
 use crate::signals_and_stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
 

@@ -12,7 +12,7 @@ use haul::transfer::FollowedRedirect;
 use haul::transfer_facts::TransferFacts;
 use haul::transfer_record::TransferRecord;
 use haul::{Error, ResponseHead, Target};
-use haul_policy::secrets::drop_userinfo;
+use haul_policy::secret_fields::drop_userinfo;
 use pyo3::prelude::*;
 
 /// The data of a finished request that are kept only for its record, the JSON description of the

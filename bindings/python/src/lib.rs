@@ -30,11 +30,11 @@ mod error;
 mod fetch_many_json_record;
 mod form_and_multipart_encoding;
 mod normalized_url;
+mod options_shared_by_requests;
 mod paginated_listing;
 mod python_str_and_http_bytes;
 mod received_response;
 mod request_body;
-mod shared_options;
 mod signals_and_stop_flag;
 mod streamed_body;
 mod value_extraction;
@@ -64,11 +64,11 @@ mod _haul {
     #[pymodule_export]
     use crate::normalized_url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
     #[pymodule_export]
+    use crate::options_shared_by_requests::{SharedOptions, bypasses_proxy, netrc_login};
+    #[pymodule_export]
     use crate::paginated_listing::PyListing;
     #[pymodule_export]
     use crate::received_response::ReceivedResponse;
-    #[pymodule_export]
-    use crate::shared_options::{SharedOptions, bypasses_proxy, netrc_login};
     #[pymodule_export]
     use crate::signals_and_stop_flag::StopFlag;
     #[pymodule_export]

@@ -312,7 +312,7 @@ pub(crate) fn location_text(value: &str) -> Option<String> {
 /// Returns true if the value of a request field with this name is a secret.
 #[pyfunction]
 pub(crate) fn is_secret_field(name: &str) -> bool {
-    haul_policy::secrets::is_secret_field(name)
+    haul_policy::secret_fields::is_secret_field(name)
 }
 
 /// The parts of a URL: scheme, host, port, and the percent-decoded user and password, if the URL

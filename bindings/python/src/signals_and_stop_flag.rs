@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use pyo3::prelude::*;
 
 /// A flag that ends the calls to which it was passed, within about 50 ms. It is for callers that

@@ -909,6 +909,11 @@ haul_status haul_request_add_part_file(haul_request *request,
                                        const char *filename,
                                        const char *content_type);
 
+// Sets a function that is called at each step of the request, in the thread that sends the request
+// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
+// member `on_step` instead.
+haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
+
 // Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
 // 6.5). The body is then sent in chunks, even if its length is known. If `give` is NULL, no
 // trailers are sent. A batch does not accept a request with trailers.
@@ -998,11 +1003,6 @@ haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 // Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
 // if there is no certificate with this index.
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
-
-// Sets a function that is called at each step of the request, in the thread that sends the request
-// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
-// member `on_step` instead.
-haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Sends a request and waits only for the head of the reply; read the body with haul_response_read.
 // `response` receives a new response, which the caller frees, or NULL if the call fails.

@@ -29,9 +29,9 @@ use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::ReplyCallbacks;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
 use crate::request_body::{BorrowedBytes, RequestBodyCallback};
+use crate::request_step_callback;
 use crate::request_trailers;
 use crate::response::{haul_reply, haul_response};
-use crate::step_callback;
 use crate::streaming::{receive_reply, with_new_response};
 
 /// Flag of haul_call: requests gzip and other codings, and decodes them, regardless of the client's
@@ -192,7 +192,7 @@ unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Reques
         raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
         no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
         http10: call.flags & HAUL_CALL_HTTP_1_0 != 0,
-        steps: step_callback::observer(call.on_step, call.step_user),
+        steps: request_step_callback::observer(call.on_step, call.step_user),
         ..PerRequestSettings::default()
     };
     // SAFETY: the caller guarantees it.

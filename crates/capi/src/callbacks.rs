@@ -4,8 +4,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::c_arguments::haul_header;
+use crate::request_step_callback::haul_step_info;
 use crate::response::haul_reply;
-use crate::step_callback::haul_step_info;
 
 /// Supplies memory for a reply's body. Returns the start of a block of `size` bytes. NULL stops the
 /// request with HAUL_STATUS_WRITE. Called once if the length is known and at most 4 MiB, otherwise

@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
 use haul::RequestOptions;
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::net::dns::AddressFamily;
 
 use crate::auth_arguments::auth;

@@ -17,7 +17,7 @@
 //! | [`request`], [`request_body`], [`request_trailers`] | a request, and what it sends |
 //! | [`blocking_request`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`], [`response_tls_details`] | a reply, and the TLS session that carried it |
-//! | [`step_callback`] | the steps of a request, while they happen |
+//! | [`request_step_callback`] | the steps of a request, while they happen |
 //! | [`batch`] | many requests at once |
 //! | [`jar`], [`url_join_and_secret_field_check`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
@@ -50,10 +50,10 @@ mod malloc_body;
 mod reply_destination;
 pub mod request;
 pub mod request_body;
+pub mod request_step_callback;
 pub mod request_trailers;
 pub mod response;
 pub mod response_tls_details;
-pub mod step_callback;
 pub mod streaming;
 pub mod tls_settings;
 pub mod url_join_and_secret_field_check;

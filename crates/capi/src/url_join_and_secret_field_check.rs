@@ -17,7 +17,7 @@
 use std::ffi::{c_char, c_int};
 
 use haul_policy::redirect::location_text;
-use haul_policy::secrets::is_secret_field;
+use haul_policy::secret_fields::is_secret_field;
 
 use crate::c_arguments;
 use crate::error::{CallFailure, catch_panic, haul_status};

@@ -1,14 +1,14 @@
 //! The agent on Windows, where it does not exist: its options are refused, and `HAUL_AGENT` has no
 //! effect but a warning.
 
-#[path = "agent/option_values.rs"]
-mod option_values;
+#[path = "agent/agent_args.rs"]
+mod agent_args;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::usage_error::UsageErrorReason;
-pub use option_values::{AgentArgs, DEFAULT_IDLE_TIME};
+pub use agent_args::{AgentArgs, DEFAULT_IDLE_TIME};
 
 /// Refuses an option of the agent.
 ///
@@ -29,7 +29,7 @@ pub mod status_and_stop_commands {
     use haul::ErrorKind;
 
     use super::AgentArgs;
-    pub use super::option_values::AgentCommand;
+    pub use super::agent_args::AgentCommand;
     use crate::program_persona::ProgramPersona;
 
     /// Returns the exit code for an agent that does not exist. Never called, because the options are

@@ -7,12 +7,12 @@ use haul::ErrorKind;
 
 use crate::file_and_environment_access::print_error_line;
 
-#[path = "ftp/ftp_program.rs"]
-mod ftp_program;
+#[path = "ftp/ftp_or_fetch_program.rs"]
+mod ftp_or_fetch_program;
 #[path = "ftp/help.rs"]
 mod help;
 
-pub use ftp_program::FtpProgram;
+pub use ftp_or_fetch_program::FtpProgram;
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// Returns the program and its arguments if the command line is `haul ftp ...` or `haul fetch ...`,

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 /// The places of `.curlrc` on Unix, in curl's order: an environment variable that names a directory,
 /// and a path below it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haul::fleet::{FleetJob, OutputObserver, RecalledValueKind, StageValueStore, UnfinishedTransferIterator};
-use haul::system::files::OwnedFile;
+use haul::system::file_metadata_and_flags::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 #[cfg(target_os = "linux")]
 use std::io;
 
-use haul_policy::secrets::{drop_userinfo, is_hidden_field};
+use haul_policy::secret_fields::{drop_userinfo, is_hidden_field};
 
 /// The secret at the end of an argument of the program. It is the whole argument, or the value
 /// after an option.

@@ -18,7 +18,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::terminal_text::is_unsafe_on_terminal;
 
 use crate::config_file::DEPTH_MAX;

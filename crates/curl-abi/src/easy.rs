@@ -30,7 +30,7 @@ use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::headers::{HeaderMessageKind, HeaderStore, StoredHead};
 use crate::info::TransferInfo;
 use crate::mime::DuplicatedFormCopy;
-use crate::options::{EasyOptions, numbers as opt};
+use crate::options::{EasyOptions, curlopt_numbers as opt};
 use crate::request::{self, ReusableRequest, TransferFailure};
 use crate::share::{Share, ShareReference};
 use crate::transfer::callbacks::Callbacks;

@@ -382,7 +382,8 @@ impl Error {
     }
 
     /// Returns true if the program's own callback
-    /// ([`InterruptCallback`](crate::interrupt::InterruptCallback)) or a signal ended the transfer.
+    /// ([`InterruptCallback`](crate::interrupt_callback::InterruptCallback)) or a signal ended the
+    /// transfer.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.kind() == ErrorKind::Interrupted
@@ -506,7 +507,7 @@ impl Error {
     /// Returns true if the process or the system has no file descriptor left.
     #[must_use]
     pub(crate) fn lacks_descriptors(&self) -> bool {
-        self.io_source().is_some_and(crate::system::socket_errors::lacks_descriptors)
+        self.io_source().is_some_and(crate::system::socket_error_codes::lacks_descriptors)
     }
 
     /// Marks this error as a rejection: the peer rejected this side's TLS certificate or parameters

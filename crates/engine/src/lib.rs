@@ -51,7 +51,7 @@
 //! | [`request`] | requests and their options |
 //! | [`response`] | responses: blocking or async, streamed or whole |
 //! | [`batch`] | many requests of a program at once |
-//! | [`interrupt`] | hooks by which Ctrl-C and alarms of a host language end a wait |
+//! | [`interrupt_callback`] | hooks by which Ctrl-C and alarms of a host language end a wait |
 //! | [`fleet`] | many URLs: order, caps, stages that feed each other |
 //! | [`pagination`] | listings of many pages: the next page, and the end |
 //! | [`extraction`] | extraction of values from pages; unique and sorted values |
@@ -92,7 +92,7 @@ pub mod fork;
 #[cfg(feature = "http")]
 mod http_types;
 mod ignore_poison;
-pub mod interrupt;
+pub mod interrupt_callback;
 mod lru;
 pub mod net;
 pub mod pagination;
@@ -103,7 +103,7 @@ mod spawn_with_signals_blocked;
 mod split;
 pub mod state;
 pub mod stats;
-mod sync;
+mod std_or_loom_sync;
 #[doc(hidden)]
 pub mod system;
 #[doc(hidden)]

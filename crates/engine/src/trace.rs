@@ -20,7 +20,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use haul_policy::retry;
-use haul_policy::secrets::is_hidden_field;
+use haul_policy::secret_fields::is_hidden_field;
 use haul_policy::target::Target;
 
 use haul_proto::request::RequestHead;
@@ -36,7 +36,7 @@ pub enum TraceEvent<'a> {
     /// A message for people. Its text may change.
     Info(Cow<'a, str>),
     /// A request is being sent. The values of [fields that may hold
-    /// secrets](haul_policy::secrets::is_hidden_field) are replaced by `[redacted]`.
+    /// secrets](haul_policy::secret_fields::is_hidden_field) are replaced by `[redacted]`.
     Request {
         /// The request line and the header fields. Each line ends in a line feed.
         head: Cow<'a, str>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{BufferSink, PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::batch::{BatchOptions, BatchOrder};
 use haul::buffer_pool::OfferedBodyBytes;
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::sink::{ReceivedIntoSink, Sink};
 use haul::{Client, ErrorKind};

@@ -12,7 +12,7 @@
 //! assert!(file_url::parse_path("file://elsewhere.example/a").is_err());
 //! ```
 
-use crate::system_family::OsFamily;
+use crate::file_names_by_system::OsFamily;
 use crate::urlencode;
 
 /// The reason why a `file:` URL does not name a local file.

@@ -207,10 +207,10 @@ pub(crate) fn is_deceptive(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns `true` if Windows reserves the file name for a device, with or without an extension. Such a
-/// name is changed on every system, because files are copied between systems. Rarer names of devices
-/// are changed on Windows only ([`system_family`](crate::system_family)), so that names on Unix stay as
-/// they are.
+/// Returns `true` if Windows reserves the file name for a device, with or without an extension.
+/// Such a name is changed on every system, because files are copied between systems. Rarer names of
+/// devices are changed on Windows only ([`file_names_by_system`](crate::file_names_by_system)), so
+/// that names on Unix stay as they are.
 pub(crate) fn is_reserved_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {

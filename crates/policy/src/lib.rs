@@ -14,7 +14,7 @@
 //! | [`glob`] | curl's globs, such as `http://h/[1-3]/{a,b}` |
 //! | [`redirect`] | the next target, method and secrets after a 3xx |
 //! | [`field_validation`] | valid names and values of fields |
-//! | [`secrets`] | fields that carry secrets and may not follow a redirect |
+//! | [`secret_fields`] | fields that carry secrets and may not follow a redirect |
 //! | [`protocols`] | `--proto` and `--proto-redir` |
 //! | [`cookie`] | cookies: accepting, storing, sending, files |
 //! | [`auth`] | challenges, answers to them, and the choice of credentials |
@@ -29,10 +29,10 @@
 //! | [`pagination`] | the pages of a listing: the next URL, and the end |
 //! | [`queue`] | the order of jobs, fairly between hosts |
 //! | [`range`] | parts of a body: claims, received bytes, checkpoints |
-//! | [`rate`] | a limit on bytes a second |
+//! | [`byte_and_transfer_rates`] | limits on bytes and on new transfers a second |
 //! | [`shard`] | parts of a list of URLs, by host, for several machines |
 //! | [`speed`] | detection of slow and stalled transfers |
-//! | [`system_family`] | the rules of Unix and Windows for file names |
+//! | [`file_names_by_system`] | the rules of Unix and Windows for file names |
 //! | [`url_template`] | URLs made from matches in pages that are not trusted |
 //! | [`page_reference`] | URLs made from references in pages, such as those of links |
 //! | [`file_url`] | local files named by `file:` URLs |
@@ -55,12 +55,14 @@
 
 pub mod alt_svc;
 pub mod auth;
+pub mod byte_and_transfer_rates;
 mod byte_order_mark;
 mod calendar;
 pub mod concurrency;
 pub mod cookie;
 pub mod dns;
 pub mod field_validation;
+pub mod file_names_by_system;
 pub mod file_url;
 pub mod filename;
 pub mod glob;
@@ -75,13 +77,11 @@ pub mod protocols;
 pub mod proxy;
 pub mod queue;
 pub mod range;
-pub mod rate;
 pub mod redirect;
 pub mod retry;
-pub mod secrets;
+pub mod secret_fields;
 pub mod shard;
 pub mod speed;
-pub mod system_family;
 pub mod target;
 pub mod terminal_text;
 pub mod time;

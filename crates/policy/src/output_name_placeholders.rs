@@ -16,7 +16,7 @@
 //! ```
 //! use haul_policy::Target;
 //! use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-//! use haul_policy::system_family::OsFamily::Unix;
+//! use haul_policy::file_names_by_system::OsFamily::Unix;
 //!
 //! let target = Target::parse("http://Example.com/a%20b/..%2f.ssh/?q=1").unwrap();
 //! let name = fill_url_parts(Unix, b"site/{host}/{path}", &target, &no_columns, &|text| text.to_vec()).unwrap();
@@ -27,8 +27,8 @@
 use core::fmt;
 use std::borrow::Cow;
 
+use crate::file_names_by_system::OsFamily;
 use crate::filename::{MAX_NAME, is_deceptive, is_reserved_device_name};
-use crate::system_family::OsFamily;
 use crate::target::Target;
 use crate::urlencode::percent_decode;
 
@@ -370,7 +370,7 @@ impl OutputNameBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system_family::OsFamily::{Unix, Windows};
+    use crate::file_names_by_system::OsFamily::{Unix, Windows};
 
     fn filled(template: &str, url: &str) -> String {
         let target = Target::parse(url).unwrap();

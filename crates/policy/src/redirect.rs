@@ -77,7 +77,7 @@ impl Default for RedirectRules {
 }
 
 /// The rule for the user's secrets in a request: credentials, cookies of `-b`, and fields for which
-/// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
+/// [`is_secret_field`](crate::secret_fields::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
     /// The secrets are sent, because the target has the origin for which they were given.

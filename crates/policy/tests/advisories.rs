@@ -8,7 +8,7 @@ use haul_policy::cookie::CookieStore;
 use haul_policy::hsts::HstsStore;
 use haul_policy::proxy::{connect_fields, forward_fields};
 use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, redirected_request};
-use haul_policy::secrets::{fields_to_send, referer_for};
+use haul_policy::secret_fields::{fields_to_send, referer_for};
 
 const NOW: u64 = 1_800_000_000;
 

@@ -10,7 +10,7 @@ mod secrets_model;
 
 use haul_policy::Target;
 use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, redirected_request};
-use haul_policy::secrets::fields_to_send;
+use haul_policy::secret_fields::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

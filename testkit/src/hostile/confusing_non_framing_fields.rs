@@ -1,7 +1,7 @@
 //! Response fields with values that may confuse a client.
 //!
 //! None of these fields changes the framing of a 200 response. The fields that do are in the two
-//! modules `h1_grammar` and `h2_grammar`.
+//! modules `h1_reply_generator` and `h2_reply_generator`.
 
 use super::reply_draft::random_choice;
 use crate::rng::Rng;

@@ -2,7 +2,7 @@
 //! and half of them are damaged afterwards. A server sends such a reply on each connection.
 //!
 //! ```text
-//! seed ──▶ h1_grammar, h2_grammar ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
+//! seed ──▶ h1_reply_generator, h2_reply_generator ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
 //! ```
 //!
 //! A reply that was not damaged has an [`AllowedResult`]: the grammar has marked each of its parts
@@ -21,8 +21,8 @@
 
 mod confusing_non_framing_fields;
 mod damage;
-mod h1_grammar;
-mod h2_grammar;
+mod h1_reply_generator;
+mod h2_reply_generator;
 mod reply_draft;
 mod server;
 
@@ -93,7 +93,8 @@ impl HostileReply {
     /// Generates the hostile reply for this seed. Equal seeds give equal replies.
     pub fn from_seed(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
-        let mut draft = if rng.below(2) == 0 { h1_grammar::reply(&mut rng) } else { h2_grammar::reply(&mut rng) };
+        let mut draft =
+            if rng.below(2) == 0 { h1_reply_generator::reply(&mut rng) } else { h2_reply_generator::reply(&mut rng) };
         if rng.below(2) == 0 {
             damage::damage(&mut draft, &mut rng);
         }

@@ -14,7 +14,7 @@ use rustix::time::{
 };
 
 use super::PacketCounts;
-use crate::packet_link::{LinkConditions, PacketLink};
+use crate::lossy_link_model::{LinkConditions, PacketLink};
 use crate::timed_queue::TimedQueue;
 
 pub(super) const WAKE: Token = Token(2);

@@ -17,7 +17,7 @@
 //! ```no_run
 //! use std::process::Command;
 //! use testkit::ip_relay::{FAR_ADDR, IpRelay};
-//! use testkit::packet_link::LinkConditions;
+//! use testkit::lossy_link_model::LinkConditions;
 //!
 //! let relay = IpRelay::start(&LinkConditions::new().loss(0.01)).unwrap();
 //! let mut ping = Command::new("nsenter");
@@ -37,7 +37,7 @@ use std::thread::{self, JoinHandle};
 
 use mio::{Poll, Waker};
 
-use crate::packet_link::LinkConditions;
+use crate::lossy_link_model::LinkConditions;
 use event_loop::{IpRelayLoop, WAKE};
 pub use namespace::NetworkNamespace;
 

@@ -24,8 +24,8 @@
 
 mod catalogue;
 mod mirror;
-mod pkg_add_reader;
+mod simulated_pkg_add;
 
 pub use catalogue::{BLOCK, PackageCatalogue, SignedGzipPackage, WantedPackagePart};
 pub use mirror::PackageMirror;
-pub use pkg_add_reader::{PackageReadMeasurement, PkgAddEmulator};
+pub use simulated_pkg_add::{PackageReadMeasurement, PkgAddEmulator};

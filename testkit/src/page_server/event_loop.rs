@@ -14,7 +14,7 @@ use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
 use super::connection::{PageConnection, RequestPhase};
 use super::counts::PageServerCounts;
-use super::deadlines::Deadlines;
+use super::deadline_timer::Deadlines;
 use super::listening_ports::PagePort;
 use super::page_text::{append_page, page_len};
 use super::request_head;

@@ -24,7 +24,7 @@
 
 mod connection;
 mod counts;
-mod deadlines;
+mod deadline_timer;
 mod event_loop;
 mod listening_ports;
 mod page_text;

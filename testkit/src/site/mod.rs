@@ -14,7 +14,7 @@
 //! assert_eq!(site.known_answer().sha256.len(), 64);
 //! ```
 
-mod as_numbers;
+mod autonomous_system_numbers;
 mod expected_cidr_blocks;
 mod render;
 
@@ -64,7 +64,7 @@ impl GeneratedSite {
     }
 
     fn build(seed: u64, pages: usize, cached: bool) -> GeneratedSite {
-        let numbers = as_numbers::distinct(seed, pages);
+        let numbers = autonomous_system_numbers::distinct(seed, pages);
         let positions = numbers.iter().enumerate().map(|(i, n)| (*n, i)).collect();
         let cache = cached.then(|| (0..pages + INDEXES).map(|_| OnceLock::new()).collect());
         GeneratedSite { inner: Arc::new(GeneratedSiteInner { seed, numbers, positions, cache }) }
@@ -92,7 +92,7 @@ impl GeneratedSite {
 
     /// Returns the exact length in bytes of the page of the autonomous system with this number.
     pub fn page_len(&self, number: u32) -> usize {
-        as_numbers::page_len(self.inner.seed, number)
+        autonomous_system_numbers::page_len(self.inner.seed, number)
     }
 
     /// Returns the total length of all AS pages in bytes.

@@ -100,7 +100,7 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
 /// seed gives this page. Calls `wrote` with each CIDR block that the benchmark's regular expression
 /// matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
-    let target = super::as_numbers::page_len(seed, number);
+    let target = super::autonomous_system_numbers::page_len(seed, number);
     out.reserve(target);
     let mut rng = Rng::new(mix(seed, u64::from(number)));
     header(out, &mut rng, number);

@@ -17,7 +17,7 @@ use rustix::time::{
 use super::flow::{UdpFlow, WaitingDatagram};
 use super::{DatagramFilter, DatagramVerdict, Direction, RelayControl, RelayControlState, connect};
 use crate::lock_even_if_poisoned::lock;
-use crate::packet_link::LinkConditions;
+use crate::lossy_link_model::LinkConditions;
 use crate::timed_queue::TimedQueue;
 
 pub(super) const WAKE: Token = Token(0);

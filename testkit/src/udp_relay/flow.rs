@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use mio::net::UdpSocket;
 
 use super::Direction;
-use crate::packet_link::{LinkConditions, PacketLink};
+use crate::lossy_link_model::{LinkConditions, PacketLink};
 
 /// A flow of the relay: a client address, and the relay's socket through which this client's
 /// datagrams go to the server.

@@ -7,7 +7,7 @@
 //! ```
 //! use testkit::http3::Http3Settings;
 //! use testkit::origin::Origin;
-//! use testkit::packet_link::LinkConditions;
+//! use testkit::lossy_link_model::LinkConditions;
 //! use testkit::udp_relay::UdpRelay;
 //!
 //! let origin = Origin::builder().http3(Http3Settings::new()).start().unwrap();
@@ -28,7 +28,7 @@ use mio::{Poll, Waker};
 
 use crate::http3::bind_udp;
 use crate::lock_even_if_poisoned::lock;
-use crate::packet_link::LinkConditions;
+use crate::lossy_link_model::LinkConditions;
 use event_loop::{RelayLoop, WAKE};
 
 /// The direction of a relayed datagram.

@@ -35,11 +35,11 @@ use super::client::{
     AgentCallEnd, AgentCallProgressAndEnd, AgentConnection, OutputDescriptor, is_regular_file_without_append,
     prepare_for_agent,
 };
-use super::local_fetch_sinks::{
-    DeliveredPrefix, KeepFileIfNotModifiedSink, LengthAndValidator, NOT_MODIFIED, TrackingSink, strong_validator,
-};
 use super::protocol::{AgentTransferResult, ResponseStart};
 use super::request::AgentRequest;
+use super::sinks_without_agent::{
+    DeliveredPrefix, KeepFileIfNotModifiedSink, LengthAndValidator, NOT_MODIFIED, TrackingSink, strong_validator,
+};
 use super::socket::AgentUnavailable;
 use crate::ftp::signify_first_fetch_length;
 

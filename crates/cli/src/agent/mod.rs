@@ -15,21 +15,21 @@
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
 //! | [`status_and_stop_commands`] | `--agent-status` and `--agent-stop` |
 //! | `eligibility` | decides which requests go through the agent |
-//! | `fetch_via_agent_or_directly`, `local_fetch_sinks` | a fetch that continues without the agent when the agent dies |
+//! | `fetch_via_agent_or_directly`, `sinks_without_agent` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
 //!
 //! `docs/design/agent.md` explains the design.
 
+mod agent_args;
 pub mod client;
 pub mod connect_or_start_agent;
 pub(crate) mod eligibility;
 pub(crate) mod fetch_via_agent_or_directly;
-pub(crate) mod local_fetch_sinks;
 pub mod message_encoding;
-mod option_values;
 pub mod protocol;
 pub mod request;
 pub mod server;
+pub(crate) mod sinks_without_agent;
 pub mod socket;
 pub mod status_and_stop_commands;
 
@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::usage_error::UsageErrorReason;
-pub use option_values::{AgentArgs, DEFAULT_IDLE_TIME};
+pub use agent_args::{AgentArgs, DEFAULT_IDLE_TIME};
 use socket::AgentSocketPath;
 
 impl AgentArgs {

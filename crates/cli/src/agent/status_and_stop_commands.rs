@@ -10,8 +10,8 @@
 
 use std::io::Write;
 
+pub use super::agent_args::AgentCommand;
 use super::client::AgentConnection;
-pub use super::option_values::AgentCommand;
 use super::protocol::{AgentMessage, CallerMessage};
 use super::socket::{AgentSocketPath, AgentUnavailable};
 use super::{AgentArgs, DEFAULT_IDLE_TIME};

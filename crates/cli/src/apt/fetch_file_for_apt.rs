@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::net::dns::{AddressFamily, is_onion};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::{ClientCertificateFiles, TlsOptions};

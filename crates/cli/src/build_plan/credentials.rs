@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner};
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
-use haul_policy::system_family::OsFamily;
 
 use super::{PlanBuilder, has_field, misused_option_error};
 use crate::home_files::netrc_paths;

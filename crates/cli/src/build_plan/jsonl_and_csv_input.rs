@@ -1,7 +1,7 @@
 //! Resolves `--jsonl-in` and `--csv-in`: separates the URLs of the command line from the input
 //! files.
 
-use haul_policy::secrets::is_secret_field;
+use haul_policy::secret_fields::is_secret_field;
 
 use super::misused_option_error;
 use crate::parsed_args::{ParsedDataOption, ParsedHeaderOption, ParsedUrlGroup, TextOrFile};

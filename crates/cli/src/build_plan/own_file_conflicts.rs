@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::sink::temporary_and_final_names::directory_of;
-use haul::system::files;
-use haul_policy::system_family::OsFamily;
+use haul::system::file_metadata_and_flags;
+use haul_policy::file_names_by_system::OsFamily;
 
 use super::misused_option_error;
 use crate::plan::{
@@ -46,11 +46,16 @@ impl InodeIdentity {
     /// Returns the identity of the file at `path`. Returns `None` for a device, a pipe, a
     /// directory, and for `-` and `%`, which do not name files.
     fn from_path(path: &Path) -> Option<Self> {
-        if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) || files::is_named_device(path) {
+        if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path)
+            || file_metadata_and_flags::is_named_device(path)
+        {
             return None;
         }
         if let Ok(metadata) = std::fs::metadata(path) {
-            return metadata.is_file().then(|| files::identity_at(path).ok().map(Self::Existing)).flatten();
+            return metadata
+                .is_file()
+                .then(|| file_metadata_and_flags::identity_at(path).ok().map(Self::Existing))
+                .flatten();
         }
         let directory = directory_of(path);
         let directory = directory.canonicalize().or_else(|_| std::path::absolute(directory)).ok()?;
@@ -61,8 +66,9 @@ impl InodeIdentity {
     /// Returns the identity of the regular file to which a standard stream is redirected; `None` if
     /// it is not redirected to a regular file.
     fn from_stream(stream: io::Result<File>) -> Option<Self> {
-        let stream = stream.ok().filter(|file| files::is_regular(file).is_ok_and(|is_regular| is_regular))?;
-        files::identity(&stream).ok().map(Self::Existing)
+        let stream =
+            stream.ok().filter(|file| file_metadata_and_flags::is_regular(file).is_ok_and(|is_regular| is_regular))?;
+        file_metadata_and_flags::identity(&stream).ok().map(Self::Existing)
     }
 }
 

@@ -21,7 +21,7 @@ pub use list::{ChecksumList, DigestLookupError, LIST_MAX};
 use std::fmt;
 use std::str::FromStr;
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 /// The value of `--checksum`: a digest, or the URL or file name of a checksum list (SHA256SUMS).
 #[derive(Clone, Debug, PartialEq, Eq)]

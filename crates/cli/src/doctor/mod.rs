@@ -10,8 +10,8 @@
 mod certificate_report_rows;
 mod diagnosis_report;
 mod network_settings_section;
+mod probe_fetches;
 mod probe_requests;
-mod probes;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -87,7 +87,7 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     secret_arguments::blank_in_process_list(count, &parsed.secrets);
     let plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment)?;
     let url = only_url(&plan)?;
-    Ok(probes::diagnose(&plan, url).and_then(|report| {
+    Ok(probe_fetches::diagnose(&plan, url).and_then(|report| {
         let text = match format {
             DiagnosisFormat::Text => report.to_text(),
             DiagnosisFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", report.to_json())),

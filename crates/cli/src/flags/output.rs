@@ -1,6 +1,6 @@
 //! The option `--output` (`-o`): writes the body to this file.
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 use super::prelude::*;
 use crate::plan;

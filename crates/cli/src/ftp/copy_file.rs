@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use haul::trace::system_error_text;
 
-use super::args::FtpOutput;
+use super::ftp_command_args::FtpOutput;
 use super::unnamed_file_message;
 use crate::usage_error::{one_line, shown_url};
 

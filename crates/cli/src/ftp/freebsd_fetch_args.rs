@@ -15,7 +15,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::args::{self, FtpArgs, OptionLetterTable, seconds};
+use super::ftp_command_args::{self, FtpArgs, OptionLetterTable, seconds};
 
 /// The letters of fetch(1)'s options that take a value. `B` (the size of a buffer) and `N` (a netrc
 /// file) have no effect here.
@@ -33,7 +33,8 @@ const RETRY_WAIT: Duration = Duration::from_secs(10);
 /// # Errors
 /// The message about the invalid option or value.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
-    let mut args = args::parse(words, &OptionLetterTable { valued: LETTERS_WITH_VALUE, set, give: set_with_value })?;
+    let mut args =
+        ftp_command_args::parse(words, &OptionLetterTable { valued: LETTERS_WITH_VALUE, set, give: set_with_value })?;
     if args.urls.is_empty() {
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }
@@ -77,7 +78,7 @@ fn set_with_value(args: &mut FtpArgs, letter: char, value: String) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use super::super::args::FtpOutput;
+    use super::super::ftp_command_args::FtpOutput;
     use super::*;
 
     fn read(line: &str) -> Result<FtpArgs, String> {

@@ -55,7 +55,7 @@ The guide is docs/package-managers.md; `haul --help` has the options of haul its
 
 #[cfg(test)]
 mod tests {
-    use super::super::args::FtpArgs;
+    use super::super::ftp_command_args::FtpArgs;
     use super::super::{FtpProgram, freebsd_fetch_args, help_text};
 
     /// Returns the option letters with which the lines of a help text begin.

@@ -23,10 +23,10 @@
 //!
 //! Not supported: the FTP protocol.
 
-pub mod args;
 mod copy_file;
 pub mod freebsd_fetch_args;
-mod ftp_program;
+pub mod ftp_command_args;
+mod ftp_or_fetch_program;
 mod help;
 pub(crate) mod signify_first_fetch_length;
 
@@ -51,12 +51,12 @@ use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
 use crate::agent::fetch_via_agent_or_directly::AgentFetcher;
-use crate::agent::local_fetch_sinks::NOT_MODIFIED;
+use crate::agent::sinks_without_agent::NOT_MODIFIED;
 use crate::file_and_environment_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
-use args::{FreebsdFetchArgs, FtpArgs, FtpOutput};
-pub use ftp_program::FtpProgram;
+use ftp_command_args::{FreebsdFetchArgs, FtpArgs, FtpOutput};
+pub use ftp_or_fetch_program::FtpProgram;
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The maximum wait before a retry, even if the `Retry-After` of the response is longer. A longer

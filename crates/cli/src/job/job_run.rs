@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use haul::fleet::{BodyDestination, FleetJob, OutputObserver};
-use haul::system::files::OwnedFile;
+use haul::system::file_metadata_and_flags::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};

@@ -13,7 +13,7 @@ use haul::sink::temporary_and_final_names::{TEMPORARY_SUFFIX, directory_of, temp
 use rusqlite::{Connection, params};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
-use crate::system::process::is_running;
+use crate::system::process_liveness_and_limits::is_running;
 
 /// The maximum number of earlier runs whose temporary files are removed.
 const MAX_RUNS: i64 = 1000;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use haul::sink::checksum::{HashAlgorithm, hex};
-use haul::system::files::MetadataExt;
+use haul::system::file_metadata_and_flags::MetadataExt;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 

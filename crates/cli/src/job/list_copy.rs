@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::{Error, ErrorKind, Result};
-use haul_policy::secrets::drop_userinfo;
+use haul_policy::secret_fields::drop_userinfo;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::event_queue::EventQueue;

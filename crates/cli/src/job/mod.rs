@@ -27,7 +27,7 @@ mod stored_command_line;
 mod stored_url_state_cursor;
 mod sync_thread;
 mod url_row;
-mod value_line_encoding;
+mod values_as_escaped_lines;
 mod warc_end_and_payloads;
 mod writer;
 

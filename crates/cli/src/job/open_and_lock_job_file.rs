@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use haul::system::files::{self, OpenOptionsExt};
+use haul::system::file_metadata_and_flags::{self, OpenOptionsExt};
 use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -20,7 +20,7 @@ use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
 use crate::program_persona;
 use crate::system::os_text::{OsStrExt, os_str};
-use crate::system::process;
+use crate::system::process_liveness_and_limits;
 
 /// The open SQLite file of a job, which this process has locked.
 pub(super) struct JobFile {
@@ -69,7 +69,7 @@ impl JobFile {
         check_owner(path, &file.metadata().map_err(|error| io_error(path, error))?)?;
         // A link to a file that did not exist now shows its directory.
         check_directory(path)?;
-        if let Err(error) = files::try_lock(&file) {
+        if let Err(error) = file_metadata_and_flags::try_lock(&file) {
             return Err(match error.kind() {
                 std::io::ErrorKind::WouldBlock => in_use_error(path),
                 _ => io_error(path, error),
@@ -77,7 +77,7 @@ impl JobFile {
         }
         // An empty file may be anybody's to read. SQLite gives its mode to the log.
         if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            files::set_mode(&file, 0o600).map_err(|error| io_error(path, error))?;
+            file_metadata_and_flags::set_mode(&file, 0o600).map_err(|error| io_error(path, error))?;
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let exists = has_tables(&connection, path)?;
@@ -213,12 +213,12 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
 pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
     let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
     let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
-    let exists = i32::try_from(process).is_ok_and(process::is_running);
+    let exists = i32::try_from(process).is_ok_and(process_liveness_and_limits::is_running);
     (is_open && exists && is_locked(path)).then_some(process)
 }
 
 fn is_locked(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| files::is_locked(&file))
+    File::open(path).is_ok_and(|file| file_metadata_and_flags::is_locked(&file))
 }
 
 /// Returns an error if `directory`, the directory of this run, is not the directory in which the

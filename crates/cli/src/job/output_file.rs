@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
-use haul::system::files::{self, OpenOptionsExt, OwnedFile};
+use haul::system::file_metadata_and_flags::{self, OpenOptionsExt, OwnedFile};
 use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams;
@@ -26,7 +26,7 @@ pub(super) struct JobOutputIdentity {
 
 impl JobOutputIdentity {
     fn of_file(file: &File) -> std::io::Result<Self> {
-        let (device, inode) = files::identity(file)?;
+        let (device, inode) = file_metadata_and_flags::identity(file)?;
         Ok(Self { device, inode })
     }
 }
@@ -67,8 +67,8 @@ impl EarlierOutput {
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
     let cannot = |error| output_error("standard output", error);
     let file = standard_streams::stdout_file().map_err(cannot)?;
-    if !files::is_regular(&file).map_err(cannot)? {
-        let is_lossy = !files::is_char_device(&file);
+    if !file_metadata_and_flags::is_regular(&file).map_err(cannot)? {
+        let is_lossy = !file_metadata_and_flags::is_char_device(&file);
         let text = "standard output is no file: after a kill, records may appear there twice; redirect it with >> FILE";
         let note = is_lossy.then(|| text.to_owned());
         return Ok(PreparedJobRunOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note });
@@ -85,7 +85,7 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(false).mode(mode.unwrap_or(0o666)).open(path);
     let file = file.map_err(|error| output_error(&name, error))?;
-    if !files::is_regular(&file).map_err(|error| output_error(&name, error))? {
+    if !file_metadata_and_flags::is_regular(&file).map_err(|error| output_error(&name, error))? {
         return Ok(PreparedJobRunOutput { descriptor: file.into(), identity: None, start: 0, end: 0, note: None });
     }
     let identity = JobOutputIdentity::of_file(&file).map_err(|error| output_error(&name, error))?;

@@ -23,7 +23,7 @@ use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run::JobRun;
 use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
-use super::value_line_encoding;
+use super::values_as_escaped_lines;
 use super::writer::JobEvent;
 use crate::job_types_in_every_build::EarlierFetch;
 use crate::system::os_text::os_str;
@@ -49,7 +49,8 @@ pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, ur
 pub(super) struct ExtractedPageValues {
     pub(super) stage: usize,
     pub(super) is_printed: bool,
-    /// The values as lines, in the format of [`value_line_encoding`](super::value_line_encoding).
+    /// The values as lines, in the format of
+    /// [`values_as_escaped_lines`](super::values_as_escaped_lines).
     pub(super) lines: Vec<u8>,
 }
 
@@ -81,7 +82,7 @@ impl PendingPageValues {
             pages.push(ExtractedPageValues { stage, is_printed, lines: Vec::new() });
             pages.len() - 1
         });
-        value_line_encoding::append(&mut pages[index].lines, value);
+        values_as_escaped_lines::append(&mut pages[index].lines, value);
         (pages[index].lines.len() >= ROW_FLUSH_BYTES).then(|| pages.swap_remove(index))
     }
 
@@ -144,7 +145,7 @@ impl StageValueStore for JobRun {
             match kind {
                 RecalledValueKind::Queued => value(bytes)?,
                 RecalledValueKind::Kept | RecalledValueKind::Printed => {
-                    value_line_encoding::for_each(bytes, &mut *value)?
+                    values_as_escaped_lines::for_each(bytes, &mut *value)?
                 }
             }
         }

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 
-use haul_policy::secrets::drop_userinfo;
+use haul_policy::secret_fields::drop_userinfo;
 use serde_json::{Value, json};
 
 use crate::given_option::{GivenOption, URL};

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haul::sink::temporary_and_final_names::directory_of;
-use haul::system::files::{MetadataExt, OwnedFile};
+use haul::system::file_metadata_and_flags::{MetadataExt, OwnedFile};
 use rusqlite::{Connection, params};
 
 use super::event_queue::EventQueue;

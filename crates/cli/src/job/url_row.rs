@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{BodyDestination, FleetJob};
-use haul::system::files::NULL_DEVICE;
+use haul::system::file_metadata_and_flags::NULL_DEVICE;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind};
 use haul_policy::range::validator::Validator;
-use haul_policy::secrets::{drop_userinfo, without_userinfo};
+use haul_policy::secret_fields::{drop_userinfo, without_userinfo};
 use rusqlite::{Statement, params};
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;

@@ -1,6 +1,6 @@
 //! The man pages of the programs that haul can replace: curl, and ftp and fetch.
 
-use super::roff::{escaped, literal_block, text_line};
+use super::roff_text::{escaped, literal_block, text_line};
 use super::title_line;
 use crate::flags::unsupported;
 use crate::ftp;

@@ -1,7 +1,7 @@
 //! Converts a guide in Markdown to the body of a man page. The guides use headings, paragraphs,
 //! lists, tables, blocks of code, and inline code, emphasis and links.
 
-use super::roff::{escaped, literal_block};
+use super::roff_text::{escaped, literal_block};
 
 /// Returns the text of a guide in roff, without its title.
 pub(super) fn to_roff(guide: &str) -> String {

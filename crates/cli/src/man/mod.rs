@@ -7,11 +7,11 @@
 
 mod curl_and_ftp_pages;
 mod markdown_to_roff;
-mod roff;
+mod roff_text;
 
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax, HelpCategory};
 use crate::program_persona::VERSION;
-use roff::{escaped, text_line};
+use roff_text::{escaped, text_line};
 
 pub use curl_and_ftp_pages::{curl_page, ftp_page};
 

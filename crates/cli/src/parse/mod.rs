@@ -21,7 +21,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 /// The reason why a record may not write to the file that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,9 +26,9 @@ use std::sync::atomic::Ordering;
 
 use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{HostStartRate, StartRate};
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::request::TotalRateLimit;
-use haul::system::files::{self, is_null_device_name};
+use haul::system::file_metadata_and_flags::{self, is_null_device_name};
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
@@ -349,7 +349,8 @@ fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Opti
 
 /// Redirects standard error to the file of `--stderr`; `-` is standard output.
 pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
-    let file = if path == Path::new("-") { standard_streams::stdout_file()? } else { files::create(path)? };
+    let file =
+        if path == Path::new("-") { standard_streams::stdout_file()? } else { file_metadata_and_flags::create(path)? };
     standard_streams::redirect_stderr(file)
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul::system::files::is_null_device_name;
+use haul::system::file_metadata_and_flags::is_null_device_name;
 use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::file_url::is_file_url;
 

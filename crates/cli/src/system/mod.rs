@@ -1,14 +1,14 @@
 //! The parts of Unix and Windows that differ, under the same names, so that other modules need no
-//! condition. The functions for files are in `haul::system::files`.
+//! condition. The functions for files are in `haul::system::file_metadata_and_flags`.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `os_text` | bytes as names of files and as arguments |
-//! | `paths` | which paths name the same file, or a descriptor |
+//! | `output_path_rules` | which paths name the same file, or a descriptor |
 //! | `standard_streams` | standard input and output, redirected standard error, passwords |
 //! | `terminal` | the terminal of standard error |
 //! | `disk_sync` | writes of file systems to the disk |
-//! | `process` | other processes, limits of this one |
+//! | `process_liveness_and_limits` | other processes, limits of this one |
 //! | `extended_attributes` | attributes of files for `--xattr` |
 //!
 //! Signals have their twins beside their only user (`run/transfers`), and so have the permissions of
@@ -21,10 +21,10 @@ pub(crate) mod disk_sync;
 pub(crate) mod extended_attributes;
 #[cfg_attr(windows, path = "os_text_windows.rs")]
 pub(crate) mod os_text;
-#[cfg_attr(windows, path = "paths_windows.rs")]
-pub(crate) mod paths;
-#[cfg_attr(windows, path = "process_windows.rs")]
-pub(crate) mod process;
+#[cfg_attr(windows, path = "output_path_rules_windows.rs")]
+pub(crate) mod output_path_rules;
+#[cfg_attr(windows, path = "process_liveness_and_limits_windows.rs")]
+pub(crate) mod process_liveness_and_limits;
 #[cfg_attr(windows, path = "standard_streams_windows.rs")]
 pub(crate) mod standard_streams;
 #[cfg_attr(windows, path = "terminal_windows.rs")]

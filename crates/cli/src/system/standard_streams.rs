@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Stdin, Write};
 use std::os::fd::AsFd;
 
-use haul::system::files::OwnedFile;
+use haul::system::file_metadata_and_flags::OwnedFile;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, retry_on_intr};

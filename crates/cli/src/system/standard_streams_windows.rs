@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Stdin, Write};
 use std::os::windows::io::{AsHandle, AsRawHandle, IntoRawHandle};
 
-use haul::system::files::OwnedFile;
+use haul::system::file_metadata_and_flags::OwnedFile;
 use winapi_util::console::{mode, set_mode};
 use windows_sys::Win32::System::Console::{
     ENABLE_ECHO_INPUT, ENABLE_LINE_INPUT, ENABLE_PROCESSED_INPUT, ReadConsoleW, STD_ERROR_HANDLE, SetStdHandle,

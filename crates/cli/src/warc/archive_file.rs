@@ -5,7 +5,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul::system::files::OpenOptionsExt;
+use haul::system::file_metadata_and_flags::OpenOptionsExt;
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::Crc;
-use haul::system::files::FileExt;
+use haul::system::file_metadata_and_flags::FileExt;
 
 use super::digest::{Sha1Digest, Sha1Hasher};
 use super::gzip_member::{

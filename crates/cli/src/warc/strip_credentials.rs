@@ -7,7 +7,7 @@
 //! assert_eq!(without_credentials(head), b"GET / HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n");
 //! ```
 
-use haul_policy::secrets::{drop_userinfo, is_hidden_field};
+use haul_policy::secret_fields::{drop_userinfo, is_hidden_field};
 
 /// Returns a request head without the fields that contain credentials (`Authorization`,
 /// `Proxy-Authorization`, `Cookie`, and the usual names of fields with API keys and tokens).

@@ -8,7 +8,7 @@ use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
 use crate::handle_table::{OpaqueHandle, catch_panic, lock};
-use crate::options::{RequestKind, numbers as opt};
+use crate::options::{RequestKind, curlopt_numbers as opt};
 use crate::slist;
 
 const TYPE_MASK: c_int = 0xf0_0000;

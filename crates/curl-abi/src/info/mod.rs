@@ -18,7 +18,7 @@ use haul_policy::retry::parse_retry_after;
 
 pub use get::haul_curl_easy_getinfo;
 
-use crate::options::{EasyOptions, numbers as opt};
+use crate::options::{EasyOptions, curlopt_numbers as opt};
 use crate::request::{TimeCondition, modified, redirected_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;

@@ -18,7 +18,7 @@ use crate::codes::CURLcode;
 use crate::easy::Easy;
 use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
-use crate::options::numbers as opt;
+use crate::options::curlopt_numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::request_content_segments::RequestContentReader;

@@ -1,15 +1,15 @@
 //! The options of an easy handle: the table of all options, their values, and `curl_easy_setopt`.
 //!
 //! ```
-//! use haul_curl::options::{EasyOptions, numbers};
+//! use haul_curl::options::{EasyOptions, curlopt_numbers};
 //! let mut options = EasyOptions::default();
-//! options.set_number(numbers::TIMEOUT, 3).unwrap();
-//! assert_eq!(options.number(numbers::TIMEOUT_MS), Some(3000));
+//! options.set_number(curlopt_numbers::TIMEOUT, 3).unwrap();
+//! assert_eq!(options.number(curlopt_numbers::TIMEOUT_MS), Some(3000));
 //! ```
 
 pub(crate) mod curlauth_constants;
+pub mod curlopt_numbers;
 mod lookup;
-pub mod numbers;
 mod set;
 mod table;
 

@@ -9,8 +9,8 @@ use haul::net::tls::EchPolicy;
 use haul_policy::protocols::ProtocolSet;
 
 use super::curlauth_constants::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
+use super::curlopt_numbers as opt;
 use super::lookup::option_use;
-use super::numbers as opt;
 use super::{EasyOptions, OptionKind, OptionSupport, OptionValue, RequestKind};
 use crate::c_strings;
 use crate::codes::{

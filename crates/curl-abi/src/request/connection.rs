@@ -26,7 +26,7 @@ use crate::codes::{
 use crate::options::{
     EasyOptions,
     curlauth_constants::{AUTH_BASIC, AUTH_DIGEST, AUTH_NEGOTIATE},
-    numbers as opt,
+    curlopt_numbers as opt,
 };
 
 /// The value of `CURLOPT_HTTP_VERSION` for HTTP/1.0 (`CURL_HTTP_VERSION_1_0`).

@@ -17,7 +17,7 @@ use crate::easy::EasyState;
 use crate::options::{
     EasyOptions,
     curlauth_constants::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE},
-    numbers as opt,
+    curlopt_numbers as opt,
 };
 
 /// Copies the credentials in the options to a request.

@@ -3,7 +3,7 @@
 use haul::RequestOptions;
 
 use super::set_time_condition;
-use crate::options::{EasyOptions, numbers as opt};
+use crate::options::{EasyOptions, curlopt_numbers as opt};
 
 /// A line of `CURLOPT_HTTPHEADER`.
 enum HeaderLine {

@@ -8,7 +8,7 @@ use crate::c_strings;
 use crate::form::FORMS;
 use crate::handle_table::lock;
 use crate::mime::{CopiedPartContent, MimeCopy, PartCallback, form_content};
-use crate::options::{EasyOptions, RequestKind, numbers as opt};
+use crate::options::{EasyOptions, RequestKind, curlopt_numbers as opt};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::request_content_segments::{ContentSegment, RequestContentCallback, RequestContentReader};
 

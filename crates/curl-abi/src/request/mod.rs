@@ -21,7 +21,7 @@ pub(crate) use target::{redirected_url, url_for_info};
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;
 use crate::easy::EasyState;
-use crate::options::{EasyOptions, RequestKind, curlauth_constants::AUTH_DIGEST, numbers as opt};
+use crate::options::{EasyOptions, RequestKind, curlauth_constants::AUTH_DIGEST, curlopt_numbers as opt};
 
 /// The default timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);

@@ -10,7 +10,7 @@ use haul::{RequestOptions, Target};
 
 use crate::c_strings;
 use crate::easy::EasyState;
-use crate::options::{RequestKind, numbers as opt};
+use crate::options::{RequestKind, curlopt_numbers as opt};
 
 /// The parts of a request that the next request of the easy handle can use again, because no option
 /// has changed them.

@@ -7,7 +7,7 @@ use haul_policy::urlencode::percent_encode;
 use super::{TransferFailure, check_protocol};
 use crate::codes::{CURLE_LOGIN_DENIED, CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT};
 use crate::handle_table::lock;
-use crate::options::{EasyOptions, numbers as opt};
+use crate::options::{EasyOptions, curlopt_numbers as opt};
 use crate::url::{URLS, UrlPart, UrlParts, flags};
 
 /// Returns the target, and the URL as the C program gave it.

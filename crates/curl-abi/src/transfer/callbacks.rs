@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_double, c_int, c_void};
 
 use crate::handle_table::UserPointer;
-use crate::options::{EasyOptions, numbers as opt};
+use crate::options::{EasyOptions, curlopt_numbers as opt};
 
 /// A write callback, which receives body or header bytes. Its arguments are `(data, 1, length,
 /// user)`.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use haul::body::request_trailers::Trailers;
 use haul::body::upload::{BodyPiece, RepeatableSource, RequestBody};
 use haul::buffer_pool::OfferedBodyBytes;
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::request::RequestOverrides;
 use haul::sink::{ResponseForSink, Sink};
 use haul::trace::{TraceEvent, TransferObserver};

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::std_or_loom_sync::atomic::{AtomicBool, Ordering};
 
 /// A queue of the program's tasks that were woken. The program takes their ids from the queue and
 /// polls the tasks.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::executor::AdmissionRule;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::{TransferWaker, add_waiting_transfer};
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::std_or_loom_sync::Mutex;
+use crate::std_or_loom_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The value of `first` and `head` in [`MemoryBudget`] that means "no request".
 const NO_REQUEST: u64 = u64::MAX;

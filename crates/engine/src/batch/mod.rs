@@ -43,7 +43,7 @@ pub use fetch_all::FetchAll;
 
 use crate::fleet::{HostStartRate, StartRate};
 use crate::fork;
-use crate::interrupt::{InterruptCallback, InterruptCallbackTimer};
+use crate::interrupt_callback::{InterruptCallback, InterruptCallbackTimer};
 use crate::request::{Request, StallLimit, TotalRateLimit};
 use crate::response::BufferedResponse;
 use crate::sink::Sink;

@@ -512,4 +512,4 @@ fn add_match(expression: usize, found: &[u8], records: &mut ExtractedValues, sin
 }
 
 #[cfg(all(test, feature = "select"))]
-mod tests;
+mod memory_tests;

@@ -7,7 +7,7 @@ use haul_policy::proxy::Proxy;
 
 use super::{Client, MAX_REQUESTS};
 use crate::body::DecodeLimits;
-use crate::interrupt::InterruptCallback;
+use crate::interrupt_callback::InterruptCallback;
 use crate::net::dns::Resolver;
 use crate::net::pool::PoolLimits;
 use crate::net::proxy::ProxyOptions;

@@ -28,7 +28,7 @@ use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
 use crate::drive::zero_copy_to_sink::{ZeroCopyMover, ZeroCopyWaitResult};
-use crate::interrupt::InterruptCallbackTimer;
+use crate::interrupt_callback::InterruptCallbackTimer;
 use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitOutcome, SplitRateMonitor};
 use crate::time_conversions;

@@ -10,8 +10,8 @@ use mio::{Registry, Token};
 
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::std_or_loom_sync::Mutex;
+use crate::std_or_loom_sync::atomic::{AtomicBool, Ordering};
 
 /// A message to a worker (a thread with an event loop) from another thread. Numbers in `Resume` and
 /// `Resolved` identify a connection slot of the worker.

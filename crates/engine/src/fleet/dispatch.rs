@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::concurrency::MAX_LIMIT;
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haul_policy::redirect::SecretHandling;
-use haul_policy::secrets::may_send;
+use haul_policy::secret_fields::may_send;
 
 use super::listing_page_destination_chooser::ListingPageDestinationChooser;
 use super::reported_job_and_destination::BodyDestination;

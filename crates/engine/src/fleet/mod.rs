@@ -25,21 +25,21 @@
 
 mod dispatch;
 mod fleet_input_item;
+mod fleet_shared_state;
 mod item_source;
 mod known_urls;
 mod listing_page_destination_chooser;
 mod ordered_window;
 mod ordered_window_sink;
-mod output_progress_observer;
 mod progress_rule;
-mod record_content_sink;
+mod record_memory_sink;
 mod repeated_stage_sink;
 mod reported_job_and_destination;
-mod running_fleet;
 mod sinks_of_stages;
 mod stage_value_store_for_resume;
 mod start_rate;
 mod value_to_request;
+mod written_output_observer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ use haul_policy::url_template::UrlTemplate;
 pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
 pub use listing_page_destination_chooser::ListingPageDestinationChooser;
-pub use output_progress_observer::OutputObserver;
-pub use record_content_sink::{
+pub use record_memory_sink::{
     FinishedTransferContent, RecordMemorySink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };
 pub use reported_job_and_destination::{BodyDestination, FleetJob};
@@ -65,11 +64,12 @@ pub use stage_value_store_for_resume::{
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_to_request::ExtractedValueMapper;
+pub use written_output_observer::OutputObserver;
 
 use crate::body::delivery::RegexInputKind;
 use crate::drive::worker::{self, WorkerOptions};
 use crate::extraction::PageQuery;
-use crate::interrupt::InterruptCallback;
+use crate::interrupt_callback::InterruptCallback;
 use crate::pagination::{ListingEnd, Pagination};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::DescriptorWriter;
@@ -303,7 +303,7 @@ impl Fleet {
             connects_at_once: options.connects_at_once,
         };
         let caps = QueueCaps { total: options.parallel.max(1), per_host };
-        let run = running_fleet::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
+        let run = fleet_shared_state::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Scheduler> = run.clone();
         worker::run(client, &supply, workers)?;
         run.finish()

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 
 use super::ordered_window::OrderedWindow;
 use crate::Result;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use haul_policy::byte_and_transfer_rates::{HostSchedules, StartSchedule};
 use haul_policy::queue::{HostId, JobQueue};
-use haul_policy::rate::{HostSchedules, StartSchedule};
 use haul_policy::target::Origin;
 
 use crate::ignore_poison::IgnorePoison;

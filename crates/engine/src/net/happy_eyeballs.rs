@@ -44,7 +44,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use super::attempt_schedule::AttemptOrder;
 use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
 use super::socket::{Socket, TcpKeepalive};
-use crate::system::socket_errors::{self, is_connect_in_progress, lacks_descriptors};
+use crate::system::socket_error_codes::{self, is_connect_in_progress, lacks_descriptors};
 use crate::time_conversions;
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind};
@@ -460,7 +460,9 @@ fn failure_rank(error: &io::Error) -> u8 {
         return 2;
     }
     match error.raw_os_error() {
-        Some(socket_errors::ENETUNREACH | socket_errors::EADDRNOTAVAIL | socket_errors::EAFNOSUPPORT) => 0,
+        Some(
+            socket_error_codes::ENETUNREACH | socket_error_codes::EADDRNOTAVAIL | socket_error_codes::EAFNOSUPPORT,
+        ) => 0,
         _ => 1,
     }
 }

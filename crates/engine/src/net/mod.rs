@@ -27,8 +27,8 @@ pub(crate) mod quic;
 pub(crate) mod receive_memory_budget;
 #[cfg_attr(windows, path = "socket_windows.rs")]
 pub mod socket;
+mod socket_options;
 mod socket_or_proxy_tls;
-mod socket_properties;
 pub mod stream;
 pub mod tcp_info;
 pub mod tls;

@@ -32,7 +32,7 @@ use std::{
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 
-pub use super::socket_properties::{IdleSocketState, TcpKeepalive};
+pub use super::socket_options::{IdleSocketState, TcpKeepalive};
 
 /// The flags for `send(2)` that prevent the signal `SIGPIPE`: a send on a closed connection only
 /// returns an error.

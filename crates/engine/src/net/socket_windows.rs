@@ -16,7 +16,7 @@ use rustix::net::{self, RecvFlags, SendFlags, sockopt};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 
 use super::event_registration;
-pub use super::socket_properties::{IdleSocketState, TcpKeepalive};
+pub use super::socket_options::{IdleSocketState, TcpKeepalive};
 
 /// A TCP socket, which is closed when dropped.
 #[derive(Debug)]

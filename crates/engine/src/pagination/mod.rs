@@ -34,7 +34,7 @@ pub use haul_policy::pagination::{DEFAULT_MAX_PAGES, ListingEnd, PageStep, Pagin
 use haul_policy::pagination::{
     FinishedPage, ListingHistory, NextLink, NextPageSource, PaginationRules, ParseQueryParameterError, QueryParameter,
 };
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Origin, Target};
 use haul_proto::link_header::{Link, parse_links};
 use haul_proto::response_head::ResponseHead;

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_core::Stream;
 use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::redirect::RedirectRules;
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Target, TargetError};
 
 use super::multipart_form::MultipartForm;

@@ -58,7 +58,7 @@ pub struct CurlCompat {
     /// True to send the caller's fields that may contain credentials, such as X-Api-Key, even after
     /// a redirect to another origin. `Authorization`, `Cookie` and `Proxy-Authorization` are never
     /// sent to another origin. If false, no field that [may contain
-    /// credentials](haul_policy::secrets::is_secret_field) is sent to another origin.
+    /// credentials](haul_policy::secret_fields::is_secret_field) is sent to another origin.
     pub keeps_secret_fields_across_origins: bool,
     /// True to deliver the beginning of a malformed or incomplete response head, up to the error,
     /// before the transfer fails. It has an effect only with

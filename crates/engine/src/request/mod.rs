@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haul_policy::redirect::SecretHandling;
-use haul_policy::secrets::may_send;
+use haul_policy::secret_fields::may_send;
 
 pub use haul_policy::multipart::{FormPart, FormPartContent};
 pub use haul_policy::range::validator::Validator;
@@ -42,7 +42,7 @@ use crate::body::DecodeLimits;
 use crate::body::request_trailers::Trailers;
 use crate::body::upload::RequestBody;
 use crate::exchange_record::ExchangeRecorder;
-use crate::interrupt::InterruptCallback;
+use crate::interrupt_callback::InterruptCallback;
 use crate::net::dns::AddressFamily;
 use crate::net::happy_eyeballs::ConnectOptions;
 use crate::net::proxy::ProxyOptions;

@@ -15,7 +15,7 @@ use haul_policy::target::Target;
 use super::{ResponseForSink, Sink, TransferWaker};
 use crate::buffer_pool::OfferedBodyBytes;
 use crate::fleet::FinishedTransferContent;
-use crate::system::files::FileExt;
+use crate::system::file_metadata_and_flags::FileExt;
 use crate::{Error, ErrorKind, Result};
 
 /// The hash algorithm of a checksum.

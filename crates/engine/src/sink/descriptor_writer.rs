@@ -30,14 +30,14 @@ use std::time::Instant;
 use rustix::fd::BorrowedFd;
 use rustix::fd::RawFd;
 
-use self::write_method::{WriteMethod, may_be_terminal, stdout_file};
+use self::nonblocking_write_method::{WriteMethod, may_be_terminal, stdout_file};
 use super::{ResponseForSink, Sink};
 use crate::buffer_pool::OfferedBodyBytes;
-use crate::system::files::{NULL_DEVICE, OwnedFile};
+use crate::system::file_metadata_and_flags::{NULL_DEVICE, OwnedFile};
 use crate::{Error, ErrorKind, Result};
 
-#[cfg_attr(windows, path = "descriptor_writer/write_method_windows.rs")]
-mod write_method;
+#[cfg_attr(windows, path = "descriptor_writer/nonblocking_write_method_windows.rs")]
+mod nonblocking_write_method;
 
 /// The result of a write to an output: whether the output accepts more bytes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl DescriptorWriter {
     /// # Errors
     /// [`ErrorKind::Timeout`] at the deadline.
     pub fn wait(&self, deadline: Option<Instant>) -> Result<()> {
-        if write_method::wait(&self.file, deadline)? {
+        if nonblocking_write_method::wait(&self.file, deadline)? {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::Timeout, "time ran out while the output took nothing"))
@@ -224,14 +224,14 @@ impl DescriptorWriter {
     /// Returns the descriptor that an event loop can watch until the output accepts more bytes.
     /// Returns `None` if the output is never full.
     pub(crate) fn descriptor_to_watch(&self) -> Option<RawFd> {
-        write_method::descriptor_to_watch(&self.file)
+        nonblocking_write_method::descriptor_to_watch(&self.file)
     }
 
     /// Tries once to write the bytes of `parts`, without waiting. At least one part must not be
     /// empty. Returns the number of bytes written, or `None` if the descriptor accepts no bytes
     /// now.
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
-        write_method::try_write(&self.file, self.way, parts)
+        nonblocking_write_method::try_write(&self.file, self.way, parts)
     }
 
     fn compact(&mut self) {

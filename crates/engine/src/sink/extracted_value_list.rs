@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use haul_policy::terminal_text::escape_for_terminal;
 
-use crate::system::files::FileExt;
+use crate::system::file_metadata_and_flags::FileExt;
 
 /// The maximum number of bytes of memory that a cleared list keeps for further values.
 const MAX_IDLE_CAPACITY: usize = 128 << 10;

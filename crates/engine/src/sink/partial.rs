@@ -36,7 +36,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use super::ExistingPartialContent;
 use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
-use crate::system::files::{self, FileExt, OpenOptionsExt};
+use crate::system::file_metadata_and_flags::{self, FileExt, OpenOptionsExt};
 
 /// The number of bytes, over all connections together, after which the checkpoint of a partial file
 /// is written again. If the process is killed, at most this many bytes must be received again.
@@ -138,7 +138,7 @@ impl PartialFile {
             }
             opened => opened?,
         };
-        files::try_lock(&file).inspect_err(|error| {
+        file_metadata_and_flags::try_lock(&file).inspect_err(|error| {
             // If another run has locked the file meanwhile, it writes to it. If locks do not work
             // (NFS without its daemon), the file is useless.
             if error.kind() != io::ErrorKind::WouldBlock {
@@ -215,8 +215,8 @@ impl PartialFile {
     /// descriptor has only one position.)
     pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartialFileWriter> {
         let mut options = OpenOptions::new();
-        let mut file = files::do_not_follow(options.write(true)).open(&self.path)?;
-        check_same_file(files::is_same_file(&self.file, &file)?)?;
+        let mut file = file_metadata_and_flags::do_not_follow(options.write(true)).open(&self.path)?;
+        check_same_file(file_metadata_and_flags::is_same_file(&self.file, &file)?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
         let space = DiskSpaceReservation::new(span.start, span.end);
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
@@ -253,7 +253,7 @@ impl PartialFile {
         if !progress.checkpoint.done.is_complete(self.total) {
             return Err(io::Error::other("bytes are missing"));
         }
-        check_same_file(files::is_file_itself_at(&self.file, &self.path)?)?;
+        check_same_file(file_metadata_and_flags::is_file_itself_at(&self.file, &self.path)?)?;
         progress.is_over = true;
         self.file.set_len(self.total)?;
         if self.syncs {
@@ -300,10 +300,12 @@ impl Drop for PartialFile {
 /// belongs to this user (not checked on Windows) and has only one name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
-    let file = files::do_not_follow(options.read(true).write(true)).open(path).ok()?;
+    let file = file_metadata_and_flags::do_not_follow(options.read(true).write(true)).open(path).ok()?;
     let metadata = file.metadata().ok()?;
-    let is_ours = metadata.is_file() && files::has_one_name(&file, &metadata) && files::is_own(&metadata);
-    (is_ours && files::try_lock(&file).is_ok()).then_some(file)
+    let is_ours = metadata.is_file()
+        && file_metadata_and_flags::has_one_name(&file, &metadata)
+        && file_metadata_and_flags::is_own(&metadata);
+    (is_ours && file_metadata_and_flags::try_lock(&file).is_ok()).then_some(file)
 }
 
 /// Returns an error if `is_same` is false: the path of the open partial file then leads to another

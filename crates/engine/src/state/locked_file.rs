@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::sink::temporary_and_final_names::{directory_of, prevents_replacement, with_temporary_name};
-use crate::system::files::{self, MetadataExt, OpenOptionsExt, fchown};
+use crate::system::file_metadata_and_flags::{self, MetadataExt, OpenOptionsExt, fchown};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. Because of
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => write_special(path, &change(b"")),
-        _ if files::is_named_device(path) => write_special(path, &change(b"")),
+        _ if file_metadata_and_flags::is_named_device(path) => write_special(path, &change(b"")),
         _ => {
             let mut file = lock(path, deadline)?;
             try_update(path, &mut file, change)
@@ -89,7 +89,7 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
 /// symbolic links resolved. Returns `None` if `path` now refers to another file.
 fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
-    files::is_file_itself_at(file, &target).ok()?.then_some(target)
+    file_metadata_and_flags::is_file_itself_at(file, &target).ok()?.then_some(target)
 }
 
 fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
@@ -111,7 +111,7 @@ fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
 
 fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     // This fails for another user's file, which keeps its permissions.
-    let _ = files::set_mode(file, 0o600);
+    let _ = file_metadata_and_flags::set_mode(file, 0o600);
     file.rewind()?;
     file.write_all(text)?;
     file.set_len(text.len() as u64)
@@ -131,7 +131,7 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
             let message = format!("cannot write {}: {holder} holds its lock", path.display());
             return Err(Error::new(ErrorKind::Timeout, message));
         }
-        match files::is_file_at(&file, path) {
+        match file_metadata_and_flags::is_file_at(&file, path) {
             Ok(true) => return Ok(file),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -142,7 +142,7 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
 /// Waits for the lock on the file. Returns true if the lock was acquired, and false if the deadline
 /// has passed.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
-    let lock = if deadline.is_some() { files::try_lock } else { files::lock };
+    let lock = if deadline.is_some() { file_metadata_and_flags::try_lock } else { file_metadata_and_flags::lock };
     let mut pause = Duration::from_millis(1);
     loop {
         match lock(file) {
@@ -241,7 +241,7 @@ mod tests {
         let path = place.path().join("jar");
         fs::write(&path, "old").unwrap();
         let held = File::open(&path).unwrap();
-        files::lock(&held).unwrap();
+        file_metadata_and_flags::lock(&held).unwrap();
         let error = update(&path, Some(Instant::now()), |_| b"new".to_vec()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout);
         let text = error.to_string();

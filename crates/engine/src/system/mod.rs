@@ -1,9 +1,9 @@
 //! The parts of Unix and Windows that differ, under the same names, so that most code elsewhere needs
 //! no condition. On Unix, they are those of the standard library, or a few system calls.
 
-#[cfg_attr(windows, path = "files_windows.rs")]
-pub mod files;
-pub(crate) mod socket_errors;
+#[cfg_attr(windows, path = "file_metadata_and_flags_windows.rs")]
+pub mod file_metadata_and_flags;
+pub(crate) mod socket_error_codes;
 
 /// Descriptors of this system; on Windows, of sockets.
 pub use rustix::fd;
@@ -13,7 +13,7 @@ mod tests {
     use std::fs::{self, File, OpenOptions};
     use std::io;
 
-    use super::files::{self, FileExt};
+    use super::file_metadata_and_flags::{self, FileExt};
 
     #[test]
     fn lock_excludes_other_opens_of_the_file() {
@@ -21,15 +21,15 @@ mod tests {
         let path = dir.path().join("file");
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
         let (held, other) = (open(), open());
-        files::lock(&held).unwrap();
-        assert_eq!(files::try_lock(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        file_metadata_and_flags::lock(&held).unwrap();
+        assert_eq!(file_metadata_and_flags::try_lock(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         // The content stays accessible.
         other.write_all_at(b"content", 3).unwrap();
         let mut found = [0; 7];
         held.read_exact_at(&mut found, 3).unwrap();
         assert_eq!(&found, b"content");
         drop(held);
-        files::try_lock(&other).unwrap();
+        file_metadata_and_flags::try_lock(&other).unwrap();
     }
 
     #[test]
@@ -40,9 +40,12 @@ mod tests {
         fs::write(&other, "same").unwrap();
         fs::hard_link(&one, &link).unwrap();
         let file = File::open(&one).unwrap();
-        assert!(files::is_file_at(&file, &link).unwrap() && files::is_file_itself_at(&file, &one).unwrap());
-        assert!(!files::is_file_at(&file, &other).unwrap());
-        assert!(!files::has_one_name(&file, &file.metadata().unwrap()));
-        assert!(!files::is_same_file(&file, &File::open(&other).unwrap()).unwrap());
+        assert!(
+            file_metadata_and_flags::is_file_at(&file, &link).unwrap()
+                && file_metadata_and_flags::is_file_itself_at(&file, &one).unwrap()
+        );
+        assert!(!file_metadata_and_flags::is_file_at(&file, &other).unwrap());
+        assert!(!file_metadata_and_flags::has_one_name(&file, &file.metadata().unwrap()));
+        assert!(!file_metadata_and_flags::is_same_file(&file, &File::open(&other).unwrap()).unwrap());
     }
 }

@@ -31,7 +31,7 @@
 //! | `trace` | events for observers |
 //! | `wire_record` | the record of the exchange for an archive |
 //! | `rate_speed_and_stall_limits` | upper and lower limits on the speed |
-//! | `split_part`, `first_stream_end` | one stream of a split download, and its end |
+//! | `split_transfers`, `first_stream_end` | one stream of a split download, and its end |
 //!
 //! Not part of this module: the choice of the connection ([`crate::net::pool`]), and waiting for
 //! time limits, which the drivers do.
@@ -54,7 +54,7 @@ mod request_fields;
 mod resettable_state;
 mod response;
 mod send_request;
-mod split_part;
+mod split_transfers;
 mod store_response_cookies_and_redirect;
 mod trace;
 mod wire_record;
@@ -81,7 +81,7 @@ use resettable_state::{
     AttemptCountsAndDeadline, DeliveryProgress, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState,
     RangeFieldOwner, RangeRequestSettings, ResponseDecisions,
 };
-use split_part::SplitRole;
+use split_transfers::SplitRole;
 use wire_record::ExchangeWireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
@@ -90,7 +90,7 @@ pub(crate) use first_stream_end::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub use resettable_state::TransferSchedulingData;
 pub(crate) use response::bad_status;
-pub(crate) use split_part::{SplitMinSpeedCheck, SplittableBody};
+pub(crate) use split_transfers::{SplitMinSpeedCheck, SplittableBody};
 
 /// The maximum number of times that a transfer starts from the beginning because the content
 /// changed or ranges failed. Without a limit, content that changes all the time would never be

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use haul_policy::redirect::{RedirectedRequest, SecretHandling};
-use haul_policy::secrets::referer_for;
+use haul_policy::secret_fields::referer_for;
 use haul_policy::target::{Origin, Target};
 
 use crate::request::method;

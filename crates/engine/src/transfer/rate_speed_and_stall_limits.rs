@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use haul_policy::rate::{SharedBucket, TokenBucket};
+use haul_policy::byte_and_transfer_rates::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
 use crate::ignore_poison::IgnorePoison;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use haul_policy::auth::SigV4Fields;
 use haul_policy::proxy::ProxyFields;
 use haul_policy::redirect::SecretHandling;
-use haul_policy::secrets::{may_send, may_send_as_curl};
+use haul_policy::secret_fields::{may_send, may_send_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 use smallvec::SmallVec;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::body::request_trailers::Trailers;
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::request::MultipartForm;
 use haul::state::cookie_jar::SharedCookieJar;

@@ -9,8 +9,8 @@ use common::{DRIVERS, one_thread, run, single_stage, trusting_ca};
 use haul::request::{ConnectToRule, Http3Policy};
 use haul::{Client, RequestOptions};
 use testkit::http3::Http3Settings;
+use testkit::lossy_link_model::LinkConditions;
 use testkit::origin::Origin;
-use testkit::packet_link::LinkConditions;
 use testkit::test_certificates::TestCertificates;
 use testkit::udp_relay::{DatagramVerdict, Direction, UdpRelay};
 

@@ -21,8 +21,8 @@ use ranges::{
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRequestLog};
 use testkit::http3::Http3Settings;
+use testkit::lossy_link_model::LinkConditions;
 use testkit::origin::Origin;
-use testkit::packet_link::LinkConditions;
 use testkit::relay::Relay;
 use testkit::udp_relay::UdpRelay;
 

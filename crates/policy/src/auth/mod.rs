@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `challenge` | WWW-Authenticate and Proxy-Authenticate, parsed |
 //! | `scheme_choice` | `--basic`, `--digest`, `--anyauth`: which challenge is answered |
-//! | `credentials` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
+//! | `basic_and_bearer` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
 //! | `digest`, `digest_algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
 //! | `message_signature` | requests that are signed with a key: RFC 9421 |
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
@@ -32,9 +32,9 @@
 //! `rspauth` of Authentication-Info, by which a server proves that it knows the password. Over TLS
 //! the certificate proves more, and without TLS this proof protects little.
 
+mod basic_and_bearer;
 mod challenge;
 mod credential_selection;
-mod credentials;
 mod digest;
 mod digest_algorithm;
 mod error;
@@ -44,11 +44,11 @@ mod sigv4;
 #[cfg(test)]
 mod tests;
 
+pub use basic_and_bearer::{Credentials, bearer_authorization};
 pub use challenge::{AuthScheme, Challenge, MAX_CHALLENGES, MAX_PARAMETERS, parse_challenges};
 pub use credential_selection::{
     CredentialsError, GivenCredentials, NetrcMode, RequestCredentials, credentials_for_target,
 };
-pub use credentials::{Credentials, bearer_authorization};
 pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;

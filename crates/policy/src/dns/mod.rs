@@ -8,14 +8,14 @@
 //! | [`nsswitch`] | the sources that the system consults for names: `/etc/nsswitch.conf` |
 //! | [`message`] | queries and responses on the wire |
 //! | [`https_record`] | endpoints and protocols of an origin: HTTPS records (RFC 9460) |
-//! | [`lookup`] | the course of one lookup: servers, retries, search list, both address families |
+//! | [`query_schedule`] | the queries of one lookup: servers, retries, search list, both address families |
 //! | [`address_order`] | the order of the addresses of a name (RFC 6724) |
 //!
 //! Sockets, files and clocks are the engine's. Messages are written and parsed by the crate
 //! `domain`.
 //!
 //! ```
-//! use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup};
+//! use haul_policy::dns::query_schedule::{DnsLookupStatus, NameLookup};
 //! use haul_policy::dns::resolv_conf::ResolvConf;
 //! use haul_policy::MonotonicTime;
 //!
@@ -31,7 +31,7 @@
 pub mod address_order;
 pub mod hosts;
 pub mod https_record;
-pub mod lookup;
 pub mod message;
 pub mod nsswitch;
+pub mod query_schedule;
 pub mod resolv_conf;

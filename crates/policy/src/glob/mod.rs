@@ -26,8 +26,8 @@ mod tests;
 use core::fmt;
 use std::sync::Arc;
 
+use crate::file_names_by_system::OsFamily;
 use crate::filename;
-use crate::system_family::OsFamily;
 
 /// The largest number of decimal digits that a `u64` has.
 const MAX_DIGITS: usize = 20;
@@ -317,7 +317,7 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
-/// use haul_policy::system_family::OsFamily::{Unix, Windows};
+/// use haul_policy::file_names_by_system::OsFamily::{Unix, Windows};
 ///
 /// assert_eq!(fill_by_value(Unix, b"d/{}-#1.txt", b"a/b"), b"d/a_b-a_b.txt");
 /// assert_eq!(fill_by_value(Unix, b"d/{}", b"../x"), b"d/_._x");

@@ -15,7 +15,7 @@ use haul_policy::cookie::CookieStore;
 use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form_target, connect_fields, forward_fields};
 use haul_policy::redirect::{RedirectRules, SecretHandling, redirected_request};
-use haul_policy::secrets::fields_to_send;
+use haul_policy::secret_fields::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -17,7 +17,7 @@ use super::ErrorCode;
 use crate::field_fault::FieldFault;
 use crate::hpack;
 use crate::response_error::ResponseError;
-use crate::response_section_reader::FieldSectionError;
+use crate::response_from_decoded_fields::FieldSectionError;
 use core::fmt;
 
 /// The reason why an HTTP/2 connection, or one of its responses, is unusable: a mistake of the

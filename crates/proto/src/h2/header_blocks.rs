@@ -8,10 +8,10 @@ use crate::ResponseLimits;
 use crate::hpack::{HeaderBlock, HpackDecoder};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
-use crate::response_head::{ProtocolVersion, ResponseHead};
-use crate::response_section_reader::{
+use crate::response_from_decoded_fields::{
     DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
 };
+use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::stream_exchange_progress::{AnnouncedBody, ResponsePhase};
 use alloc::vec::Vec;
 

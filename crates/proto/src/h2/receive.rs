@@ -12,7 +12,7 @@ use super::header_blocks::PartialHeaderBlock;
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, RequestId};
 use crate::response_error::ResponseError;
-use crate::response_section_reader::{DecodedFieldSection, FieldSectionSizeHint};
+use crate::response_from_decoded_fields::{DecodedFieldSection, FieldSectionSizeHint};
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;

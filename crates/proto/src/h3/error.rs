@@ -17,7 +17,7 @@ use super::H3ErrorCode;
 use crate::field_fault::FieldFault;
 use crate::qpack::QpackError;
 use crate::response_error::ResponseError;
-use crate::response_section_reader::FieldSectionError;
+use crate::response_from_decoded_fields::FieldSectionError;
 use core::fmt;
 
 /// The reason why an HTTP/3 connection, or one of its responses, is unusable: a mistake of the

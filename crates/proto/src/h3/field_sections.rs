@@ -5,8 +5,8 @@ use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
 use crate::qpack::{QpackError, QpackFault};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
+use crate::response_from_decoded_fields::{FieldSectionKind, FieldSectionReader};
 use crate::response_head::{Fields, ProtocolVersion, ResponseHead};
-use crate::response_section_reader::{FieldSectionKind, FieldSectionReader};
 use crate::stream_exchange_progress::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use alloc::borrow::Cow;
 

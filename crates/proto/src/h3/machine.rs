@@ -24,7 +24,7 @@ use crate::open_streams::OpenStreams;
 use crate::qpack::{QpackDecoder, QpackEncoder};
 use crate::request_section_writer;
 use crate::response_error::ResponseError;
-use crate::response_section_reader::FieldSectionSizeHint;
+use crate::response_from_decoded_fields::FieldSectionSizeHint;
 use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
 use crate::time::MonotonicTimestamp;
 use alloc::collections::VecDeque;

@@ -8,7 +8,7 @@ use testkit::faulty::FaultPlan;
 
 use crate::content_checker::{self, ContentChecker};
 use crate::fault_cases::TestedVersion;
-use crate::run_haul::HaulCommand;
+use crate::run_haul_with_time_limit::HaulCommand;
 use crate::{FaultRunner, Result, report};
 
 /// The largest allowed peak memory of a run of haul, in bytes.

@@ -14,7 +14,7 @@ use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
 use crate::fault_cases::{FAULTS, FaultCase, FaultRandomChoices, TestedVersion};
-use crate::run_haul::{ChildOutcome, HaulCommand};
+use crate::run_haul_with_time_limit::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
 /// The content of the output file before haul runs. The file exists only in every second run.

@@ -22,7 +22,7 @@ use testkit::rng::{Rng, mix};
 
 use crate::content_checker::{self, ContentChecker};
 use crate::fault_cases::TestedVersion;
-use crate::run_haul::HaulCommand;
+use crate::run_haul_with_time_limit::HaulCommand;
 use crate::{FaultRunner, Result};
 
 /// The largest size in bytes of a part: a range that a split download fetches on one connection.

@@ -16,7 +16,7 @@ mod fault_matrix;
 mod kills;
 mod options;
 mod report;
-mod run_haul;
+mod run_haul_with_time_limit;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// of haul, and the body sizes.
 struct FaultRunner {
     options: options::FaultOptions,
-    haul: run_haul::HaulProgram,
+    haul: run_haul_with_time_limit::HaulProgram,
     origin: FaultyOrigin,
     origin_h2: FaultyOrigin,
     origin_h3: FaultyOrigin,
@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode> {
     let origin_h2 = FaultyOrigin::builder().http2().start()?;
     let origin_h3 = FaultyOrigin::builder().http3(Http3Settings::new()).start()?;
     let trusted = [&origin, &origin_h2, &origin_h3].map(FaultyOrigin::ca_pem).concat();
-    let haul = run_haul::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
+    let haul = run_haul_with_time_limit::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
     println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
     if !haul.splits {
         println!("this haul has no --split: the rows of it are run as it is");

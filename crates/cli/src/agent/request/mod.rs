@@ -26,7 +26,7 @@ use haul::net::happy_eyeballs::ConnectOptions;
 use haul::request::H1Deviations;
 use haul::state::auth::NetrcFileUse;
 use haul_policy::redirect::SecretHandling;
-use haul_policy::secrets::{may_send, may_send_as_curl};
+use haul_policy::secret_fields::{may_send, may_send_as_curl};
 
 use super::message_encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
 

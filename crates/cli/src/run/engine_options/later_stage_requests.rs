@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use haul::extraction::PageQuery;
 use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::sink::file::FileOptions;
-use haul::system::files::NULL_DEVICE;
+use haul::system::file_metadata_and_flags::NULL_DEVICE;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
-use haul_policy::system_family::OsFamily;
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
     avoid_blocked_path, chosen_name, chosen_path, fill_page_number, in_output_dir, options_for, reserve_output_name,
     unnamed_output_error,
 };
-use super::target_url::{refuse_login, refuse_protocol};
+use super::url_to_allowed_target::{refuse_login, refuse_protocol};
 use crate::plan::{OutputArg, PlaceholderEncoding, RequestBodyArg, UrlGroup, append_query};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::virtual_host_credential_guard::{for_other_host, is_host_field, url_without_login};

@@ -8,7 +8,7 @@ pub(crate) mod later_stage_requests;
 pub(crate) mod output_options;
 mod pinned_keys;
 pub(crate) mod request_body;
-pub(crate) mod target_url;
+pub(crate) mod url_to_allowed_target;
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;

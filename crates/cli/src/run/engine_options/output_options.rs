@@ -11,12 +11,12 @@ use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::temporary_and_final_names::ClobberMode;
-use haul::system::files::{NULL_DEVICE, is_null_device_name};
+use haul::system::file_metadata_and_flags::{NULL_DEVICE, is_null_device_name};
 use haul::{Error, ErrorKind, Result, Target};
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
 use haul_policy::output_name_placeholders::{ColumnLookup, fill_url_parts, mirrored_path};
-use haul_policy::system_family::OsFamily;
 
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use haul::ResponseHead;
 use haul::sink::file::directory_mode;
-use haul::system::files::DirBuilderExt;
+use haul::system::file_metadata_and_flags::DirBuilderExt;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 

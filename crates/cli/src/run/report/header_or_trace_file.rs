@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use haul::system::files::create_for_appending;
+use haul::system::file_metadata_and_flags::create_for_appending;
 use haul::{Error, ErrorKind, Result};
 
 use crate::file_and_environment_access::Stdout;

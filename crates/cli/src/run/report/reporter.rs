@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use haul::exchange_record::ExchangeRecorder;
 use haul::fleet::{FinishedTransferContent, HostStartRate, StartRate, WholeOrPiecewiseText};
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::{RetryObserver, RetryPause, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
-use haul::system::files::NULL_DEVICE;
+use haul::system::file_metadata_and_flags::NULL_DEVICE;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};

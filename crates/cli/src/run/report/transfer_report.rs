@@ -8,7 +8,7 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, ProtocolVersion, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
-use haul_policy::secrets::{drop_userinfo, without_userinfo};
+use haul_policy::secret_fields::{drop_userinfo, without_userinfo};
 
 use crate::plan::StageArgs;
 use crate::program_persona::ProgramPersona;

@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{TraceEvent, TransferObserver, trailer_lines};
 use haul::{Error, ResponseHead, Result};
-use haul_policy::secrets::is_hidden_field;
+use haul_policy::secret_fields::is_hidden_field;
 use haul_policy::terminal_text::escape_for_terminal;
 
 use crate::file_and_environment_access::Stdout;
@@ -320,7 +320,8 @@ fn shown_head(raw: &[u8]) -> String {
 }
 
 /// Replaces the user and password in the URL of this trace line by `***`. Unlike
-/// [`haul_policy::secrets::without_userinfo`], this function keeps an `@` in the path of the URL.
+/// [`haul_policy::secret_fields::without_userinfo`], this function keeps an `@` in the path of the
+/// URL.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();

@@ -18,11 +18,11 @@ use std::time::Instant;
 use haul::body::upload::BodyUpload;
 use haul::buffer_pool::{BufferPool, OfferedBodyBytes};
 use haul::sink::{ResponseForSink, Sink};
-use haul::system::files::{MetadataExt, OpenOptionsExt};
+use haul::system::file_metadata_and_flags::{MetadataExt, OpenOptionsExt};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
 

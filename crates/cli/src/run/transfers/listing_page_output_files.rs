@@ -17,7 +17,7 @@ use crate::record_input::CsvRow;
 use crate::run::engine_options::output_options::{
     avoid_blocked_path, fill_page_number, in_output_dir, options_for, output_file_path, reserve_first_stage_output_name,
 };
-use crate::run::engine_options::target_url::refuse_protocol;
+use crate::run::engine_options::url_to_allowed_target::refuse_protocol;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 
 /// The output files for all pages of one paginated listing except the first page.

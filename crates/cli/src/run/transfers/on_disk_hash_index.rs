@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use haul::system::files::FileExt;
+use haul::system::file_metadata_and_flags::FileExt;
 
 /// The number of entries in memory at which they are written to a sorted run, a temporary file.
 const MAX_RECENT: usize = 64 << 10;

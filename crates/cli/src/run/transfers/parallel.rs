@@ -9,7 +9,7 @@ use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputO
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
-use haul::system::files::NULL_DEVICE;
+use haul::system::file_metadata_and_flags::NULL_DEVICE;
 use haul::{Client, RequestOptions, Result};
 
 use crate::file_and_environment_access::print_error_line;
@@ -30,7 +30,7 @@ use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
 use crate::run::transfers::url_items::{ProgressCountsForList, UrlGroupRequestSettings, UrlItems};
 use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
-use crate::system::process::raise_open_file_limit;
+use crate::system::process_liveness_and_limits::raise_open_file_limit;
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(

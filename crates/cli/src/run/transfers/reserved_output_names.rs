@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use haul::sink::temporary_and_final_names::{FilePathCheck, directory_of};
-use haul::system::files::FileExt;
+use haul::system::file_metadata_and_flags::FileExt;
 use haul::{Error, ErrorKind, Result};
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 use crate::system::os_text::OsStrExt;
-use crate::system::paths;
+use crate::system::output_path_rules;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
@@ -318,7 +318,7 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 /// Returns true if the path exists and is not a regular file, or names a descriptor such as
 /// `/dev/fd/3`.
 fn is_device(path: &Path) -> bool {
-    paths::names_descriptor(path) || path.metadata().is_ok_and(|metadata| !metadata.is_file())
+    output_path_rules::names_descriptor(path) || path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
 #[cfg(test)]

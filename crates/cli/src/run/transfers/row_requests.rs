@@ -21,7 +21,7 @@ use crate::plan::{
     ValueTemplate,
 };
 use crate::record_input::CsvRow;
-use crate::run::engine_options::target_url::parse_target;
+use crate::run::engine_options::url_to_allowed_target::parse_target;
 use crate::run::transfers::jsonl_record_requests::{ListedRequest, without_content};
 use crate::run::transfers::virtual_host_credential_guard::{
     for_other_host, is_host_field, is_host_of, url_without_login,

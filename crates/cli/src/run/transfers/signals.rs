@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use haul::interrupt::{InterruptCallback, is_signal_ignored};
+use haul::interrupt_callback::{InterruptCallback, is_signal_ignored};
 use nix::sys::signal::{SigSet, Signal, raise};
 
 /// The blocked signals SIGINT and SIGTERM, and the first of them that has arrived.

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use haul::interrupt::InterruptCallback;
+use haul::interrupt_callback::InterruptCallback;
 use windows_sys::Win32::Foundation::STATUS_CONTROL_C_EXIT;
 use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, SetConsoleCtrlHandler};
 use windows_sys::core::BOOL;

@@ -30,7 +30,7 @@ use crate::run::engine_options::output_options::{
     reserve_first_stage_output_name, shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::{parse_target, refuse_login};
+use crate::run::engine_options::url_to_allowed_target::{parse_target, refuse_login};
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::UrlGroupReporter;

@@ -25,7 +25,7 @@ use crate::run::engine_options::output_options::{
     reserve_first_stage_output_name,
 };
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
+use crate::run::engine_options::url_to_allowed_target::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::expected_checksum;

@@ -8,7 +8,7 @@ use haul_policy::glob::GlobValues;
 
 use crate::plan::{UploadArg, UrlGroup, name_upload};
 use crate::run::engine_options::request_body::UploadContent;
-use crate::run::engine_options::target_url::parse_target;
+use crate::run::engine_options::url_to_allowed_target::parse_target;
 use crate::run::parse_glob;
 
 /// Returns true if the `-T` value for the source of URLs at this index may be a glob, which stands

@@ -1,8 +1,8 @@
 //! An upload with a rate limit (curl's `--limit-rate`).
 //!
 //! Without a [waker](BodyUpload::set_waker), a read waits until the [token
-//! bucket](haul_policy::rate::TokenBucket) has bytes. With a waker, a read does not wait, and
-//! [`BodyUpload::resumes_at`] says when the next read is worthwhile.
+//! bucket](haul_policy::byte_and_transfer_rates::TokenBucket) has bytes. With a waker, a read does
+//! not wait, and [`BodyUpload::resumes_at`] says when the next read is worthwhile.
 
 use std::io;
 use std::task::Waker;
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use haul_policy::MonotonicTime;
-use haul_policy::rate::TokenBucket;
+use haul_policy::byte_and_transfer_rates::TokenBucket;
 use rustix::fd::BorrowedFd;
 
 use super::super::request_trailers::Field;

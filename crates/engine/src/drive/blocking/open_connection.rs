@@ -15,7 +15,7 @@ use haul_policy::dns::https_record::HttpsRecord;
 
 use crate::client::Client;
 use crate::drive::connection::HttpConnection;
-use crate::interrupt::InterruptCallbackTimer;
+use crate::interrupt_callback::InterruptCallbackTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupCaller};
 use crate::net::http3_discovery_by_dns;

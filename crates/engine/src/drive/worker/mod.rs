@@ -21,13 +21,13 @@ mod background_http3_handshake;
 mod cancel;
 mod close_after_draining;
 mod connection_coalescing;
+mod connection_slot_table;
 mod extra_workers;
+mod gathered_output_flush;
 mod idle_slots;
 mod overload_retry;
 mod peer_properties;
 mod retries_that_keep_slots;
-mod scheduler_output_flush;
-mod slot_table;
 #[cfg(test)]
 mod tests;
 mod transfer_source_trait;
@@ -41,12 +41,12 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
+use connection_slot_table::ConnectionSlotTable;
 use extra_workers::ExtraWorkers;
+use gathered_output_flush::OutputFlushState;
 use idle_slots::IdleConnectionSlots;
 use peer_properties::PeerRecordCache;
 use retries_that_keep_slots::{DelayReason, DelayedTransfers};
-use scheduler_output_flush::OutputFlushState;
-use slot_table::ConnectionSlotTable;
 pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
 pub(crate) use unanswered_connection_attempts::ConnectAnswerState;
 use unanswered_connection_attempts::UnansweredConnectAttempts;

@@ -10,7 +10,7 @@
 use super::byte_mask::ONES;
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{FastPathTagCondition, IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements};
-use super::recent_tags::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
+use super::recognized_tag_cache::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
 use super::uncollected_markup::UncollectedMarkup;

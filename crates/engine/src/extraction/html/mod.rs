@@ -20,7 +20,7 @@ mod common_markup_fast_path;
 mod fast_path_equivalence_tests;
 mod open_and_selected_elements;
 mod open_elements;
-mod recent_tags;
+mod recognized_tag_cache;
 mod repeated_markup;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;

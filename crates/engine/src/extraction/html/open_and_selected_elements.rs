@@ -10,7 +10,7 @@ use haul_policy::page_reference::PageBase;
 
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
-use super::recent_tags::RecentTagsAndAttributes;
+use super::recognized_tag_cache::RecentTagsAndAttributes;
 use super::repeated_markup::SelectedTextCollector;
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::{AttributeValue, ImpliedElementAttributes, Tag, is_space};

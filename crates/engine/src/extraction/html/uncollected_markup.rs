@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::HtmlQueries;
 use super::common_markup_fast_path::end_of_innermost;
 use super::open_elements::{KEEPS_BLANKS, OpenElement, OpenElements};
-use super::recent_tags::{HEAD_SIZE, RecentTagsAndAttributes, word_at};
+use super::recognized_tag_cache::{HEAD_SIZE, RecentTagsAndAttributes, word_at};
 use super::repeated_markup::{
     CollectElementResult, GapAfterRun, KnownMarkupCursor, MarkupRun, PlaceKind, RUN_SIZE, RepeatedMarkup,
     RunTextEffect, SelectedTextCollector,

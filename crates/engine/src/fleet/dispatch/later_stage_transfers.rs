@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Scheme, Target};
 
 use super::{

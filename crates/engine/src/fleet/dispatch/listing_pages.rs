@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::secrets::without_userinfo;
+use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
 use super::{BodyDestination, Dispatcher, FleetJob, JobWithError, QueuedOrRunningJob, placeholder_target};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
-use crate::fleet::output_progress_observer::{FleetOutputProgress, OutputObserver};
+use crate::fleet::written_output_observer::{FleetOutputProgress, OutputObserver};
 
 /// A reporter that tells an observer when all content of a transfer has been passed to the window's
 /// sink.

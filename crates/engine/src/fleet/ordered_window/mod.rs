@@ -23,9 +23,9 @@
 
 mod delivery_reports;
 mod lock_guard;
-mod overflow;
 mod slot;
 mod stage_sink_trait;
+mod value_overflow_file;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
-use super::record_content_sink::WholeOrPiecewiseText;
+use super::record_memory_sink::WholeOrPiecewiseText;
 use super::sinks_of_stages::StageEndValues;
 use crate::Result;
 use crate::body::decoder_memory_budget::DecoderMemoryBudget;
@@ -46,9 +46,9 @@ use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 use delivery_reports::DeliveryReporter;
 use lock_guard::OrderedWindowLockGuard;
-use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotPiece};
 pub(super) use stage_sink_trait::StageSink;
+use value_overflow_file::MAX_BYTES_OVER_BUDGET;
 
 /// The order in which an [`OrderedWindow`] passes bodies to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use super::super::record_content_sink::RecordTextIterator;
-use super::overflow::{OverflowFile, StoredValuesPosition};
+use super::super::record_memory_sink::RecordTextIterator;
+use super::value_overflow_file::{OverflowFile, StoredValuesPosition};
 use crate::buffer_pool::KeptBodyBytes;
 use crate::sink::extracted_value_list::ExtractedValues;
 

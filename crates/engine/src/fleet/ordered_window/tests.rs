@@ -462,7 +462,7 @@ fn window_with_a_full_sink_is_not_empty() {
 fn pieces(texts: &[&str]) -> WholeOrPiecewiseText {
     let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let pieces =
-        crate::fleet::record_content_sink::RecordTextIterator { pieces: Box::new(texts.into_iter()), cost: 1000 };
+        crate::fleet::record_memory_sink::RecordTextIterator { pieces: Box::new(texts.into_iter()), cost: 1000 };
     WholeOrPiecewiseText::Pieces(pieces)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::{HttpsRecord, query_name};
-use haul_policy::dns::lookup::RequestedRecords;
+use haul_policy::dns::query_schedule::RequestedRecords;
 
 use super::client::{DnsAnswer, DnsQuestion};
 use super::fixed_and_cached_answers::{LookupCallback, MAX_NAMES, normalize_name};

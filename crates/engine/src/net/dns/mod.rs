@@ -43,7 +43,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use haul_policy::dns::lookup::RequestedRecords;
+use haul_policy::dns::query_schedule::RequestedRecords;
 
 pub use self::caller_given_servers::ChosenDnsServers;
 use self::client::{DnsAnswer, DnsClient, DnsQuestion, DnsQuestionQueue};

@@ -11,7 +11,7 @@ use haul_policy::dns::hosts::HostsFile;
 use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
-use crate::system::files::MetadataExt;
+use crate::system::file_metadata_and_flags::MetadataExt;
 
 /// The minimum time between two checks whether a resolver file has changed: `/etc/resolv.conf`, the
 /// hosts file, or `/etc/nsswitch.conf`.

@@ -26,7 +26,7 @@ use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 use crate::net::stream::next_connection_number;
 use crate::net::tls::{NegotiatedSession, QuicAttemptTls};
 use crate::stats::WireTraffic;
-use crate::system::socket_errors;
+use crate::system::socket_error_codes;
 use crate::{Error, ErrorKind, fork};
 
 /// The HTTP/3 error code for closing a connection without an error (RFC 9114 section 8.1).
@@ -239,7 +239,9 @@ impl QuicConnection {
                     let was_batch = self.unsent.take().is_some_and(|unsent| unsent.segment_size.is_some());
                     // The network device cannot send several datagrams by one call. The socket does
                     // not try that again.
-                    if was_batch && matches!(error.raw_os_error(), Some(socket_errors::EIO | socket_errors::EINVAL)) {
+                    if was_batch
+                        && matches!(error.raw_os_error(), Some(socket_error_codes::EIO | socket_error_codes::EINVAL))
+                    {
                         continue;
                     }
                     if let Err(error) = self.on_socket_error(error, now) {
@@ -260,21 +262,21 @@ impl QuicConnection {
     fn on_socket_error(&mut self, error: io::Error, now: Instant) -> io::Result<()> {
         match error.raw_os_error() {
             // A probe for the largest size of a datagram was too large.
-            Some(socket_errors::EMSGSIZE) => Ok(()),
-            Some(socket_errors::ECONNREFUSED) => {
+            Some(socket_error_codes::EMSGSIZE) => Ok(()),
+            Some(socket_error_codes::ECONNREFUSED) => {
                 self.refusals += 1;
                 if self.machine.is_handshaking() || self.refusals >= MAX_REFUSALS { Err(error) } else { Ok(()) }
             }
             Some(
-                socket_errors::ENETUNREACH
-                | socket_errors::EHOSTUNREACH
-                | socket_errors::EADDRNOTAVAIL
-                | socket_errors::ENETDOWN,
+                socket_error_codes::ENETUNREACH
+                | socket_error_codes::EHOSTUNREACH
+                | socket_error_codes::EADDRNOTAVAIL
+                | socket_error_codes::ENETDOWN,
             ) if !self.machine.is_handshaking() => {
                 self.rebind(now);
                 Ok(())
             }
-            Some(socket_errors::ENOBUFS | socket_errors::ENOMEM | socket_errors::EPERM)
+            Some(socket_error_codes::ENOBUFS | socket_error_codes::ENOMEM | socket_error_codes::EPERM)
                 if !self.machine.is_handshaking() =>
             {
                 Ok(())

@@ -13,7 +13,7 @@ use super::{
     handshake_failure::handshake_error,
     hyphen_host_stand_in::{self, HyphenHostName},
     negotiated_session::{FaultFinderAndServerName, NegotiatedSession, confidentiality_limit, server_name_of},
-    record_key::TlsRecordKey,
+    record_cipher::TlsRecordKey,
     record_layer::{OpenedTlsRecord, RecordLayer, record_len},
 };
 use crate::{Error, ErrorKind, Result};

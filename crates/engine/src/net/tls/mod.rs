@@ -7,7 +7,7 @@
 //! ```
 //!
 //! rustls does the handshake: versions, certificates, key schedule, tickets. Records are decrypted
-//! and encrypted here, by aws-lc-rs or ring (`aead`), with the keys that rustls passes on
+//! and encrypted here, by aws-lc-rs or ring (`fastest_aead`), with the keys that rustls passes on
 //! (`dangerous_into_kernel_connection`, which is meant for kernel TLS). The rejected alternative is
 //! the unbuffered API of rustls 0.23. It decrypts in place, too, but then copies each record into a
 //! new vector, from which the bytes would have to be copied back to the caller's buffer: for each
@@ -31,7 +31,6 @@
 //! Left out: early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate compression, and
 //! revocation checks other than by a list that the user provides (CRL, RFC 5280 §5).
 
-mod aead;
 mod alert_after_handshake;
 mod ca_certificate_rules;
 mod certificate_check_trait;
@@ -41,6 +40,7 @@ mod client_identity;
 mod common_name;
 mod connection;
 mod ech;
+mod fastest_aead;
 mod handshake_failure;
 mod hyphen_host_stand_in;
 mod negotiated_session;
@@ -52,7 +52,7 @@ mod public_key_pin;
 mod quic;
 #[cfg(feature = "http3")]
 mod quic_aead;
-mod record_key;
+mod record_cipher;
 mod record_layer;
 mod replaced_file_check;
 mod server_tickets;

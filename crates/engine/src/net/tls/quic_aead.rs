@@ -1,11 +1,12 @@
 //! The AEAD of QUIC packets (RFC 9001 section 5.3), from the library that is faster on this
-//! processor: see [`aead`](super::aead). The header protection of rustls is used unchanged.
+//! processor: see [`fastest_aead`](super::fastest_aead). The header protection of rustls is used
+//! unchanged.
 
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuite, Error, Tls13CipherSuite};
 
-use super::aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
+use super::fastest_aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 
 /// The limits of AES-GCM: the maximum number of packets to encrypt with one key, and the maximum
 /// number of forged packets to reject (RFC 9001 section 6.6).
@@ -21,9 +22,9 @@ struct QuicCipher {
     of_rustls: &'static dyn Algorithm,
 }
 
-/// Makes the packet protection for a cipher suite from the AEADs of [`aead`](super::aead), and
-/// never frees it. For an unknown suite, returns the packet protection of rustls. Returns `None` if
-/// the suite does not support QUIC.
+/// Makes the packet protection for a cipher suite from the AEADs of
+/// [`fastest_aead`](super::fastest_aead), and never frees it. For an unknown suite, returns the
+/// packet protection of rustls. Returns `None` if the suite does not support QUIC.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {

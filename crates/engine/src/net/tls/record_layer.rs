@@ -8,7 +8,7 @@ use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConne
 use super::alert_after_handshake::TlsAlert;
 use super::{
     MAX_RECORD, TlsVersion,
-    record_key::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordCryptoError, TlsRecordKey, content},
+    record_cipher::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordCryptoError, TlsRecordKey, content},
 };
 use crate::{Error, ErrorKind, Result};
 

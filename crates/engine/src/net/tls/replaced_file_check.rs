@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::options_and_context_cache::TlsOptions;
-use crate::system::files::MetadataExt;
+use crate::system::file_metadata_and_flags::MetadataExt;
 
 /// The time for which files are assumed to be unchanged after a check.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

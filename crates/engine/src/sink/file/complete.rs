@@ -11,7 +11,7 @@ use super::temporary_and_final_names;
 use super::temporary_and_final_names::ClobberMode;
 use super::{AppendPosition, FileSink};
 use crate::Result;
-use crate::system::files::{self, sync_directory};
+use crate::system::file_metadata_and_flags::{self, sync_directory};
 
 impl FileSink {
     pub(super) fn rename_to_target(&mut self, state: OutputFileState) -> io::Result<()> {
@@ -51,7 +51,7 @@ impl FileSink {
                 })
             }
             OutputFileState::Elsewhere(file) => {
-                return self.copy_into_target(&file, files::busy_error()).map(drop);
+                return self.copy_into_target(&file, file_metadata_and_flags::busy_error()).map(drop);
             }
             OutputFileState::InPlace(_) | OutputFileState::Null(_) | OutputFileState::Due | OutputFileState::Closed => {
                 return Ok(());

@@ -17,7 +17,7 @@ use super::FileSink;
 use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 use super::file_sink_descriptor::OutputFileState;
 use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
-use crate::system::files::{self, MetadataExt, OpenOptionsExt, device_and_inode, fchown};
+use crate::system::file_metadata_and_flags::{self, MetadataExt, OpenOptionsExt, device_and_inode, fchown};
 
 /// The owner, group and permissions of an existing file that a new file replaces.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub(super) struct FileOwnership {
 
 impl FileOwnership {
     fn from_metadata(metadata: &Metadata, path: &Path) -> Self {
-        let is_foreign = !files::is_own(metadata)
+        let is_foreign = !file_metadata_and_flags::is_own(metadata)
             && fs::metadata(directory_of(path)).is_ok_and(|directory| directory.mode() & 0o1002 != 0);
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
@@ -50,7 +50,7 @@ impl FileOwnership {
             let _ = fchown(file, None, Some(self.group));
         }
         if metadata.mode() & 0o777 != self.mode {
-            let _ = files::set_mode(file, self.mode);
+            let _ = file_metadata_and_flags::set_mode(file, self.mode);
         }
     }
 }
@@ -114,8 +114,8 @@ impl FileSink {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let options = match self.target {
-            Some(_) => files::do_not_follow_or_wait(&mut options),
-            None => files::do_not_wait(&mut options),
+            Some(_) => file_metadata_and_flags::do_not_follow_or_wait(&mut options),
+            None => file_metadata_and_flags::do_not_wait(&mut options),
         };
         options.open(path).map(drop)
     }
@@ -241,7 +241,7 @@ impl FileSink {
     /// # Errors
     /// Errors of the file system.
     pub(super) fn open_guarded(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-        let file = files::do_not_follow_or_wait(options).open(path)?;
+        let file = file_metadata_and_flags::do_not_follow_or_wait(options).open(path)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(special_file_error()) }
     }
 }

@@ -9,7 +9,7 @@ use tempfile::TempPath;
 use super::super::null_device_detection::is_null_device;
 use super::super::partial::PartialFileWriter;
 use crate::ignore_poison::IgnorePoison;
-use crate::system::files::is_null_device_name;
+use crate::system::file_metadata_and_flags::is_null_device_name;
 
 /// A cache of the character device that was opened last, so that thousands of bodies that are
 /// written to `/dev/null` open it only once. FIFOs are not cached, because a reader of a FIFO sees

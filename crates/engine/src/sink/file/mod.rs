@@ -36,8 +36,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::filename;
-use haul_policy::system_family::OsFamily;
 use haul_policy::target::Target;
 #[cfg(unix)]
 use rustix::fd::BorrowedFd;
@@ -48,7 +48,7 @@ use super::temporary_and_final_names::{self, ClobberMode};
 use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::OfferedBodyBytes;
 use crate::fleet::FinishedTransferContent;
-use crate::system::files::{MetadataExt, OwnedFile};
+use crate::system::file_metadata_and_flags::{MetadataExt, OwnedFile};
 use crate::{Error, ErrorKind, Result};
 use checksum_while_writing::WrittenFileChecksum;
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};

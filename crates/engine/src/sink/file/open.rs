@@ -12,7 +12,7 @@ use super::open_beneath;
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};
-use crate::system::files::{self, DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use crate::system::file_metadata_and_flags::{self, DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 
 impl FileSink {
     pub(super) fn open(&mut self, begin: Option<&ResponseForSink<'_>>) -> io::Result<OutputFileState> {
@@ -21,7 +21,7 @@ impl FileSink {
         {
             return Ok(OutputFileState::from_device(device));
         }
-        if files::is_named_device(&self.path) {
+        if file_metadata_and_flags::is_named_device(&self.path) {
             let file = OpenOptions::new().write(true).open(&self.path)?;
             return Ok(OutputFileState::from_device(DeviceFile::with_name(file, &self.path)));
         }
@@ -72,7 +72,7 @@ impl FileSink {
         }
         let length = begin.and_then(|begin| begin.length);
         let Some(target) = self.target.clone() else {
-            return self.open_temporary(length, files::busy_error());
+            return self.open_temporary(length, file_metadata_and_flags::busy_error());
         };
         let parent = temporary_and_final_names::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {

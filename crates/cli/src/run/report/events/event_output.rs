@@ -5,7 +5,7 @@ use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
 
 use haul::sink::descriptor_writer::DescriptorWriter;
-use haul::system::files::{OwnedFile, create, is_regular};
+use haul::system::file_metadata_and_flags::{OwnedFile, create, is_regular};
 use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams::duplicate_for_writing;

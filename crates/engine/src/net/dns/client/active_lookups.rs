@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
+use haul_policy::dns::query_schedule::{DnsLookupStatus, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::resolv_conf::NameServer;
 
 use super::super::system_files::ParsedResolverFiles;

@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::HttpsRecord;
-use haul_policy::dns::lookup::{DnsLookupStatus, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
+use haul_policy::dns::query_schedule::{DnsLookupStatus, RequestedRecords};
 use haul_policy::dns::resolv_conf::ResolvConf;
 use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;

@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::super::ChosenDnsServers;
 use crate::net::event_registration;
 use crate::net::local_address::{bind_device, zone_index};
-use crate::system::socket_errors::is_connect_in_progress;
+use crate::system::socket_error_codes::is_connect_in_progress;
 
 /// The maximum number of queries that are sent from one local port. A new socket has another random
 /// port, which makes forged responses less likely to match.

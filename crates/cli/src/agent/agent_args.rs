@@ -1,4 +1,4 @@
-//! The values of the options of the agent, on all systems.
+//! The arguments for the agent (the values of its options), on all systems.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The two families of systems, and the rules of each for names of files.
+//! The rules of Unix and of Windows, the two families of operating systems, for names of files.
 //!
 //! A URL, a response or a record must not choose the name of a device, of another directory, or of a
 //! hidden part of a file. On Unix, the names that [`filename`](crate::filename) and
@@ -8,7 +8,7 @@
 //! The rules are parameters, so that tests of both families run on every system.
 //!
 //! ```
-//! use haul_policy::system_family::OsFamily::{Unix, Windows};
+//! use haul_policy::file_names_by_system::OsFamily::{Unix, Windows};
 //!
 //! assert_eq!(Windows.file_name(b"C:\\a?.txt"), &b"C__a_.txt"[..]);
 //! assert_eq!(Windows.file_name(b"nul.txt"), &b"_nul.txt"[..]);

@@ -9,7 +9,7 @@ use super::FleetRun;
 use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
 use crate::fleet::dispatch::{JobWithError, QueuedOrRunningJob};
-use crate::fleet::record_content_sink::{FinishedTransferContent, WholeOrPiecewiseText};
+use crate::fleet::record_memory_sink::{FinishedTransferContent, WholeOrPiecewiseText};
 use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::transfer::TransferOutcome;
 use crate::{Error, Result};

@@ -16,7 +16,7 @@ use crate::Result;
 use crate::net::socket::WITHOUT_SIGPIPE;
 use crate::sink::null_device_detection::is_null_device;
 use crate::sink::pipe_capacity::enlarge;
-use crate::system::files::OwnedFile;
+use crate::system::file_metadata_and_flags::OwnedFile;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

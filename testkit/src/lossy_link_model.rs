@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::time::{Duration, Instant};
-//! use testkit::packet_link::{LinkConditions, PacketLink};
+//! use testkit::lossy_link_model::{LinkConditions, PacketLink};
 //!
 //! let conditions = LinkConditions::new().rtt(Duration::from_millis(20)).loss(0.01);
 //! let mut link = PacketLink::new(&conditions, 0);

@@ -1,4 +1,4 @@
-//! The grammar that generates sessions over HTTP/2.
+//! Generates sessions over HTTP/2, with their replies, from a grammar.
 
 use super::confusing_non_framing_fields::{self, HostileField};
 use super::reply_draft::{ReplyDraft, body, random_choice};

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use haul_policy::redirect::SecretHandling;
-//! use haul_policy::secrets::fields_to_send;
+//! use haul_policy::secret_fields::fields_to_send;
 //!
 //! let fields = [("Accept".to_owned(), b"*/*".to_vec()), ("authorization".to_owned(), b"Bearer x".to_vec())];
 //! let names: Vec<_> = fields_to_send(&fields, SecretHandling::Drop).map(|(name, _)| name.as_str()).collect();
@@ -180,7 +180,7 @@ pub fn is_secret_field(name: &str) -> bool {
 /// the field carries credentials, or its name suggests that.
 ///
 /// ```
-/// use haul_policy::secrets::is_hidden_field;
+/// use haul_policy::secret_fields::is_hidden_field;
 ///
 /// assert!(is_hidden_field("X-Fastly-Key-Signature") && is_hidden_field("Set-Cookie"));
 /// assert!(!is_hidden_field("X-Author") && !is_hidden_field("WWW-Authenticate"));
@@ -242,7 +242,7 @@ pub fn referer_for(from: &Target, to: &Target) -> Option<String> {
 /// earlier one may belong to a password that was not encoded.
 ///
 /// ```
-/// use haul_policy::secrets::without_userinfo;
+/// use haul_policy::secret_fields::without_userinfo;
 ///
 /// assert_eq!(without_userinfo("http://me:pass?word@h:x/"), "http://***@h:x/");
 /// assert_eq!(without_userinfo("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
@@ -265,7 +265,7 @@ pub fn without_userinfo(url: &str) -> Cow<'_, str> {
 /// Returns a URL without user and password. All other parts keep their spelling.
 ///
 /// ```
-/// use haul_policy::secrets::drop_userinfo;
+/// use haul_policy::secret_fields::drop_userinfo;
 ///
 /// assert_eq!(drop_userinfo("HTTP://me:word@h:080/a@b"), "HTTP://h:080/a@b");
 /// assert_eq!(drop_userinfo("me@h?x"), "h?x");

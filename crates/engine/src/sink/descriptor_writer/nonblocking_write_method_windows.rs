@@ -10,7 +10,7 @@ use rustix::fd::RawFd;
 
 use super::write_error;
 use crate::Result;
-use crate::system::files::OwnedFile;
+use crate::system::file_metadata_and_flags::OwnedFile;
 
 /// The method for writing to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

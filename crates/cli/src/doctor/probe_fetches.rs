@@ -17,7 +17,7 @@ use serde_json::json;
 use super::diagnosis_report::{DiagnosisReport, DiagnosisSection};
 use super::{certificate_report_rows, network_settings_section, probe_requests};
 use crate::plan::{RunPlan, StageArgs};
-use crate::run::engine_options::target_url::parse_target;
+use crate::run::engine_options::url_to_allowed_target::parse_target;
 use crate::run::report::remedy;
 
 /// The maximum number of body bytes, 8 MiB, that a probe receives to measure the transfer rate.

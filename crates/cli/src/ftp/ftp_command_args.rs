@@ -1,7 +1,7 @@
 //! The command line of ftp(1), reduced to the options for fetching URLs.
 //!
 //! ```
-//! use haul_cli::ftp::args::{FtpArgs, FtpOutput};
+//! use haul_cli::ftp::ftp_command_args::{FtpArgs, FtpOutput};
 //!
 //! let words = ["-S", "session=/dev/fd/3", "-o", "-", "https://example.test/a.tgz"].map(Into::into);
 //! let args = FtpArgs::parse(words).unwrap();

@@ -1,4 +1,4 @@
-//! The numbers of the options that this library applies.
+//! The numbers of the options (`CURLOPT_…`) that this library applies.
 #![allow(missing_docs, reason = "the names are libcurl's, and its documentation describes them")]
 
 pub const ABSTRACT_UNIX_SOCKET: u32 = 10264;

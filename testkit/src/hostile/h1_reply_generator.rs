@@ -1,4 +1,4 @@
-//! The grammar that generates replies over HTTP/1.
+//! Generates replies over HTTP/1 from a grammar.
 
 use super::confusing_non_framing_fields::{self, HostileField};
 use super::reply_draft::{ReplyDraft, body, random_choice};

@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
-use super::aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
+use super::fastest_aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 
 /// The length of a record's header in bytes: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER_LENGTH: usize = 5;

@@ -11,7 +11,7 @@
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //! use haul::{Client, RequestOptions};
-//! use haul::interrupt::InterruptCallback;
+//! use haul::interrupt_callback::InterruptCallback;
 //!
 //! let stop = Arc::new(AtomicBool::new(false));
 //! let seen = Arc::clone(&stop);
@@ -58,7 +58,7 @@ impl fmt::Debug for InterruptCallback {
 /// of a shell ignores SIGINT.
 ///
 /// ```
-/// assert!(!haul::interrupt::is_signal_ignored(15));
+/// assert!(!haul::interrupt_callback::is_signal_ignored(15));
 /// ```
 #[must_use]
 #[cfg(unix)]

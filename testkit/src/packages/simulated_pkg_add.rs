@@ -1,6 +1,6 @@
-//! Reads packages from the mirror as pkg_add does. It runs one fetch program for each file, with an
-//! empty environment, checks the output block by block, and closes the pipe when it has read
-//! enough.
+//! A simulated pkg_add: reads packages from the mirror as pkg_add does. It runs one fetch program
+//! for each file, with an empty environment, checks the output block by block, and closes the pipe
+//! when it has read enough.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -4,7 +4,7 @@
 //! ```
 //! use core::time::Duration;
 //! use haul_policy::MonotonicTime;
-//! use haul_policy::rate::TokenBucket;
+//! use haul_policy::byte_and_transfer_rates::TokenBucket;
 //!
 //! let start = MonotonicTime(0);
 //! let mut bucket = TokenBucket::new(3_200_000, start);
@@ -129,7 +129,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 /// ```
 /// use core::time::Duration;
 /// use haul_policy::MonotonicTime;
-/// use haul_policy::rate::SharedBucket;
+/// use haul_policy::byte_and_transfer_rates::SharedBucket;
 ///
 /// let now = MonotonicTime(0);
 /// let mut bucket = SharedBucket::new(3_200_000, now);
@@ -198,7 +198,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
 /// ```
 /// use core::time::Duration;
 /// use haul_policy::MonotonicTime;
-/// use haul_policy::rate::StartSchedule;
+/// use haul_policy::byte_and_transfer_rates::StartSchedule;
 ///
 /// let (zero, interval) = (MonotonicTime(0), Duration::from_millis(500));
 /// let mut schedule = StartSchedule::default();

@@ -12,7 +12,7 @@ use crate::extraction::{PageQuery, PageSearch};
 use crate::fleet::dispatch::TransferInputs;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::ordered_window_sink::{OrderedWindowSlotSink, PageFileAndValuesSink};
-use crate::fleet::record_content_sink::RecordMemorySink;
+use crate::fleet::record_memory_sink::RecordMemorySink;
 use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;

@@ -1,4 +1,5 @@
-//! The properties of sockets that the options of connections set, and the states that they show.
+//! The socket options for keep-alive probes, and the states that the socket of an idle connection
+//! shows.
 
 use std::time::Duration;
 

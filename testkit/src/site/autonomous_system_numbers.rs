@@ -1,4 +1,4 @@
-//! The AS numbers of a site, and the length of each page.
+//! The numbers of autonomous systems (AS numbers) of a site, and the length of each page.
 
 use std::collections::HashSet;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use std::os::windows::io::OwnedHandle as OwnedFile;
 
-use haul_policy::system_family::OsFamily;
+use haul_policy::file_names_by_system::OsFamily;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_OPEN_REPARSE_POINT, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
 };

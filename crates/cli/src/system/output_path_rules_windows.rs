@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use haul::system::files;
+use haul::system::file_metadata_and_flags;
 
 /// Returns true if the path names a device, such as `NUL`.
 pub(crate) fn names_descriptor(path: &Path) -> bool {
-    files::is_named_device(path)
+    file_metadata_and_flags::is_named_device(path)
 }

@@ -3,7 +3,7 @@
 //! ```
 //! use haul_c::error::haul_status;
 //! use haul_c::request::haul_request_new;
-//! use haul_c::step_callback::haul_request_set_on_step;
+//! use haul_c::request_step_callback::haul_request_set_on_step;
 //! // SAFETY: the strings end with NUL, and the request lives.
 //! unsafe {
 //!     let mut request = haul_request_new(c"GET".as_ptr(), c"http://h.example/".as_ptr()).unwrap();

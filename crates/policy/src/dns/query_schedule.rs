@@ -1,5 +1,5 @@
-//! The lookup of one name: decides which server is asked at what time, and when the result is
-//! final.
+//! The schedule of the queries for one name: decides which server is asked at what time, and when
+//! the result of the lookup is final.
 //!
 //! The A and AAAA queries are sent at the same time. After one of them has been answered with
 //! addresses, the response to the other may take 50 ms more (RFC 8305 §3). A connection therefore

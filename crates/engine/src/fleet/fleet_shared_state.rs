@@ -1,5 +1,5 @@
-//! A running fleet, which its workers share: it provides the transfers, receives the results, and
-//! decides when the fleet has ended.
+//! The state of a running fleet that its workers share. It provides the transfers, receives the
+//! results, and decides when the fleet has ended.
 
 mod checksum_queue;
 mod finish_jobs_and_stages;
@@ -22,7 +22,7 @@ use super::dispatch::{Dispatcher, NewJobOrRetry, StageWindowsAndSettings};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
-use super::record_content_sink::WholeOrPiecewiseText;
+use super::record_memory_sink::WholeOrPiecewiseText;
 use super::reported_job_and_destination::{BodyDestination, FleetJob};
 use super::sinks_of_stages::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
@@ -32,7 +32,7 @@ use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::extraction::PageSearch;
 use crate::ignore_poison::IgnorePoison;
-use crate::interrupt::{CALLBACK_INTERVAL, InterruptCallback};
+use crate::interrupt_callback::{CALLBACK_INTERVAL, InterruptCallback};
 use crate::request::{RequestOptions, StallLimit, TotalRateLimit};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::file::OpenDeviceCache;
