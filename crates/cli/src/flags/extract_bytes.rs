@@ -1,4 +1,4 @@
-//! The option `--extract-bytes`: applies `--extract` to the bytes of bodies instead of their text.
+//! The option `--extract-bytes`: `--extract` matches on the bytes of a body instead of its text.
 
 use super::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The terminal of standard error.
+//! The system calls `tcgetwinsize` and `tcgetpgrp` for the terminal of standard error, which return
+//! its size and its foreground process group; and the check of `TERM`.
 
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 

@@ -1,4 +1,5 @@
-//! The terminal of standard error on Windows: a console.
+//! The system calls for the console of standard error on Windows: its size, its mode (for escape
+//! sequences) and its character set.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU32, Ordering};

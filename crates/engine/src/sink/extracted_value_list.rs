@@ -1,4 +1,5 @@
-//! Lists of extracted matches: many short values in one allocation.
+//! Lists of extracted matches: many short values in one allocation. In this form, a sink receives
+//! the values that were extracted from a body ([`Sink::records`](super::Sink::records)).
 //!
 //! ```
 //! use haul::sink::extracted_value_list::ExtractedValues;

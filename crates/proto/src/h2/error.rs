@@ -1,4 +1,4 @@
-//! Errors that a peer causes, one variant for each kind of violation.
+//! The peer's violations of HTTP/2: an error type with one variant for each kind.
 //!
 //! An [`H2Error`] returned by [`H2Machine::step`](super::H2Machine::step) ends the connection.
 //! Inside [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the

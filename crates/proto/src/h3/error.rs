@@ -1,4 +1,4 @@
-//! Errors that a peer causes, one variant for each kind of violation.
+//! The peer's violations of HTTP/3: an error type with one variant for each kind.
 //!
 //! An [`H3Error`] returned by [`H3Machine::step`](super::H3Machine::step) ends the connection.
 //! Inside [`H3ResetReason::Violation`](super::H3ResetReason::Violation) it ends one response, and
