@@ -23,10 +23,22 @@ mod std_or_loom_sync {
     pub(crate) use loom::sync::{Mutex, atomic};
 }
 
-/// A stand-in for the engine's module `sink`, with the only trait that the included sources use.
+/// A stand-in for the engine's module `sink`, with the only items that the included sources use.
 mod sink {
+    use std::sync::Arc;
+
     pub trait TransferWaker: Send + Sync {
         fn wake(&self, token: usize);
+    }
+
+    pub(crate) fn add_waiting_transfer(
+        waiting: &mut Vec<(Arc<dyn TransferWaker>, usize)>,
+        waker: &Arc<dyn TransferWaker>,
+        token: usize,
+    ) {
+        if !waiting.iter().any(|(other, at)| *at == token && Arc::ptr_eq(other, waker)) {
+            waiting.push((Arc::clone(waker), token));
+        }
     }
 }
 
