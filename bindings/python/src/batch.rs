@@ -122,7 +122,7 @@ fn name_of(method: &str) -> Cow<'static, str> {
 impl PyBatch {
     #[new]
     #[pyo3(signature = (client, *, max_parallel=64, per_host=None, ordered=true, memory=64 << 20, rate=None,
-        rate_host=None, limit_rate_total=None, stall_time=None))]
+        rate_host=None, limit_rate_total=None, stall_time=None, direct=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         client: &PyClient,
@@ -134,6 +134,7 @@ impl PyBatch {
         rate_host: Option<f64>,
         limit_rate_total: Option<u64>,
         stall_time: Option<f64>,
+        direct: bool,
     ) -> PyResult<Self> {
         let stall = stall_time.map(|seconds| positive(Duration::try_from_secs_f64(seconds).ok(), "stall_time"));
         let stall = stall.transpose()?.map(|time| StallLimit { time, awaits_head: true });
@@ -146,6 +147,7 @@ impl PyBatch {
             per_host,
             order: if ordered { BatchOrder::Input } else { BatchOrder::Completion },
             memory,
+            direct,
             interrupt: Some(signals()),
             ..BatchOptions::default()
         };

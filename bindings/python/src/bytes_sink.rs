@@ -166,8 +166,8 @@ impl KeptReadBuffer {
             return Err(offered);
         }
         if let Some(batch) = batch {
-            // Only the batch's one worker thread increases the number, so a check followed by an
-            // addition cannot exceed the limit.
+            // At most two threads increase the number, the batch's and the one that runs a lone request.
+            // A check followed by an addition exceeds the limit by no more than one.
             if batch.kept_read_buffers.load(Ordering::Relaxed) >= MAX_KEPT_READ_BUFFERS {
                 return Err(offered);
             }

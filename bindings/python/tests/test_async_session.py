@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -416,5 +417,142 @@ def test_request_of_a_subclass_is_called(pages: Any) -> None:
             assert (await session.get("/x")).text == "page /x"
             async with session.get("/y", stream=True) as response:
                 assert await response.aread() == b"page /y"
+
+    asyncio.run(main())
+
+
+def wakes_of_engine_threads() -> int:
+    """Returns how often the engine's threads have waited so far."""
+    wakes = 0
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/self/task/{task}/status") as file:
+            fields = dict(line.split(":", 1) for line in file)
+            if fields["Name"].strip().startswith("haul-"):
+                wakes += int(fields["voluntary_ctxt_switches"])
+    return wakes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the engine's thread runs all requests")
+@pytest.mark.parametrize("run", runners())
+def test_lone_requests_do_not_wake_the_engines_thread(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            await warm_up(session, f"{pages.url}/first")
+            before = wakes_of_engine_threads()
+            for i in range(50):
+                assert (await session.get(f"{pages.url}/{i}", timeout=30)).text == f"page /{i}"
+                assert (await session.post(f"{pages.url}/{i}", data={"a": "b"})).text == f"page /{i}"
+            assert wakes_of_engine_threads() < before + 10
+            assert pages.connections == 1
+
+    run(main())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the loop run until the condition is true."""
+
+    async def look() -> None:
+        while not condition():
+            await asyncio.sleep(0.001)
+
+    await asyncio.wait_for(look(), 30)
+
+
+async def warm_up(session: haul.AsyncSession, url: str) -> None:
+    """Opens a connection and uses it twice. Lone requests run on the loop's thread then."""
+    for _ in range(2):
+        await session.get(url)
+
+
+@pytest.mark.parametrize("run", runners())
+def test_lone_request_can_be_cancelled(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            await warm_up(session, f"{pages.url}/first")
+            task = asyncio.ensure_future(session.get(f"{pages.url}/never"))
+            await until(lambda: len(pages.heads) == 3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await session.get(f"{pages.url}/x")).text == "page /x"
+            assert pages.connections == 2
+
+    run(main())
+
+
+@pytest.mark.parametrize("run", runners())
+def test_lone_request_ends_at_its_timeout(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            await warm_up(session, f"{pages.url}/first")
+            with pytest.raises(haul.ReadTimeout):
+                await session.get(f"{pages.url}/never", timeout=0.1)
+            assert (await session.get(f"{pages.url}/x")).text == "page /x"
+
+    run(main())
+
+
+def test_lone_request_is_not_late_in_a_busy_loop(pages: Any) -> None:
+    is_busy, sent = threading.Event(), threading.Event()
+
+    def answer(handler: Any) -> None:
+        is_busy.wait(20)
+        handler.answer(b"in time")
+        handler.wfile.flush()
+        sent.set()
+
+    pages.routes["/in-time"] = answer
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            await warm_up(session, f"{pages.url}/first")
+            task = asyncio.ensure_future(session.get(f"{pages.url}/in-time", timeout=2))
+            await until(lambda: len(pages.heads) == 3)
+            # The response arrives in a busy loop, which is busy until the time limit is over.
+            is_busy.set()
+            assert sent.wait(20)
+            time.sleep(2)
+            assert (await task).text == "in time"
+
+    asyncio.run(main())
+
+
+def test_long_body_of_a_lone_request_arrives_in_a_busy_loop(pages: Any) -> None:
+    piece, count = b"x" * (1 << 20), 48
+    written: list[int] = []
+    sent = threading.Event()
+
+    def slowly(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(piece) * count))
+        handler.end_headers()
+        for _ in range(count):
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+            written.append(len(piece))
+        sent.set()
+
+    pages.routes["/long"] = slowly
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            await warm_up(session, f"{pages.url}/first")
+            task = asyncio.ensure_future(session.get(f"{pages.url}/long"))
+            # More than the sockets' buffers take.
+            await until(lambda: len(written) >= 16)
+            # Now the loop is busy. The rest exceeds the sockets' buffers, too.
+            assert sent.wait(20)
+            assert len((await task).content) == len(piece) * count
+
+    asyncio.run(main())
+
+
+def test_lone_requests_use_tls_connections(secure_pages: Any, bundle: str) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            for i in range(5):
+                assert (await session.get(f"{secure_pages.url}/{i}", verify=bundle)).text == f"page /{i}"
+            assert (await session.get(f"{secure_pages.url}/bytes/200000", verify=bundle)).content == pattern(200_000)
+            assert secure_pages.connections == 1
 
     asyncio.run(main())

@@ -214,6 +214,7 @@ class Batch:
         rate_host: float | None = None,
         limit_rate_total: int | None = None,
         stall_time: float | None = None,
+        direct: bool = False,
     ) -> Batch: ...
     def submit(
         self,

@@ -285,7 +285,7 @@ class LoopBatches:
 
     def _add(self, loop: asyncio.AbstractEventLoop) -> LoopBatch:
         """Creates the batch of a loop, and drops the batches of closed loops."""
-        loop_batch = LoopBatch(loop, Batch(self._client, ordered=False, memory=1 << 40, **self._limits))
+        loop_batch = LoopBatch(loop, Batch(self._client, ordered=False, memory=1 << 40, direct=True, **self._limits))
         with self._lock:
             for other in [other for other, batch_of in self._batches.items() if not batch_of.is_open]:
                 del self._batches[other]

@@ -1,7 +1,8 @@
 """``AsyncSession``: a session for asyncio, with the API of :class:`haul.Session`.
 
-Requests run on a thread of the engine. One descriptor wakes the event loop, whatever the number of
-requests. Cancelling a task cancels its request and closes the connection.
+Requests run on a thread of the engine; a lone one on an idle connection runs on the thread of the event
+loop. One descriptor wakes the loop, whatever the number of requests. Cancelling a task cancels its
+request and closes the connection.
 """
 
 from __future__ import annotations

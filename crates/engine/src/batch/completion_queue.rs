@@ -159,6 +159,19 @@ impl CompletionQueue {
         }
     }
 
+    /// Makes the descriptor readable and wakes waiting threads if there are results left.
+    pub(super) fn announce_rest(&self, mut state: MutexGuard<'_, CompletionState>) {
+        let has_results = !state.ready.is_empty();
+        let announces = has_results && self.begin_announcement(&mut state);
+        // A thread that waits for the result of the last request has none to wait for any more.
+        let wakes = state.waiting > 0 && (has_results || state.outstanding == 0);
+        drop(state);
+        self.end_announcement(announces);
+        if wakes {
+            self.available.notify_all();
+        }
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, CompletionState> {
         self.state.lock().ignore_poison()
     }

@@ -2,8 +2,9 @@
 //! requests. Responses are complete, and are returned in the order of the requests or of
 //! completion.
 //!
-//! One thread serves all requests. It starts with the first request and ends by itself. The memory
-//! of bodies is bounded: if the program does not take the responses, haul stops receiving.
+//! One thread serves all requests, except those that [`BatchOptions::direct`] leaves to the program's
+//! threads. It starts with the first request and ends by itself. The memory of bodies is bounded: if
+//! the program does not take the responses, haul stops receiving.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -25,9 +26,11 @@
 mod budget_counting_sink;
 mod completion_queue;
 mod descriptor_wakers;
+mod direct_driver;
 pub(crate) mod executor;
 mod fetch_all;
 mod memory_budget;
+mod readiness_set;
 mod results_descriptor;
 
 use std::any::Any;
@@ -37,7 +40,7 @@ use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 
 pub use fetch_all::FetchAll;
 
@@ -52,7 +55,8 @@ use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
 use budget_counting_sink::BudgetCountingSink;
 use completion_queue::{CompletionQueue, CompletionState};
-use executor::RequestExecutor;
+use direct_driver::DirectDriver;
+use executor::{OnDone, RequestExecutor};
 
 /// The order in which responses are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,6 +104,12 @@ pub struct BatchOptions {
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
     /// yet. One body may exceed this limit. Default 64 MiB.
     pub memory: u64,
+    /// True if the program watches the descriptor of the batch ([`Batch::fd`]), and looks for results
+    /// soon after it becomes readable. The program's threads may then send and receive a request by
+    /// themselves, if it is the only one of the batch: [`Batch::submit`] sends it, and
+    /// [`Batch::try_next`] receives its response. This saves the wake-up of the batch's thread. Other
+    /// systems than Linux ignore it. Default: false.
+    pub direct: bool,
     /// A callback that is called while the program waits for results, and that decides whether to
     /// stop waiting. Default: none.
     pub interrupt: Option<InterruptCallback>,
@@ -117,6 +127,7 @@ impl Default for BatchOptions {
             stall: None,
             order: BatchOrder::Input,
             memory: 64 << 20,
+            direct: false,
             interrupt: None,
         }
     }
@@ -131,6 +142,8 @@ pub struct Batch {
     client: Client,
     executor: Arc<RequestExecutor>,
     queue: Arc<CompletionQueue>,
+    /// The driver for [`BatchOptions::direct`]; `None` if it is not set.
+    direct: Option<DirectDriver>,
     interrupt: Option<InterruptCallback>,
     generation: u32,
 }
@@ -179,7 +192,9 @@ impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
         let queue = CompletionQueue::new(options.order, options.memory);
         let executor = RequestExecutor::for_batch(&options, queue.clone());
-        Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::fork_count() }
+        let direct = options.direct.then(|| DirectDriver::new(client, &executor));
+        let generation = fork::fork_count();
+        Self { client: client.clone(), executor, queue, direct, interrupt: options.interrupt, generation }
     }
 
     /// Adds a request whose response body is kept in memory. Returns the request's id, counted from
@@ -189,24 +204,30 @@ impl Batch {
     }
 
     /// Adds a request whose response body goes into this sink. Returns the request's id. The sink
-    /// is used on another thread and is returned with the result ([`FinishedRequest::into_parts`]).
+    /// is used on another thread, or with [`BatchOptions::direct`] also by [`Batch::try_next`] and
+    /// [`Batch::try_bunch`], and is returned with the result ([`FinishedRequest::into_parts`]).
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
         }
         self.queue.lock().outstanding += 1;
-        self.executor.submit(&self.client, request, |id| {
+        let prepare = |id| -> (Box<dyn Sink>, OnDone) {
             let sink = BudgetCountingSink::new(sink, id, Arc::clone(&self.queue.budget));
             let queue = Arc::clone(&self.queue);
             (Box::new(sink), Box::new(move |outcome, sink| queue.push_result(id, outcome, sink)))
-        })
+        };
+        match &self.direct {
+            Some(direct) => direct.submit(request, prepare),
+            None => self.executor.submit(&self.client, request, prepare),
+        }
     }
 
     /// Cancels a request and closes its connection or stream. The request still appears among the
     /// results, as a failure with [`ErrorKind::Interrupted`]. Returns `false` if it had already
     /// finished.
     pub fn cancel(&self, id: u64) -> bool {
-        !self.is_inherited() && self.executor.cancel(id)
+        let cancels_directly = || self.direct.as_ref().is_some_and(|direct| direct.cancel(id));
+        !self.is_inherited() && (cancels_directly() || self.executor.cancel(id))
     }
 
     /// Returns the number of submitted requests whose results the program has not taken yet.
@@ -215,14 +236,28 @@ impl Batch {
         if self.is_inherited() { 0 } else { self.queue.lock().outstanding }
     }
 
-    /// Returns the next finished request, or `None` if there is none at present. Never waits.
+    /// Returns the next finished request, or `None` if there is none at present. Never waits for the
+    /// network. With [`BatchOptions::direct`], it may receive a response, and call the sink of its
+    /// request. A panic of the sink then leaves this method.
     pub fn try_next(&self) -> Option<FinishedRequest> {
         self.try_bunch(1).pop()
     }
 
-    /// Returns the finished requests that can be taken now, at most `most`. Never waits.
+    /// Returns the finished requests that can be taken now, at most `most`. Never waits for the
+    /// network. With [`BatchOptions::direct`], it may receive a response like
+    /// [`try_next`](Self::try_next).
     pub fn try_bunch(&self, most: usize) -> Vec<FinishedRequest> {
-        if self.is_inherited() { Vec::new() } else { self.take_results(&mut self.queue.lock(), most) }
+        if self.is_inherited() {
+            return Vec::new();
+        }
+        let has_new_result = self.direct.as_ref().is_some_and(DirectDriver::drive);
+        let mut state = self.queue.lock();
+        let taken = self.take_results(&mut state, most);
+        if has_new_result {
+            // The batch's thread has not announced it.
+            self.queue.announce_rest(state);
+        }
+        taken
     }
 
     /// Waits for the next finished request, and returns it. Returns `None` if the program has taken
@@ -277,6 +312,7 @@ impl Batch {
                 "the requests of this batch belong to the parent of this process",
             ));
         }
+        let _waiting = self.direct.as_ref().map(DirectDriver::yield_to_batch_thread);
         let mut timer = InterruptCallbackTimer::new(self.interrupt.as_ref());
         let mut state = self.queue.lock();
         state.ahead = ahead;
@@ -303,12 +339,15 @@ impl Batch {
 
     /// Returns a descriptor for `poll` and similar calls. It is readable while
     /// [`try_next`](Self::try_next) or [`woken_tasks`](Self::woken_tasks) has something to return.
-    /// Do not read from it. The first call creates it.
+    /// With [`BatchOptions::direct`], it may also be readable when `try_next` has no result yet: it
+    /// receives then. Do not read from it. The first call creates it.
     ///
     /// # Errors
     /// The process or the system has no file descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
-        self.queue.notifier_fd()
+        let results = self.queue.notifier_fd()?;
+        let Some(direct) = &self.direct else { return Ok(results) };
+        direct.readiness(&results)?.map_or(Ok(results), |readiness| readiness.as_fd().try_clone_to_owned())
     }
 
     /// Returns a waker for a task of the program, such as one that polls the future of
@@ -347,6 +386,9 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if !self.is_inherited() {
+            if let Some(direct) = &self.direct {
+                direct.close();
+            }
             // Joined, since the thread must not use code that the program unloads after this. It
             // waits only in its event loop, so it ends at once. A panic was reported already.
             let _ = self.executor.close().map(JoinHandle::join);

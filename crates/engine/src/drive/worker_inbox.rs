@@ -27,6 +27,9 @@ pub enum WorkerMessage {
     CheckWork,
     /// The transfer with this tag was cancelled, and must be ended.
     Cancel(u64),
+    /// Another thread has handed over a transfer that it began. The worker asks its scheduler for
+    /// it.
+    TakeHandedOverWork,
     /// Another worker needs a file descriptor: close an idle connection.
     FreeDescriptor,
     /// The output is full. The worker must wait until the output is writable.

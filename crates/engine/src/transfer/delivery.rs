@@ -26,6 +26,18 @@ const MAX_DRAINED: u64 = 64 << 10;
 const MAX_RECORDED: u64 = 16 << 20;
 
 impl Transfer {
+    /// Returns true if the sink gets the bytes of the body as they were received: they are neither
+    /// decoded nor searched.
+    pub(crate) fn delivers_body_as_received(&self) -> bool {
+        self.body.is_delivered_as_received()
+    }
+
+    /// Returns true if nothing processes the bytes of the body: they are neither searched nor
+    /// decoded, also not by the sink.
+    pub(crate) fn has_unprocessed_body(&self) -> bool {
+        self.delivers_body_as_received() && !self.progress.is_coded
+    }
+
     /// Returns the number of body bytes that may be received now. If the sink accepts no bytes, it
     /// later wakes `waker` with `token`, and the driver then calls this function again.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {

@@ -28,12 +28,15 @@ pub(super) struct DeliveryProgress {
     /// True if the sink has accepted the head of a response, and has kept all content received
     /// since then.
     pub(super) has_begun: bool,
+    /// True if the current response has a content coding or transfer coding that the decoder or the
+    /// sink removes.
+    pub(super) is_coded: bool,
 }
 
 impl DeliveryProgress {
     /// Makes the state of a transfer that has delivered no byte of `range`.
     pub(super) fn new(range: DeliveryRange) -> Self {
-        Self { range, skip: 0, failed_at: 0, has_begun: false }
+        Self { range, skip: 0, failed_at: 0, has_begun: false, is_coded: false }
     }
 
     /// Makes the state of a transfer that starts from the beginning. If the caller wants a

@@ -457,6 +457,7 @@ impl Transfer {
                 codings.extend_from_slice(coding);
             }
         }
+        self.progress.is_coded = !codings.is_empty();
         self.body.begin(
             &ResponseForSink {
                 head,

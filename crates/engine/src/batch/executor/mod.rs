@@ -11,10 +11,12 @@
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
 //! requests in progress fail, since their connections are lost. Waiting requests continue on a new
-//! event loop. (A [`Read`](std::io::Read) that supplies content runs on a separate thread, and its
-//! panic fails only its own request.)
+//! event loop. (A panic on a thread that runs a request directly fails only this request. A
+//! [`Read`](std::io::Read) that supplies content runs on a separate thread, and its panic fails only
+//! its own request.)
 
 mod admission;
+mod requests_on_other_threads;
 mod state;
 mod supply_workers_with_requests;
 
@@ -33,6 +35,7 @@ use state::{RequestExecutorState, WaitingRequest};
 use super::BatchOptions;
 use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::body::delivery::BodyDelivery;
+pub(crate) use crate::drive::worker::HandedOverWork;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::drive::worker_inbox::WorkerMessage;
 use crate::fleet::StartLimits;
@@ -41,7 +44,7 @@ use crate::request::{Request, StallLimit};
 use crate::sink::Sink;
 use crate::time_conversions;
 use crate::transfer::{Transfer, TransferOutcome};
-use crate::{Client, Error, ErrorKind, spawn_with_signals_blocked};
+use crate::{Client, Error, ErrorKind, Result, spawn_with_signals_blocked};
 
 /// The time for which an idle thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -126,6 +129,28 @@ impl RequestExecutor {
         request: Request,
         prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
     ) -> u64 {
+        self.accept(client, request, prepare, false).0
+    }
+
+    /// Accepts a request like [`submit`](Self::submit). If it is the only one and may start, starts
+    /// it and returns its transfer, which the caller runs. The caller then calls
+    /// [`finish_started`](Self::finish_started) or [`hand_over`](Self::hand_over).
+    pub(super) fn submit_or_start(
+        self: &Arc<Self>,
+        client: &Client,
+        request: Request,
+        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
+    ) -> (u64, Option<Box<Transfer>>) {
+        self.accept(client, request, prepare, true)
+    }
+
+    fn accept(
+        self: &Arc<Self>,
+        client: &Client,
+        request: Request,
+        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
+        may_start: bool,
+    ) -> (u64, Option<Box<Transfer>>) {
         let since = Instant::now();
         let mut state = self.lock();
         let id = state.next_id;
@@ -142,6 +167,13 @@ impl RequestExecutor {
         let due = [expires, turn_ends].into_iter().flatten().min();
         state.due.extend(due.map(|at| (at, id)));
         state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });
+        if may_start
+            && state.has_no_request_but(1)
+            && let Some(transfer) = self.next_transfer(&mut state, since)
+        {
+            state.on_other_thread = Some(id);
+            return (id, Some(transfer));
+        }
         state.idle_since = None;
         let starts = !std::mem::replace(&mut state.has_worker, true);
         // A request that must wait for another one needs no wake-up, unless its timeout is the next
@@ -159,7 +191,7 @@ impl RequestExecutor {
         for inbox in inboxes {
             inbox.send(WorkerMessage::CheckWork);
         }
-        id
+        (id, None)
     }
 
     /// Cancels a request: drops its sink, and closes its connection if the request is in progress.
@@ -230,7 +262,7 @@ impl RequestExecutor {
         loop {
             match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => self.fail_all(&error),
+                Ok(Err(error)) => self.fail_all_of_run(&error),
                 // The panic has been printed and reported to the requests that were in progress.
                 Err(_) => self.requeue_waiting(),
             }
@@ -247,6 +279,14 @@ impl RequestExecutor {
                 return;
             }
         }
+    }
+
+    /// Fails all requests after an event loop has failed. A request that the program submits when it
+    /// gets these errors waits for the next event loop. It must not start on the program's thread, since
+    /// this thread forgets all requests in progress afterwards.
+    fn fail_all_of_run(&self, error: &Error) {
+        self.lock().is_over = true;
+        self.fail_all(error);
     }
 
     /// Fails all requests of the executor with this error: those in the queue and those in
@@ -266,7 +306,7 @@ impl RequestExecutor {
         let mut state = self.lock();
         let mut running = std::mem::take(&mut state.running);
         running.append(&mut state.retrying);
-        let transfers = std::mem::take(&mut state.retries);
+        let transfers = (std::mem::take(&mut state.retries), std::mem::take(&mut state.handed_over));
         drop(state);
         drop(transfers);
         for (_, (done, target)) in running {
@@ -292,7 +332,7 @@ impl RequestExecutor {
 
     /// Notifies the program of results that were added outside the event loop, for example by a
     /// cancellation.
-    fn notify_results(&self) {
+    pub(super) fn notify_results(&self) {
         if let Some(admission) = &self.admission {
             admission.end_turn(ExecutorLoad::default(), Instant::now());
         }
@@ -324,6 +364,48 @@ impl RequestExecutor {
             let error = Error::new(ErrorKind::Timeout, cause);
             (job.done)(failed_outcome(job.request.target, error), Some(job.sink));
         }
+    }
+
+    /// Returns the next transfer that may start now; `None` if none may.
+    fn next_transfer(&self, state: &mut RequestExecutorState, now: Instant) -> Option<Box<Transfer>> {
+        // Pauses end even if nothing may start: `next_timeout` reports their end only once.
+        state.queue.end_expired_pauses(time_conversions::to_monotonic_time(now));
+        if self.limits.earliest_start(now).is_some() {
+            return None;
+        }
+        loop {
+            let StartableRequests { beyond_caps, below } = self.startable_requests(state);
+            let (host, id, ()) =
+                state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)?;
+            if let Some(transfer) = self.start_transfer(state, host, id, now) {
+                self.limits.on_start(&mut state.queue, host, now);
+                return Some(transfer);
+            }
+            state.queue.on_job_end(host);
+        }
+    }
+
+    /// Records the end of a transfer, and passes its result to its callback. Returns false if the
+    /// transfer's request has already failed, because an event loop has panicked.
+    fn finish(&self, transfer: Box<Transfer>, result: Result<()>) -> bool {
+        let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
+        let served = transfer.served_job_end(&result);
+        let reuses_connection = transfer.facts.connects == 0;
+        let (outcome, path) = transfer.into_outcome(result);
+        let mut state = self.lock();
+        // The host slot of a request that has failed belongs to a queue that is gone.
+        let Some((done, _)) = state.running.remove(&outcome.tag) else { return false };
+        if let (Some(pause), Some(slot)) = (pause, slot) {
+            state.pause_host(slot, pause);
+        }
+        if let (Some(end), Some(slot)) = (served, slot) {
+            state.queue.adapt_cap_on_end(slot, end);
+        }
+        state.has_reused_connection = reuses_connection;
+        self.report_in_progress(&state);
+        drop(state);
+        done(outcome, Some(path.into_sink()));
+        true
     }
 
     fn start_transfer(
@@ -403,6 +485,7 @@ mod tests {
 
     use super::*;
     use crate::sink::memory::MemorySink;
+    use crate::transfer::TransferStep;
 
     #[test]
     fn host_pause_longer_than_the_clock_range_is_accepted() {
@@ -430,5 +513,58 @@ mod tests {
         assert_eq!((state.queue.len(), state.waiting.len(), state.due.len()), (0, 0, 0));
         drop(state);
         executor.close().map(JoinHandle::join).expect("there is a thread").expect("it has not panicked");
+    }
+    /// Makes an executor whose event loop the test stands for.
+    fn executor_without_thread() -> (Client, Arc<RequestExecutor>) {
+        let executor = RequestExecutor::for_client(4);
+        executor.lock().has_worker = true;
+        (Client::new(), executor)
+    }
+
+    fn start_here(executor: &Arc<RequestExecutor>, client: &Client) -> (u64, Option<Box<Transfer>>) {
+        let request = client.get("http://h.test/").build().expect("a URL");
+        executor.submit_or_start(client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))
+    }
+
+    #[test]
+    fn event_loop_ends_beside_requests_of_other_threads() {
+        let (client, executor) = executor_without_thread();
+        let long_ago = Instant::now().checked_sub(IDLE_TIMEOUT).expect("the machine is up");
+        for idle_since in [None, Some(long_ago)] {
+            executor.lock().idle_since = idle_since;
+            let transfer = start_here(&executor, &client).1.expect("it is the only one");
+            assert!(!executor.is_run_over(), "the request may be handed over");
+            assert!(executor.next_timeout(Instant::now()).is_some(), "the event loop looks again");
+            executor.finish_started(transfer, Ok(()));
+            assert!(executor.next_timeout(Instant::now()).is_some());
+        }
+        executor.lock().idle_since = Some(long_ago);
+        assert!(executor.is_run_over());
+    }
+
+    #[test]
+    fn request_submitted_while_an_event_loop_fails_waits_for_the_next() {
+        let (client, executor) = executor_without_thread();
+        let request = client.get("http://h.test/").build().expect("a URL");
+        let is_started = Arc::new(Mutex::new(None));
+        let (again, started) = ((Arc::clone(&executor), client.clone()), Arc::clone(&is_started));
+        let on_done = move |_: TransferOutcome, _: Option<Box<dyn Sink>>| {
+            *started.lock().ignore_poison() = Some(start_here(&again.0, &again.1).1.is_some());
+        };
+        executor.submit(&client, request, |_| (Box::new(MemorySink::default()), Box::new(on_done)));
+        executor.fail_all_of_run(&Error::new(ErrorKind::Setup, "on purpose"));
+        assert_eq!(*is_started.lock().ignore_poison(), Some(false));
+        assert_eq!(executor.lock().waiting.len(), 1);
+    }
+
+    #[test]
+    fn failed_request_is_not_handed_over() {
+        let (client, executor) = executor_without_thread();
+        let (id, transfer) = start_here(&executor, &client);
+        let transfer = transfer.expect("it is the only one");
+        executor.fail_running(&Error::new(ErrorKind::Panicked, "on purpose"));
+        let step = TransferStep::Done(Ok(()));
+        assert!(executor.hand_over(&client, id, HandedOverWork::Step(transfer, step)).is_some());
+        assert!(executor.lock().handed_over.is_empty());
     }
 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::OnDone;
 use crate::drive::retry_waiting::{MAX_WAITING_RETRIES, WaitingRetries};
+use crate::drive::worker::HandedOverWork;
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::request::Request;
 use crate::sink::Sink;
@@ -50,7 +51,21 @@ pub(super) struct RequestExecutorState {
     /// True if the client was dropped. The event loop ends once the requests in progress are
     /// finished.
     pub(super) is_retired: bool,
+    /// The time since when the event loop has no request; `None` if it has one.
     pub(super) idle_since: Option<Instant>,
+    /// The last request that another thread began. While it is in `running` and was not handed over,
+    /// the event loop has nothing to do with it.
+    pub(super) on_other_thread: Option<u64>,
+    /// The requests in progress that another thread began, and that the event loop has not taken
+    /// over yet.
+    pub(super) handed_over: Vec<HandedOverWork>,
+    /// True if the event loop puts its connection into the client's pool when the last request in
+    /// progress ends. Another thread may then send the next request on it.
+    pub(super) pools_last_connection: bool,
+    /// True if the request that ended last used an open connection. Only such a connection is put into
+    /// the pool for another thread. The event loop watches those of servers that get one request, and
+    /// closes them when their servers do.
+    pub(super) has_reused_connection: bool,
 }
 
 /// A request that waits for its start, with its sink and callback.
@@ -82,7 +97,23 @@ impl RequestExecutorState {
             is_closed: false,
             is_retired: false,
             idle_since: None,
+            on_other_thread: None,
+            handed_over: Vec::new(),
+            pools_last_connection: false,
+            has_reused_connection: false,
         }
+    }
+
+    /// Returns true if no request is in progress, and no more than `waiting` requests wait.
+    pub(super) fn has_no_request_but(&self, waiting: usize) -> bool {
+        self.waiting.len() <= waiting && self.running.is_empty() && self.retrying.is_empty()
+    }
+
+    /// Returns true if the event loop has no request. Another thread may have one.
+    pub(super) fn is_event_loop_free(&self) -> bool {
+        self.waiting.is_empty()
+            && self.retrying.is_empty()
+            && self.running.keys().all(|id| Some(*id) == self.on_other_thread)
     }
 
     /// Removes the waiting request with this id from the queue and returns it. Returns `None` if no

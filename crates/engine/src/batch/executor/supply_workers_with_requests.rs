@@ -7,7 +7,7 @@ use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
 
 use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, WaitsCountedInTimeout};
-use crate::drive::worker::{FreeHostSlotUse, Scheduler};
+use crate::drive::worker::{FreeHostSlotUse, HandedOverWork, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::time_conversions;
 use crate::transfer::Transfer;
@@ -21,21 +21,7 @@ impl Scheduler for RequestExecutor {
             self.fail_timed_out(now);
             state = self.lock();
         }
-        // Pauses end even if nothing may start: `next_timeout` reports their end only once.
-        state.queue.end_expired_pauses(time_conversions::to_monotonic_time(now));
-        if self.limits.earliest_start(now).is_some() {
-            return None;
-        }
-        loop {
-            let StartableRequests { beyond_caps, below } = self.startable_requests(&state);
-            let (host, id, ()) =
-                state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)?;
-            if let Some(transfer) = self.start_transfer(&mut state, host, id, now) {
-                self.limits.on_start(&mut state.queue, host, now);
-                return Some(transfer);
-            }
-            state.queue.on_job_end(host);
-        }
+        self.next_transfer(&mut state, now)
     }
 
     fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> FreeHostSlotUse {
@@ -48,6 +34,13 @@ impl Scheduler for RequestExecutor {
             };
             let found = state.queue.next_for_below(slot, below, time_conversions::to_monotonic_time(now), beyond_caps);
             let Some((id, ())) = found else {
+                if state.pools_last_connection
+                    && state.has_reused_connection
+                    && state.has_no_request_but(0)
+                    && !state.queue.shares_connection(slot)
+                {
+                    return FreeHostSlotUse::GiveAway;
+                }
                 state.queue.on_job_end(slot);
                 return FreeHostSlotUse::Nothing;
             };
@@ -59,22 +52,7 @@ impl Scheduler for RequestExecutor {
     }
 
     fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
-        let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
-        let served = transfer.served_job_end(&result);
-        let (outcome, path) = transfer.into_outcome(result);
-        let mut state = self.lock();
-        if let (Some(pause), Some(slot)) = (pause, slot) {
-            state.pause_host(slot, pause);
-        }
-        if let (Some(end), Some(slot)) = (served, slot) {
-            state.queue.adapt_cap_on_end(slot, end);
-        }
-        let done = state.running.remove(&outcome.tag);
-        self.report_in_progress(&state);
-        drop(state);
-        if let Some((done, _)) = done {
-            done(outcome, Some(path.into_sink()));
-        }
+        self.finish(transfer, result);
     }
 
     fn delay_retry(&self, _worker: usize, mut transfer: Box<Transfer>, at: Instant) -> Option<Box<Transfer>> {
@@ -166,6 +144,10 @@ impl Scheduler for RequestExecutor {
         admission.end_turn(load, now)
     }
 
+    fn take_handed_over_work(&self) -> Vec<HandedOverWork> {
+        std::mem::take(&mut self.lock().handed_over)
+    }
+
     fn backlog(&self) -> usize {
         self.lock().waiting.len()
     }
@@ -182,22 +164,34 @@ impl Scheduler for RequestExecutor {
 
     fn is_run_over(&self) -> bool {
         let mut state = self.lock();
-        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() && state.retrying.is_empty() {
+        if !state.is_over && state.is_event_loop_free() {
             let now = Instant::now();
             let since = *state.idle_since.get_or_insert(now);
-            state.is_over = state.is_retired || now.saturating_duration_since(since) >= IDLE_TIMEOUT;
+            let is_late = now.saturating_duration_since(since) >= IDLE_TIMEOUT;
+            if state.running.is_empty() {
+                state.is_over = state.is_retired || is_late;
+            } else if is_late {
+                // The event loop may have to take over the request of another thread. It looks again
+                // later, because nothing wakes it when that request ends.
+                state.idle_since = Some(now);
+            }
         }
         state.is_over
     }
 
     fn abort(&self, error: Error) {
-        // The waiting requests are handled when the event loop has ended.
-        self.fail_running(&error);
+        // From now on, no request starts. The waiting requests are handled when the event loop has
+        // ended.
         self.lock().is_over = true;
+        self.fail_running(&error);
         self.wake_workers();
     }
 
     fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
-        self.lock().inboxes.push(Arc::clone(inbox));
+        let mut state = self.lock();
+        state.inboxes.push(Arc::clone(inbox));
+        if !state.handed_over.is_empty() {
+            inbox.send(WorkerMessage::TakeHandedOverWork);
+        }
     }
 }

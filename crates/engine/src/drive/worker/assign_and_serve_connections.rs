@@ -537,6 +537,11 @@ impl Worker {
             FreeHostSlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
             FreeHostSlotUse::GiveAway => {
                 if let Some(token) = warm {
+                    if let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) =
+                        self.slots.get_mut(token)
+                    {
+                        connection.release_buffers();
+                    }
                     self.move_to_pool(token);
                 }
                 // Reported after the connection is in the pool, since the other worker must find it

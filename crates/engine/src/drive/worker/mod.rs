@@ -24,6 +24,7 @@ mod connection_coalescing;
 mod connection_slot_table;
 mod extra_workers;
 mod gathered_output_flush;
+mod handed_over_work;
 mod idle_slots;
 mod overload_retry;
 mod peer_properties;
@@ -47,7 +48,7 @@ use gathered_output_flush::OutputFlushState;
 use idle_slots::IdleConnectionSlots;
 use peer_properties::PeerRecordCache;
 use retries_that_keep_slots::{DelayReason, DelayedTransfers};
-pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
+pub use transfer_source_trait::{FreeHostSlotUse, HandedOverWork, Scheduler};
 pub(crate) use unanswered_connection_attempts::ConnectAnswerState;
 use unanswered_connection_attempts::UnansweredConnectAttempts;
 
@@ -335,6 +336,7 @@ impl Worker {
             }
             WorkerMessage::Resolved(slot) => self.on_socket_event(slot, false),
             WorkerMessage::Cancel(tag) => self.cancel(tag),
+            WorkerMessage::TakeHandedOverWork => self.take_handed_over_work(),
             WorkerMessage::FreeDescriptor => drop(self.free_descriptor()),
             // The next turn of the loop flushes the output and asks the scheduler anyway.
             WorkerMessage::WatchOutput | WorkerMessage::CheckWork => {}

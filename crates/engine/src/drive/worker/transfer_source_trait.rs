@@ -7,9 +7,10 @@ use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
 use rustix::fd::RawFd;
 
+use crate::drive::connection::HttpConnection;
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::transfer::Transfer;
+use crate::transfer::{Transfer, TransferStep};
 use crate::{Error, Result};
 
 /// The source of the transfers of a run, and the receiver of their results. A run is a set of
@@ -134,6 +135,12 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
+    /// Removes and returns the work that other threads have handed over. The worker calls it after
+    /// the message [`TakeHandedOverWork`](crate::drive::worker_inbox::WorkerMessage). Default: none.
+    fn take_handed_over_work(&self) -> Vec<HandedOverWork> {
+        Vec::new()
+    }
+
     /// Returns the number of transfers of the run that wait for a host slot (a permit for one
     /// transfer to a host) or for a worker.
     fn backlog(&self) -> usize {
@@ -174,4 +181,12 @@ pub enum FreeHostSlotUse {
     /// No transfer uses the host slot (a permit for one transfer to a host) at present. The
     /// scheduler has released it.
     Nothing,
+}
+
+/// A transfer that another thread began, and that a worker continues.
+pub enum HandedOverWork {
+    /// A connection on which the transfer is in progress.
+    Connection(HttpConnection),
+    /// A transfer without a connection, and its next step.
+    Step(Box<Transfer>, TransferStep),
 }

@@ -1,0 +1,539 @@
+//! The direct driver: the program's own threads send and receive the only request of a batch.
+//!
+//! A batch's thread costs a program that waits for each response in its event loop two wake-ups a
+//! request: the thread's and the loop's. The direct driver needs only the loop's. The thread that
+//! submits a request sends it on an idle connection, and [`drive`](DirectDriver::drive) receives when
+//! the program looks for results. The descriptor of the batch is readable when it is worth looking.
+//!
+//! ```text
+//!  submit ─▶ idle connection ─▶ send ─▶ ReadinessSet ◀── the program's event loop
+//!  drive  ─▶ receive ─▶ result, connection back to the pool
+//!    └─────────┴──▶ the batch's thread: everything unusual
+//! ```
+//!
+//! A program may be busy for long before it looks for results again. That must not delay more than
+//! one short response. So the batch's thread runs a request if another is in progress, if there is
+//! no idle connection, or if there is much to send, and takes a request over if its body is long or
+//! coded, or if another step follows the response (a retry, a redirect, a challenge).
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+use rustix::fd::AsFd;
+
+use super::executor::{HandedOverWork, OnDone, RequestExecutor};
+use super::readiness_set::ReadinessSet;
+use crate::Client;
+use crate::body::upload::RequestBody;
+use crate::buffer_pool::BufferPool;
+use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, ReceiveStatus};
+use crate::ignore_poison::IgnorePoison;
+use crate::request::Request;
+use crate::sink::{Sink, TransferWaker};
+use crate::transfer::{Transfer, TransferStep};
+use crate::{Error, ErrorKind};
+
+/// The largest content of a request, in bytes, that the program's thread sends. With its head, it
+/// fits into the empty send buffer of a socket.
+const MAX_CONTENT: usize = 8 << 10;
+
+/// The largest rest of a body, in bytes, that the program's thread receives. A socket's receive
+/// buffer takes it, however late the thread looks for it.
+const MAX_REST: u64 = 64 << 10;
+
+/// The largest piece of a response, in bytes, that the program's thread receives at once. If a body is
+/// coded, the batch's thread decodes what comes after the first piece, since decoding may take long.
+const MAX_PIECE: usize = 32 << 10;
+
+/// The maximum number of receives for a response before the batch's thread takes over.
+const MAX_RECEIVES: u32 = 4;
+
+/// The driver for the program's own threads; see the [module](self).
+pub(super) struct DirectDriver {
+    client: Client,
+    executor: Arc<RequestExecutor>,
+    /// The descriptors that the program's event loop watches. They are set when the program asks
+    /// for the descriptor of the batch. Before, requests go to the batch's thread.
+    readiness: OnceLock<ReadinessSet>,
+    state: Mutex<DirectState>,
+    buffers: Arc<BufferPool>,
+    waker: Arc<dyn TransferWaker>,
+}
+
+/// The request in progress, and the timer. It is locked only for short times, and never while the
+/// program's sinks are called, which may use the batch.
+#[derive(Default)]
+struct DirectState {
+    exchange: Option<DirectExchange>,
+    /// The id of the request for which a thread receives, or which it hands over, at present. Its
+    /// exchange is with that thread.
+    receiving: Option<u64>,
+    /// True if the request in `receiving` was cancelled meanwhile.
+    is_cancelled: bool,
+    /// The number of the program's threads that sleep until there is a result. The batch's thread
+    /// runs all requests meanwhile.
+    waiting_threads: usize,
+    /// The time for which the timer is set; `None` if it is stopped. A timer that is set too early
+    /// is not set again: with time limits of seconds, it is set once for thousands of requests.
+    timer_at: Option<Instant>,
+}
+
+/// A request whose response the program's threads receive.
+struct DirectExchange {
+    connection: HttpConnection,
+    id: u64,
+    /// The permit for one transfer to the host, which the transfer holds.
+    host_slot: Option<HostId>,
+    receives: u32,
+}
+
+/// A waker for sinks and sources of content that have room or bytes again. It does nothing, because
+/// the batch's thread takes over a request that has to wait for them.
+struct NoWaker;
+
+impl TransferWaker for NoWaker {
+    fn wake(&self, _token: usize) {}
+}
+
+/// The exchange for which a thread sends or receives. If the program's code panics meanwhile, the
+/// guard closes the connection and ends the request with an error.
+struct ExchangeGuard<'a> {
+    driver: &'a DirectDriver,
+    readiness: &'a ReadinessSet,
+    /// `None` if nothing is to be done on a panic.
+    exchange: Option<DirectExchange>,
+}
+
+impl ExchangeGuard<'_> {
+    fn take(&mut self) -> Option<DirectExchange> {
+        self.exchange.take()
+    }
+}
+
+impl Drop for ExchangeGuard<'_> {
+    fn drop(&mut self) {
+        let Some(DirectExchange { connection, id, host_slot, .. }) = self.exchange.take() else { return };
+        self.driver.close_connection(self.readiness, connection);
+        let mut state = self.driver.lock();
+        if state.receiving == Some(id) {
+            (state.receiving, state.is_cancelled) = (None, false);
+        }
+        drop(state);
+        let error = Error::new(ErrorKind::Panicked, "the request's sink panicked");
+        self.driver.executor.fail_started(id, host_slot, &error);
+    }
+}
+
+/// A thread that waits for results of the batch, from [`DirectDriver::yield_to_batch_thread`] on.
+pub(super) struct WaitingThread<'a>(&'a DirectDriver);
+
+impl Drop for WaitingThread<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting_threads -= 1;
+    }
+}
+
+impl DirectDriver {
+    /// Makes a driver that has no descriptors yet.
+    pub(super) fn new(client: &Client, executor: &Arc<RequestExecutor>) -> Self {
+        Self {
+            client: client.clone(),
+            executor: Arc::clone(executor),
+            readiness: OnceLock::new(),
+            state: Mutex::default(),
+            buffers: BufferPool::new(MAX_PIECE),
+            waker: Arc::new(NoWaker),
+        }
+    }
+
+    /// Returns the descriptors for the program's event loop, which include `results`. The first
+    /// call makes them. Returns `None` if the system has no such descriptors.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub(super) fn readiness(&self, results: impl AsFd) -> io::Result<Option<&ReadinessSet>> {
+        let _state = self.lock();
+        if self.readiness.get().is_none() {
+            let made = match ReadinessSet::with(results) {
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+                made => made?,
+            };
+            self.executor.pool_last_connection();
+            return Ok(Some(self.readiness.get_or_init(|| made)));
+        }
+        Ok(self.readiness.get())
+    }
+
+    /// Accepts a request like [`RequestExecutor::submit`]. Sends it at once if it is the only one
+    /// and a connection to its server is idle.
+    pub(super) fn submit(&self, request: Request, prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone)) -> u64 {
+        let now = Instant::now();
+        let Some((readiness, connection)) = self.connection_for(&request, now) else {
+            return self.executor.submit(&self.client, request, prepare);
+        };
+        let (id, transfer) = self.executor.submit_or_start(&self.client, request, prepare);
+        match transfer {
+            Some(transfer) => self.start(readiness, connection, transfer, now),
+            None => self.client.put_idle_connection(connection, now),
+        }
+        id
+    }
+
+    /// Receives available bytes of the request in progress. Returns true if this driver has ended
+    /// the request or has handed it over. Waits for nothing but the sink.
+    pub(super) fn drive(&self) -> bool {
+        let Some(readiness) = self.readiness.get() else { return false };
+        let mut state = self.lock();
+        if state.receiving.is_some() || (state.exchange.is_none() && state.timer_at.is_none()) {
+            return false;
+        }
+        let now = Instant::now();
+        let Some(exchange) = state.exchange.take() else {
+            update_timer(readiness, &mut state, now);
+            return false;
+        };
+        let id = exchange.id;
+        state.receiving = Some(id);
+        drop(state);
+        let rest = self.advance(ExchangeGuard { driver: self, readiness, exchange: Some(exchange) }, now);
+        self.keep(readiness, id, rest, now)
+    }
+
+    /// Keeps the exchange of the request `id` after a receive. Hands the exchange over if a thread
+    /// waits for results. Cancels the request if the program has cancelled it meanwhile. Returns
+    /// true if the exchange is not kept.
+    fn keep(&self, readiness: &ReadinessSet, id: u64, rest: Option<DirectExchange>, now: Instant) -> bool {
+        let mut state = self.lock();
+        state.exchange = rest;
+        let is_timed = update_timer(readiness, &mut state, now);
+        let goes_on = is_timed && !state.is_cancelled && state.waiting_threads == 0;
+        let rest = if goes_on { None } else { state.exchange.take() };
+        let is_kept = state.exchange.is_some();
+        let is_cancelled = state.is_cancelled;
+        drop(state);
+        match rest {
+            Some(exchange) if is_cancelled => self.cancel_connection(readiness, exchange.connection, id),
+            Some(exchange) => self.hand_over(readiness, exchange),
+            None => {}
+        }
+        self.end_receiving(id);
+        !is_kept
+    }
+
+    /// Records that no thread receives or hands over the request `id` any more. Cancels the request
+    /// if the program has cancelled it meanwhile, and it goes on or is with the batch's thread.
+    fn end_receiving(&self, id: u64) {
+        let mut state = self.lock();
+        state.receiving = None;
+        if std::mem::take(&mut state.is_cancelled) {
+            drop(state);
+            let _is_found = self.cancel(id) || self.executor.cancel(id);
+        }
+    }
+
+    /// Cancels the request with this id, and closes its connection. Returns false if the batch's
+    /// thread runs it, or none.
+    pub(super) fn cancel(&self, id: u64) -> bool {
+        let Some(readiness) = self.readiness.get() else { return false };
+        let mut state = self.lock();
+        if state.receiving == Some(id) {
+            // The thread that receives cancels it.
+            state.is_cancelled = true;
+            return true;
+        }
+        let exchange = state.exchange.take_if(|exchange| exchange.id == id);
+        drop(state);
+        match exchange {
+            Some(exchange) => self.cancel_connection(readiness, exchange.connection, id),
+            None => return self.cancel_handed_over(id),
+        }
+        true
+    }
+
+    /// Cancels the request with this id if the batch's thread has not taken it over yet.
+    fn cancel_handed_over(&self, id: u64) -> bool {
+        match (self.executor.take_handed_over(id), self.readiness.get()) {
+            (Some(HandedOverWork::Connection(connection)), Some(readiness)) => {
+                self.cancel_connection(readiness, connection, id);
+            }
+            (Some(HandedOverWork::Step(transfer, _)), _) => self.finish_cancelled(transfer),
+            _ => return false,
+        }
+        true
+    }
+
+    fn cancel_connection(&self, readiness: &ReadinessSet, mut connection: HttpConnection, id: u64) {
+        let mut finished = FinishedTransfers::new();
+        connection.cancel(id, Instant::now(), &mut finished);
+        self.close_connection(readiness, connection);
+        for (transfer, _) in finished {
+            self.finish_cancelled(transfer);
+        }
+    }
+
+    fn finish_cancelled(&self, transfer: Box<Transfer>) {
+        self.client.stats().transfer_finished(&transfer.facts, true);
+        self.executor.finish_started(transfer, Err(Error::cancelled()));
+        self.executor.notify_results();
+    }
+
+    /// Closes the connection of the request in progress, whose result is not wanted any more.
+    pub(super) fn close(&self) {
+        let exchange = self.lock().exchange.take();
+        if let (Some(exchange), Some(readiness)) = (exchange, self.readiness.get()) {
+            self.close_connection(readiness, exchange.connection);
+        }
+    }
+
+    /// Closes a connection. The set does not forget a closed descriptor while a forked child has a
+    /// copy of it, so the descriptor is removed before.
+    fn close_connection(&self, readiness: &ReadinessSet, connection: HttpConnection) {
+        readiness.remove(&connection);
+        self.client.stats().connection_closed(&connection);
+    }
+
+    /// Gives the request in progress to the batch's thread, because a thread of the program is about
+    /// to sleep until there is a result. Later requests go to the batch's thread, too, until the
+    /// returned value is dropped.
+    pub(super) fn yield_to_batch_thread(&self) -> WaitingThread<'_> {
+        let mut state = self.lock();
+        state.waiting_threads += 1;
+        let exchange = state.exchange.take();
+        if let Some(exchange) = &exchange {
+            state.receiving = Some(exchange.id);
+        }
+        drop(state);
+        let waiting = WaitingThread(self);
+        if let (Some(exchange), Some(readiness)) = (exchange, self.readiness.get()) {
+            let id = exchange.id;
+            self.hand_over(readiness, exchange);
+            self.end_receiving(id);
+        }
+        waiting
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DirectState> {
+        self.state.lock().ignore_poison()
+    }
+
+    fn waker(&self) -> ConnectionWaker<'_> {
+        ConnectionWaker { wake: Some(&self.waker), token: 0 }
+    }
+
+    /// Takes an idle connection for a request that this driver may run. Returns `None` if there is
+    /// none, or if the request is one for the batch's thread.
+    fn connection_for(&self, request: &Request, now: Instant) -> Option<(&ReadinessSet, HttpConnection)> {
+        let readiness = self.readiness.get()?;
+        if !is_simple(request) || !self.executor.is_idle() {
+            return None;
+        }
+        let connection = self.client.take_idle_connection_for(&request.target, &request.options, now)?;
+        if connection.is_shared() {
+            self.client.put_idle_connection(connection, now);
+            return None;
+        }
+        if !connection.can_start() {
+            self.client.stats().connection_closed(&connection);
+            return None;
+        }
+        Some((readiness, connection))
+    }
+
+    /// Sends the request of a transfer.
+    fn start(&self, readiness: &ReadinessSet, connection: HttpConnection, mut transfer: Box<Transfer>, now: Instant) {
+        let (id, host_slot) = (transfer.scheduling.tag, transfer.scheduling.host_slot);
+        let exchange = Some(DirectExchange { connection, id, host_slot, receives: 0 });
+        let mut guard = ExchangeGuard { driver: self, readiness, exchange };
+        let Some(exchange) = guard.exchange.as_mut() else { return };
+        let connection = &mut exchange.connection;
+        let mut finished = FinishedTransfers::new();
+        let is_nonblocking = connection.set_nonblocking(true).is_ok();
+        transfer.on_connection_search_began(now);
+        connection.start(transfer, now, self.waker(), &mut finished);
+        let is_sent = finished.is_empty()
+            && is_nonblocking
+            && matches!(connection.send_pending(), Ok(true))
+            && !has_to_send(connection);
+        let Some(exchange) = guard.take() else { return };
+        if let Some((transfer, step)) = finished.pop() {
+            return self.end(readiness, exchange, transfer, step, now);
+        }
+        let mut state = self.lock();
+        let is_free = state.exchange.is_none() && state.receiving.is_none() && state.waiting_threads == 0;
+        if is_sent
+            && is_free
+            && set_timer(readiness, &mut state.timer_at, exchange.connection.next_timeout(), now)
+            && readiness.add(&exchange.connection).is_ok()
+        {
+            state.exchange = Some(exchange);
+            return;
+        }
+        drop(state);
+        self.hand_over(readiness, exchange);
+    }
+
+    /// Receives what has arrived, and then ends the exchange if its time is over: a response that is
+    /// there counts, however late the program looks for it. Returns the exchange if it goes on.
+    fn advance(&self, mut guard: ExchangeGuard<'_>, now: Instant) -> Option<DirectExchange> {
+        let readiness = guard.readiness;
+        let mut finished = FinishedTransfers::new();
+        let exchange = guard.exchange.as_mut()?;
+        let connection = &mut exchange.connection;
+        let is_late = |connection: &HttpConnection| connection.next_timeout().is_some_and(|at| at <= now);
+        let status = loop {
+            let mut buffer = self.buffers.take_buffer();
+            let status = connection.receive(&mut buffer, now, self.waker(), &mut finished);
+            exchange.receives += u32::from(matches!(status, ReceiveStatus::Drained | ReceiveStatus::More));
+            let has_more = matches!(status, ReceiveStatus::More | ReceiveStatus::Interrupted);
+            if !has_more || exchange.receives >= MAX_RECEIVES || !finished.is_empty() || !is_late(connection) {
+                break status;
+            }
+        };
+        let is_drained = matches!(status, ReceiveStatus::WouldBlock | ReceiveStatus::Drained);
+        if finished.is_empty() && is_drained && !connection.has_buffered_input() && is_late(connection) {
+            connection.end_expired(now, &mut finished);
+        }
+        let exchange = guard.take()?;
+        if let Some((transfer, step)) = finished.pop() {
+            self.end(readiness, exchange, transfer, step, now);
+            return None;
+        }
+        let waits_for_input = is_drained || matches!(status, ReceiveStatus::Interrupted | ReceiveStatus::More);
+        let connection = &exchange.connection;
+        let is_plain = connection.front_transfer().is_some_and(Transfer::has_unprocessed_body);
+        let is_over_soon = connection.remaining() <= MAX_REST && exchange.receives < MAX_RECEIVES && is_plain;
+        if waits_for_input && is_over_soon && !connection.has_buffered_input() && !has_to_send(connection) {
+            return Some(exchange);
+        }
+        self.hand_over(readiness, exchange);
+        None
+    }
+
+    /// Ends an exchange: puts its connection back into the pool, and ends its transfer or gives it
+    /// to the batch's thread for its next step.
+    fn end(
+        &self,
+        readiness: &ReadinessSet,
+        exchange: DirectExchange,
+        transfer: Box<Transfer>,
+        step: TransferStep,
+        now: Instant,
+    ) {
+        let DirectExchange { mut connection, id, .. } = exchange;
+        readiness.remove(&connection);
+        // In the pool all connections are blocking ones.
+        if connection.is_idle() && connection.set_nonblocking(false).is_ok() {
+            connection.release_buffers();
+            self.client.put_idle_connection(connection, now);
+        } else {
+            self.close_connection(readiness, connection);
+        }
+        match step {
+            TransferStep::Done(Ok(())) if transfer.refused_job_end(now).is_none() => {
+                self.client.stats().transfer_finished(&transfer.facts, false);
+                self.executor.finish_started(transfer, Ok(()));
+            }
+            step => drop(self.executor.hand_over(&self.client, id, HandedOverWork::Step(transfer, step))),
+        }
+    }
+
+    /// Gives a connection with its transfer to the batch's thread.
+    fn hand_over(&self, readiness: &ReadinessSet, exchange: DirectExchange) {
+        let DirectExchange { connection, id, .. } = exchange;
+        readiness.remove(&connection);
+        let refused = self.executor.hand_over(&self.client, id, HandedOverWork::Connection(connection));
+        if let Some(HandedOverWork::Connection(connection)) = refused {
+            self.close_connection(readiness, connection);
+        }
+    }
+}
+
+/// Sets the timer for the next timeout of the request in progress. Stops it if its time has come
+/// and there is no other, so that it is not readable any more. Returns false if it cannot be set.
+fn update_timer(readiness: &ReadinessSet, state: &mut DirectState, now: Instant) -> bool {
+    let has_fired = state.timer_at.is_some_and(|at| at <= now);
+    if has_fired {
+        state.timer_at = None;
+    }
+    let next = state.exchange.as_ref().and_then(|exchange| exchange.connection.next_timeout());
+    let is_set = set_timer(readiness, &mut state.timer_at, next, now);
+    if has_fired && state.timer_at.is_none() {
+        let _ = readiness.set_timer(None);
+    }
+    is_set
+}
+
+/// Sets the timer for the time `at`, unless it is set for an earlier time, which `timer_at`
+/// contains. Returns false if it cannot be set.
+fn set_timer(readiness: &ReadinessSet, timer_at: &mut Option<Instant>, at: Option<Instant>, now: Instant) -> bool {
+    let Some(at) = at.filter(|at| timer_at.is_none_or(|set| *at < set)) else { return true };
+    let is_set = readiness.set_timer(Some(at.saturating_duration_since(now))).is_ok();
+    if is_set {
+        *timer_at = Some(at);
+    }
+    is_set
+}
+
+/// Returns true if a part of the request is not sent, or if TLS has something to send.
+fn has_to_send(connection: &HttpConnection) -> bool {
+    connection.has_output() || connection.is_uploading() || connection.has_encrypted_output()
+}
+
+/// Returns true if sending the request never waits for anything but the socket, calls none of the
+/// program's functions, and needs no rate limit. The target must not change either, since the
+/// connection is chosen by it: a store of HSTS may change it to https.
+fn is_simple(request: &Request) -> bool {
+    let options = &*request.options;
+    let has_little_content = match request.own.content(options) {
+        None => true,
+        Some(RequestBody::Bytes(bytes)) => bytes.len() <= MAX_CONTENT,
+        Some(RequestBody::Pieces(_)) => false,
+    };
+    let calls_program = options.trace.is_some()
+        || options.wants.is_some()
+        || options.pauses.is_some()
+        || options.recorder.is_some()
+        || request.own.trailers.is_some();
+    let is_limited = options.limit_rate.is_some() || options.limit_rate_total.is_some();
+    has_little_content && !calls_program && !is_limited && options.hsts.is_none() && !options.auth.allowed.negotiate
+}
+
+#[cfg(all(test, linux_calls))]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::batch::BatchOptions;
+    use crate::sink::memory::MemorySink;
+
+    #[test]
+    fn request_beside_a_waiting_thread_is_handed_over() {
+        let origin = testkit::origin::Origin::builder().start().expect("there is a port");
+        let client = Client::new();
+        let executor = RequestExecutor::for_client(BatchOptions::default().max_parallel);
+        let driver = DirectDriver::new(&client, &executor);
+        let (results, _writer) = std::io::pipe().expect("there are descriptors");
+        assert!(driver.readiness(&results).expect("there are descriptors").is_some());
+        client.get(&origin.url("/small")).send().and_then(|reply| reply.bytes()).expect("a response");
+        let (sender, receiver) = channel();
+        let submit = || {
+            let sender = sender.clone();
+            let done = move |_, _| sender.send(()).expect("the test waits");
+            let request = client.get(&origin.url("/small")).build().expect("a URL");
+            driver.submit(request, |_| (Box::new(MemorySink::default()), Box::new(done)))
+        };
+        submit();
+        assert!(driver.lock().exchange.is_some());
+        while !driver.drive() {}
+        receiver.recv().expect("this thread has run it");
+        let waiting = driver.yield_to_batch_thread();
+        submit();
+        assert!(driver.lock().exchange.is_none());
+        receiver.recv().expect("the executor's thread runs it");
+        drop(waiting);
+        assert_eq!(driver.lock().waiting_threads, 0);
+        assert!(executor.close().expect("there is a thread").join().is_ok());
+    }
+}
