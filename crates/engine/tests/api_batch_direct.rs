@@ -249,6 +249,25 @@ fn direct_request_can_be_cancelled() {
 }
 
 #[test]
+fn request_can_be_cancelled_while_another_thread_submits_it() {
+    let origin = start_origin();
+    with_time_limit("cancellation in submit", move || {
+        let batch = warm_batch(&origin);
+        for first in (2..).step_by(3).take(200) {
+            let finished = std::thread::scope(|scope| {
+                // Ids are counted from 0, and each round has three requests.
+                let cancels = scope.spawn(|| while !batch.batch.cancel(first) {});
+                assert_eq!(batch.batch.submit(batch.get(&origin.url("/delay/60000/small"))), first);
+                cancels.join().unwrap();
+                batch.next()
+            });
+            assert_eq!(finished.into_reply().unwrap_err().kind(), ErrorKind::Interrupted);
+            batch.warm_up(&origin.url("/small"));
+        }
+    });
+}
+
+#[test]
 fn direct_request_on_a_broken_connection_is_retried() {
     let reply = [ScriptStep::ReadHead, ScriptStep::send(REPLY)];
     let close = [&reply[..], &reply[..], &[ScriptStep::ReadHead]].concat();

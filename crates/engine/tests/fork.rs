@@ -48,6 +48,7 @@ fn forked_child_cannot_use_the_parents_batch() {
         let number = batch.submit(request());
         assert!(!batch.cancel(number) && batch.outstanding() == 0 && batch.try_next().is_none());
         assert!(batch.next().is_err_and(|error| error.to_string().contains("belong to the parent")));
+        assert!(batch.fd().is_err_and(|error| error.to_string().contains("belong to the parent")));
         assert!(all.next().is_none());
     });
     assert!(batch.next().unwrap().unwrap().into_reply().is_ok());

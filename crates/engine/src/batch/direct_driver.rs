@@ -58,6 +58,10 @@ pub(super) struct DirectDriver {
     /// for the descriptor of the batch. Before, requests go to the batch's thread.
     readiness: OnceLock<ReadinessSet>,
     state: Mutex<DirectState>,
+    /// Locked while a request starts, and while a thread looks for a request that it cancels. So that
+    /// thread finds the request with this driver or with the batch's thread, never between the two.
+    /// It is locked before any other lock. No sink is called meanwhile.
+    starting: Mutex<()>,
     buffers: Arc<BufferPool>,
     waker: Arc<dyn TransferWaker>,
 }
@@ -143,6 +147,7 @@ impl DirectDriver {
             executor: Arc::clone(executor),
             readiness: OnceLock::new(),
             state: Mutex::default(),
+            starting: Mutex::default(),
             buffers: BufferPool::new(MAX_PIECE),
             waker: Arc::new(NoWaker),
         }
@@ -173,10 +178,17 @@ impl DirectDriver {
         let Some((readiness, connection)) = self.connection_for(&request, now) else {
             return self.executor.submit(&self.client, request, prepare);
         };
-        let (id, transfer) = self.executor.submit_or_start(&self.client, request, prepare);
-        match transfer {
-            Some(transfer) => self.start(readiness, connection, transfer, now),
-            None => self.client.put_idle_connection(connection, now),
+        let _starting = self.starting.lock().ignore_poison();
+        let mut connection = Some(connection);
+        // The batch's thread may use the connection.
+        let put_back = || {
+            if let Some(unused) = connection.take() {
+                self.client.put_idle_connection(unused, now);
+            }
+        };
+        let (id, transfer) = self.executor.submit_or_start(&self.client, request, prepare, put_back);
+        if let (Some(transfer), Some(connection)) = (transfer, connection) {
+            self.start(readiness, connection, transfer, now);
         }
         id
     }
@@ -229,14 +241,14 @@ impl DirectDriver {
         state.receiving = None;
         if std::mem::take(&mut state.is_cancelled) {
             drop(state);
-            let _is_found = self.cancel(id) || self.executor.cancel(id);
+            self.cancel(id);
         }
     }
 
-    /// Cancels the request with this id, and closes its connection. Returns false if the batch's
-    /// thread runs it, or none.
+    /// Cancels the request with this id like [`RequestExecutor::cancel`], also if this driver runs it.
     pub(super) fn cancel(&self, id: u64) -> bool {
-        let Some(readiness) = self.readiness.get() else { return false };
+        let Some(readiness) = self.readiness.get() else { return self.executor.cancel(id) };
+        let starting = self.starting.lock().ignore_poison();
         let mut state = self.lock();
         if state.receiving == Some(id) {
             // The thread that receives cancels it.
@@ -245,21 +257,15 @@ impl DirectDriver {
         }
         let exchange = state.exchange.take_if(|exchange| exchange.id == id);
         drop(state);
-        match exchange {
-            Some(exchange) => self.cancel_connection(readiness, exchange.connection, id),
-            None => return self.cancel_handed_over(id),
-        }
-        true
-    }
-
-    /// Cancels the request with this id if the batch's thread has not taken it over yet.
-    fn cancel_handed_over(&self, id: u64) -> bool {
-        match (self.executor.take_handed_over(id), self.readiness.get()) {
-            (Some(HandedOverWork::Connection(connection)), Some(readiness)) => {
-                self.cancel_connection(readiness, connection, id);
-            }
-            (Some(HandedOverWork::Step(transfer, _)), _) => self.finish_cancelled(transfer),
-            _ => return false,
+        let begun = exchange.map(|exchange| HandedOverWork::Connection(exchange.connection));
+        // The batch's thread may not have taken it over yet.
+        let Some(begun) = begun.or_else(|| self.executor.take_handed_over(id)) else {
+            return self.executor.cancel(id);
+        };
+        drop(starting);
+        match begun {
+            HandedOverWork::Connection(connection) => self.cancel_connection(readiness, connection, id),
+            HandedOverWork::Step(transfer, _) => self.finish_cancelled(transfer),
         }
         true
     }

@@ -69,6 +69,9 @@ pub enum BatchOrder {
     Completion,
 }
 
+/// The error message for a batch that a forked child uses.
+const INHERITED: &str = "the requests of this batch belong to the parent of this process";
+
 /// Limits and settings of a [`Batch`].
 ///
 /// A request's [`timeout`](crate::RequestBuilder::timeout) begins when the request starts. The time
@@ -226,8 +229,13 @@ impl Batch {
     /// results, as a failure with [`ErrorKind::Interrupted`]. Returns `false` if it had already
     /// finished.
     pub fn cancel(&self, id: u64) -> bool {
-        let cancels_directly = || self.direct.as_ref().is_some_and(|direct| direct.cancel(id));
-        !self.is_inherited() && (cancels_directly() || self.executor.cancel(id))
+        if self.is_inherited() {
+            return false;
+        }
+        match &self.direct {
+            Some(direct) => direct.cancel(id),
+            None => self.executor.cancel(id),
+        }
     }
 
     /// Returns the number of submitted requests whose results the program has not taken yet.
@@ -307,10 +315,7 @@ impl Batch {
         ahead: Option<usize>,
     ) -> Result<Vec<FinishedRequest>> {
         if self.is_inherited() {
-            return Err(Error::new(
-                ErrorKind::Receive,
-                "the requests of this batch belong to the parent of this process",
-            ));
+            return Err(Error::new(ErrorKind::Receive, INHERITED));
         }
         let _waiting = self.direct.as_ref().map(DirectDriver::yield_to_batch_thread);
         let mut timer = InterruptCallbackTimer::new(self.interrupt.as_ref());
@@ -343,8 +348,11 @@ impl Batch {
     /// receives then. Do not read from it. The first call creates it.
     ///
     /// # Errors
-    /// The process or the system has no file descriptors left.
+    /// The process or the system has no file descriptors left. Or the process is a forked child.
     pub fn fd(&self) -> io::Result<OwnedFd> {
+        if self.is_inherited() {
+            return Err(io::Error::other(INHERITED));
+        }
         let results = self.queue.notifier_fd()?;
         let Some(direct) = &self.direct else { return Ok(results) };
         direct.readiness(&results)?.map_or(Ok(results), |readiness| readiness.as_fd().try_clone_to_owned())

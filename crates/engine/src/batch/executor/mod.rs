@@ -37,7 +37,7 @@ use crate::body::decoder_memory_budget::DecoderMemoryBudget;
 use crate::body::delivery::BodyDelivery;
 pub(crate) use crate::drive::worker::HandedOverWork;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
-use crate::drive::worker_inbox::WorkerMessage;
+use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::fleet::StartLimits;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::{Request, StallLimit};
@@ -129,28 +129,19 @@ impl RequestExecutor {
         request: Request,
         prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
     ) -> u64 {
-        self.accept(client, request, prepare, false).0
+        let (id, _, wake_up) = self.accept(request, prepare, false);
+        self.wake_for_request(client, wake_up);
+        id
     }
 
-    /// Accepts a request like [`submit`](Self::submit). If it is the only one and may start, starts
-    /// it and returns its transfer, which the caller runs. The caller then calls
-    /// [`finish_started`](Self::finish_started) or [`hand_over`](Self::hand_over).
-    pub(super) fn submit_or_start(
-        self: &Arc<Self>,
-        client: &Client,
-        request: Request,
-        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
-    ) -> (u64, Option<Box<Transfer>>) {
-        self.accept(client, request, prepare, true)
-    }
-
+    /// Accepts a request, and returns its id, its transfer if `may_start` is true and it has started,
+    /// and how the caller must wake the event loop otherwise.
     fn accept(
-        self: &Arc<Self>,
-        client: &Client,
+        &self,
         request: Request,
         prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
         may_start: bool,
-    ) -> (u64, Option<Box<Transfer>>) {
+    ) -> (u64, Option<Box<Transfer>>, EventLoopWakeUp) {
         let since = Instant::now();
         let mut state = self.lock();
         let id = state.next_id;
@@ -172,10 +163,12 @@ impl RequestExecutor {
             && let Some(transfer) = self.next_transfer(&mut state, since)
         {
             state.on_other_thread = Some(id);
-            return (id, Some(transfer));
+            return (id, Some(transfer), EventLoopWakeUp::None);
         }
         state.idle_since = None;
-        let starts = !std::mem::replace(&mut state.has_worker, true);
+        if !std::mem::replace(&mut state.has_worker, true) {
+            return (id, None, EventLoopWakeUp::StartThread);
+        }
         // A request that must wait for another one needs no wake-up, unless its timeout is the next
         // one.
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
@@ -183,15 +176,21 @@ impl RequestExecutor {
             && state.queue.first_seq() != Some(id)
             && state.queue.includes_silence_timeout(time_conversions::to_monotonic_time(since))
             && !is_due_first;
-        let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
-        drop(state);
-        if starts {
-            self.start_thread(client);
+        let wake_up =
+            if has_to_wait { EventLoopWakeUp::None } else { EventLoopWakeUp::CheckWork(state.inboxes.clone()) };
+        (id, None, wake_up)
+    }
+
+    fn wake_for_request(self: &Arc<Self>, client: &Client, wake_up: EventLoopWakeUp) {
+        match wake_up {
+            EventLoopWakeUp::None => {}
+            EventLoopWakeUp::StartThread => self.start_thread(client),
+            EventLoopWakeUp::CheckWork(inboxes) => {
+                for inbox in inboxes {
+                    inbox.send(WorkerMessage::CheckWork);
+                }
+            }
         }
-        for inbox in inboxes {
-            inbox.send(WorkerMessage::CheckWork);
-        }
-        (id, None)
     }
 
     /// Cancels a request: drops its sink, and closes its connection if the request is in progress.
@@ -453,6 +452,16 @@ impl RequestExecutor {
     }
 }
 
+/// The way to wake the event loop for a request that was accepted.
+enum EventLoopWakeUp {
+    /// The event loop needs no wake-up.
+    None,
+    /// There is no event loop: its thread must be started.
+    StartThread,
+    /// The event loop must look for requests that may start.
+    CheckWork(Vec<Arc<WorkerInbox>>),
+}
+
 /// The waiting requests that may start.
 #[derive(Clone, Copy)]
 struct StartableRequests {
@@ -514,6 +523,7 @@ mod tests {
         drop(state);
         executor.close().map(JoinHandle::join).expect("there is a thread").expect("it has not panicked");
     }
+
     /// Makes an executor whose event loop the test stands for.
     fn executor_without_thread() -> (Client, Arc<RequestExecutor>) {
         let executor = RequestExecutor::for_client(4);
@@ -523,7 +533,8 @@ mod tests {
 
     fn start_here(executor: &Arc<RequestExecutor>, client: &Client) -> (u64, Option<Box<Transfer>>) {
         let request = client.get("http://h.test/").build().expect("a URL");
-        executor.submit_or_start(client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))
+        let prepare = |_| -> (Box<dyn Sink>, OnDone) { (Box::new(MemorySink::default()), Box::new(|_, _| {})) };
+        executor.submit_or_start(client, request, prepare, || {})
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use haul_policy::queue::HostId;
 
-use super::{HandedOverWork, RequestExecutor, failed_outcome};
+use super::{HandedOverWork, OnDone, RequestExecutor, failed_outcome};
 use crate::drive::worker_inbox::WorkerMessage;
+use crate::request::Request;
+use crate::sink::Sink;
 use crate::transfer::Transfer;
 use crate::{Client, Error, Result};
 
@@ -13,6 +15,25 @@ impl RequestExecutor {
     /// Returns true if the executor has no request.
     pub(in crate::batch) fn is_idle(&self) -> bool {
         self.lock().has_no_request_but(0)
+    }
+
+    /// Accepts a request like [`submit`](Self::submit). If it is the only one and may start, starts
+    /// it and returns its transfer, which the caller runs. The caller then calls
+    /// [`finish_started`](Self::finish_started) or [`hand_over`](Self::hand_over). Otherwise calls
+    /// `before_wake`, and then wakes the event loop.
+    pub(in crate::batch) fn submit_or_start(
+        self: &Arc<Self>,
+        client: &Client,
+        request: Request,
+        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
+        before_wake: impl FnOnce(),
+    ) -> (u64, Option<Box<Transfer>>) {
+        let (id, transfer, wake_up) = self.accept(request, prepare, true);
+        if transfer.is_none() {
+            before_wake();
+            self.wake_for_request(client, wake_up);
+        }
+        (id, transfer)
     }
 
     /// From now on, the event loop puts its connection into the client's pool when the last request
