@@ -13,8 +13,9 @@
 //!
 //! A program may be busy for long before it looks for results again. That must not delay more than
 //! one short response. So the batch's thread runs a request if another is in progress, if there is
-//! no idle connection, or if there is much to send, and takes a request over if its body is long or
-//! coded, or if another step follows the response (a retry, a redirect, a challenge).
+//! no idle connection, if there is much to send, or if the last body was long. It takes a request over
+//! if its body is long or coded, or if another step follows the response (a retry, a redirect, a
+//! challenge). Of a long body a socket's receive buffer may not take the rest.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -23,7 +24,7 @@ use std::time::Instant;
 use haul_policy::queue::HostId;
 use rustix::fd::AsFd;
 
-use super::executor::{HandedOverWork, OnDone, RequestExecutor};
+use super::executor::{HandedOverWork, LONG_BODY, OnDone, RequestExecutor};
 use super::readiness_set::ReadinessSet;
 use crate::Client;
 use crate::body::upload::RequestBody;
@@ -38,10 +39,6 @@ use crate::{Error, ErrorKind};
 /// The largest content of a request, in bytes, that the program's thread sends. With its head, it
 /// fits into the empty send buffer of a socket.
 const MAX_CONTENT: usize = 8 << 10;
-
-/// The largest rest of a body, in bytes, that the program's thread receives. A socket's receive
-/// buffer takes it, however late the thread looks for it.
-const MAX_REST: u64 = 64 << 10;
 
 /// The largest piece of a response, in bytes, that the program's thread receives at once. If a body is
 /// coded, the batch's thread decodes what comes after the first piece, since decoding may take long.
@@ -332,7 +329,7 @@ impl DirectDriver {
     /// none, or if the request is one for the batch's thread.
     fn connection_for(&self, request: &Request, now: Instant) -> Option<(&ReadinessSet, HttpConnection)> {
         let readiness = self.readiness.get()?;
-        if !is_simple(request) || !self.executor.is_idle() {
+        if !is_simple(request) || !self.executor.may_start_on_other_thread() {
             return None;
         }
         let connection = self.client.take_idle_connection_for(&request.target, &request.options, now)?;
@@ -409,7 +406,7 @@ impl DirectDriver {
         let waits_for_input = is_drained || matches!(status, ReceiveStatus::Interrupted | ReceiveStatus::More);
         let connection = &exchange.connection;
         let is_plain = connection.front_transfer().is_some_and(Transfer::has_unprocessed_body);
-        let is_over_soon = connection.remaining() <= MAX_REST && exchange.receives < MAX_RECEIVES && is_plain;
+        let is_over_soon = connection.remaining() <= LONG_BODY && exchange.receives < MAX_RECEIVES && is_plain;
         if waits_for_input && is_over_soon && !connection.has_buffered_input() && !has_to_send(connection) {
             return Some(exchange);
         }

@@ -30,6 +30,7 @@ use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::target::Target;
 
 pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary, WaitsCountedInTimeout};
+pub(super) use requests_on_other_threads::LONG_BODY;
 use state::{RequestExecutorState, WaitingRequest};
 
 use super::BatchOptions;
@@ -390,6 +391,7 @@ impl RequestExecutor {
         let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
         let served = transfer.served_job_end(&result);
         let reuses_connection = transfer.facts.connects == 0;
+        let is_long = transfer.facts.body_bytes > LONG_BODY;
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();
         // The host slot of a request that has failed belongs to a queue that is gone.
@@ -400,7 +402,7 @@ impl RequestExecutor {
         if let (Some(end), Some(slot)) = (served, slot) {
             state.queue.adapt_cap_on_end(slot, end);
         }
-        state.has_reused_connection = reuses_connection;
+        (state.has_reused_connection, state.had_long_body) = (reuses_connection, is_long);
         self.report_in_progress(&state);
         drop(state);
         done(outcome, Some(path.into_sink()));

@@ -11,10 +11,16 @@ use crate::sink::Sink;
 use crate::transfer::Transfer;
 use crate::{Client, Error, Result};
 
+/// The largest rest of a body, in bytes, that another thread receives. A socket's receive buffer takes
+/// it, however late the thread looks for it. A longer body is a long one.
+pub(in crate::batch) const LONG_BODY: u64 = 64 << 10;
+
 impl RequestExecutor {
-    /// Returns true if the executor has no request.
-    pub(in crate::batch) fn is_idle(&self) -> bool {
-        self.lock().has_no_request_but(0)
+    /// Returns true if another thread may run the next request: the executor has no request, and the
+    /// last body was not long.
+    pub(in crate::batch) fn may_start_on_other_thread(&self) -> bool {
+        let state = self.lock();
+        state.has_no_request_but(0) && !state.had_long_body
     }
 
     /// Accepts a request like [`submit`](Self::submit). If it is the only one and may start, starts

@@ -66,6 +66,9 @@ pub(super) struct RequestExecutorState {
     /// the pool for another thread. The event loop watches those of servers that get one request, and
     /// closes them when their servers do.
     pub(super) has_reused_connection: bool,
+    /// True if the body of the request that ended last was long. The event loop runs the next request
+    /// and keeps its connection, because that body is probably long, too.
+    pub(super) had_long_body: bool,
 }
 
 /// A request that waits for its start, with its sink and callback.
@@ -101,6 +104,7 @@ impl RequestExecutorState {
             handed_over: Vec::new(),
             pools_last_connection: false,
             has_reused_connection: false,
+            had_long_body: false,
         }
     }
 

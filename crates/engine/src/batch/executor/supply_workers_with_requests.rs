@@ -36,6 +36,7 @@ impl Scheduler for RequestExecutor {
             let Some((id, ())) = found else {
                 if state.pools_last_connection
                     && state.has_reused_connection
+                    && !state.had_long_body
                     && state.has_no_request_but(0)
                     && !state.queue.shares_connection(slot)
                 {
