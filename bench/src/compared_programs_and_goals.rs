@@ -28,7 +28,7 @@ pub(crate) struct JobPart {
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
     /// True if all programs run once before the first measured round. If false, only the first
-    /// program runs once before it, which brings the server's files into the page cache.
+    /// program does, which brings the server's files into the page cache.
     pub(crate) warm_up: bool,
     /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).

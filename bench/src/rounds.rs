@@ -21,8 +21,8 @@ use crate::{Result, terminal_table};
 
 /// The minimum number of rounds. Until so many rounds are done, the time limit is longer by half.
 const MIN_ROUNDS: usize = 3;
-/// The longest duration of a run, in seconds, that never makes the bench skip a program. A program
-/// with longer runs is skipped after its first round if a competitor is more than twice as fast.
+/// The duration of a run, in seconds, up to which the bench never skips a program. A program with
+/// longer runs is skipped after its first round if a competitor is more than twice as fast.
 const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest duration of a run whose system calls are counted. strace makes a run many times
 /// slower.

@@ -19,7 +19,7 @@ pub(crate) fn progress(bench_program: &BenchProgram, ran: &Result<RunMetrics, St
     }
 }
 
-/// Removes the line that [`progress`] shows.
+/// Removes the progress line, which [`progress`] has drawn, from the terminal.
 pub(crate) fn end_of_progress() {
     let mut err = std::io::stderr();
     if err.is_terminal() {

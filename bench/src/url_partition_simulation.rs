@@ -47,8 +47,8 @@ enum PartitionRule {
     SplitHosts,
 }
 
-/// The outcome of a simulation: the time, the contacts between tasks and hosts, and the largest
-/// task.
+/// The outcome of a simulation: the total time, the number of pairs of a task and a host that it
+/// contacts, and the number of URLs of the largest task.
 struct PartitionOutcome {
     /// The time until the last URL is fetched, in seconds.
     seconds: f64,

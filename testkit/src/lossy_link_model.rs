@@ -57,7 +57,7 @@ impl Default for LinkConditions {
 }
 
 impl LinkConditions {
-    /// Returns the conditions of a perfect link.
+    /// Returns the conditions of a link without delay, loss, reordering and rate limit.
     pub fn new() -> LinkConditions {
         LinkConditions::default()
     }

@@ -39,8 +39,8 @@ const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// ended, holds the interpreter lock and must not wait for the network.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct StreamedBody {
-    /// True if `piece` returns bytes as they arrive, even fewer than requested. This is the case
-    /// for a chunked body.
+    /// True if the method `piece` returns bytes as they arrive, even fewer than requested. This is
+    /// the case for a chunked body.
     returns_early: bool,
     /// The flag that is set when the body is closed. A thread that waits for bytes then stops
     /// waiting.
@@ -93,7 +93,7 @@ impl BodySource {
     }
 }
 
-/// The waker of a thread that waits for a polled body.
+/// A waker that unparks a thread, which waits for further bytes of a body.
 struct ThreadWaker(Thread);
 
 impl Wake for ThreadWaker {

@@ -348,7 +348,7 @@ pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailu
     os_str(bytes).map(Path::new)
 }
 
-/// Returns the text of the system that consists of these bytes.
+/// Converts bytes to an `OsStr`, such as the name of a file.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
 fn os_str(bytes: &[u8]) -> Result<&OsStr, CallFailure> {
@@ -357,7 +357,7 @@ fn os_str(bytes: &[u8]) -> Result<&OsStr, CallFailure> {
     Ok(OsStr::from_bytes(bytes))
 }
 
-/// Returns the text of the system that these bytes of UTF-8 are.
+/// Converts UTF-8 to an `OsStr`, such as the name of a file. Fails for other bytes.
 #[cfg(windows)]
 fn os_str(bytes: &[u8]) -> Result<&OsStr, CallFailure> {
     std::str::from_utf8(bytes).map(OsStr::new).map_err(|_| CallFailure::setup("path is not valid UTF-8"))

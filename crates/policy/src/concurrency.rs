@@ -178,9 +178,9 @@ pub struct ConcurrencyLimit {
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The value of `base` before a test that showed no queue; `None` if there is no such test.
-    /// `base` returns to this value after the next pause between trials, because the process may
-    /// have been paused during the test, which distorts its result.
+    /// The value of `base` before a test that raised `base`, since fewer requests were no faster;
+    /// `None` without such a test. After the next pause between trials, the lower of both values
+    /// applies: the process may have been paused during the test.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,

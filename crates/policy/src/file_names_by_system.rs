@@ -115,7 +115,8 @@ impl OsFamily {
     }
 
     /// Returns true if the name of an output file names a device by itself, in any directory: on
-    /// Windows `NUL`, `con.txt` or `\\\\.\\COM10`. On Unix, only the file itself tells.
+    /// Windows `NUL`, `con.txt` or `\\\\.\\COM10`. Always false on Unix, where a name does not show
+    /// that the file is a device.
     pub fn names_device(self, path: &[u8]) -> bool {
         let name = || path.rsplit(|&byte| self.is_separator(byte) || byte == b':').find(|name| !name.is_empty());
         self == OsFamily::Windows && (path.starts_with(b"\\\\.\\") || name().is_some_and(is_device))
@@ -156,9 +157,9 @@ fn is_reserved_byte(byte: u8) -> bool {
     byte.is_ascii_control() || matches!(byte, b'<' | b'>' | b':' | b'"' | b'|' | b'?' | b'*' | b'/' | b'\\')
 }
 
-/// Returns true if the text begins with `~` and a digit. NTFS and FAT give a file with a long name a
-/// second, short one, such as `SSH~1` for `.ssh`. By that, a name could reach a hidden directory, or
-/// the file of another URL.
+/// Returns true if the text begins with `~` and a digit. NTFS and FAT give a file with a long name
+/// a second, short name, such as `SSH~1` for `.ssh`. Through a short name, the content of a URL
+/// could reach a hidden directory or the file of another URL.
 fn begins_short_name_number(text: &[u8]) -> bool {
     matches!(text, [b'~', b'0'..=b'9', ..])
 }

@@ -280,9 +280,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.update_host_state(index);
     }
 
-    /// Prevents jobs from starting on `host` before `until`, because of the caller's request start
-    /// rate. Unlike a [pause](JobQueue::pause_host_until), this limit is forgotten with the last
-    /// job of the host.
+    /// Prevents jobs from starting on `host` before `until`, because the caller limits the rate at
+    /// which requests start. Unlike a [pause](JobQueue::pause_host_until), this limit is forgotten
+    /// with the last job of the host.
     pub fn hold_host_until(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.host_index(host) else { return };
         self.host_at(index).rate_limited_until = Some(until);

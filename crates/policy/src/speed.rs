@@ -65,8 +65,8 @@ pub struct SpeedWatch {
     /// The time since when the watch is paused; `None` if it is not paused.
     paused_since: Option<MonotonicTime>,
     total: u64,
-    /// The values of `clock` and `total` (the received bytes) at the latest checks. The average
-    /// speed is computed over the period since the first entry.
+    /// The values of `clock` (the elapsed time without pauses) and of `total` (the received bytes)
+    /// at the latest checks. The average speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
     /// The value of `clock` from which a period of too low average speed is counted. The transfer
     /// is too slow when `time` has passed since then.

@@ -62,12 +62,12 @@ enum PlaceholderPosition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// The template contains no `{}`, the placeholder for the match.
+    /// The template contains no `{}`, the placeholder for the extracted value.
     NoPlaceholder,
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
     Userinfo,
-    /// The template gives an invalid URL, whatever the match is. The value is the reason.
+    /// The template gives an invalid URL with every extracted value, for the contained reason.
     Target(TargetError),
 }
 
@@ -75,16 +75,16 @@ pub enum TemplateError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateExpandError {
-    /// The match makes or completes a `..` segment of the path.
+    /// The extracted value makes or completes a `..` segment of the path.
     Climbs,
-    /// The match is for the scheme or authority, and is empty or has a byte that is not allowed
-    /// there.
+    /// The extracted value is for the scheme or authority, and is empty or has a byte that is not
+    /// allowed there.
     NotPlain,
-    /// The template is `{}` alone, and the match is not an absolute http or https URL.
+    /// The template is `{}` alone, and the extracted value is not an absolute http or https URL.
     NotHttp,
-    /// The template is `{}` alone, and the match is a URL with a user or password.
+    /// The template is `{}` alone, and the extracted value is a URL with a user or password.
     Userinfo,
-    /// The match makes the URL invalid. The value is the reason.
+    /// The extracted value makes the URL invalid, for the contained reason.
     Target(TargetError),
 }
 

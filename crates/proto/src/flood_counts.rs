@@ -69,8 +69,8 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Fails if `count`, a number of useless frames that the caller has counted itself, exceeds the
-    /// limit of the kind `of`. Here the limit is not for ten seconds, and frames that made progress
-    /// do not raise it; both differ from [`FloodCounts::count`].
+    /// limit of the kind `of`. Unlike in [`FloodCounts::count`], the limit does not apply to a
+    /// period of ten seconds, and frames that made progress do not raise it.
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

@@ -446,8 +446,9 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until the reader of an output pipe has read everything, and then for
-/// [`READER_GRACE_TIME`]. Returns `false` if the reader closes the pipe in that time.
+/// Waits until the reader of an output pipe has read everything, and then for another
+/// [`READER_GRACE_TIME`]. Returns true if the pipe is still open after this time, and false as soon
+/// as the reader closes it.
 fn reader_wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;

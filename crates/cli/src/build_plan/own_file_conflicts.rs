@@ -35,7 +35,7 @@ struct OwnFile {
 }
 
 /// The identity of a regular file: its device and inode numbers or, if it does not exist yet, its
-/// absolute path in the form for comparisons.
+/// absolute path (on Windows in upper case).
 #[derive(PartialEq, Eq)]
 enum InodeIdentity {
     Existing((u64, u64)),

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 pub(crate) use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Returns the text of the system that consists of these bytes.
+/// Converts bytes to an `OsStr`, such as the name of a file.
 pub(crate) fn os_str(bytes: &[u8]) -> Cow<'_, OsStr> {
     Cow::Borrowed(OsStr::from_bytes(bytes))
 }

@@ -32,7 +32,8 @@ pub(super) struct ArchiveFile {
 }
 
 impl ArchiveFile {
-    /// Creates the first file of an archive. `opening` returns the first record for a file.
+    /// Creates the first file of an archive. `opening` makes the first record (warcinfo) of the
+    /// file at the given path.
     ///
     /// # Errors
     /// The file exists already, or cannot be created.

@@ -348,7 +348,8 @@ impl BodyDelivery {
         window >= MAX_SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.try_admit(window, None, 0)
     }
 
-    /// Decodes and delivers the received bytes that had to wait for memory.
+    /// Decodes and delivers the received bytes that had to wait until memory for the decoder was
+    /// free.
     fn push_pending(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());

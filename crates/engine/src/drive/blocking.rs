@@ -106,8 +106,8 @@ struct ActiveExchange {
     connection: HttpConnection,
     /// The time when the exchange began; `None` as soon as [`ActiveExchange::drive`] has used it.
     began: Option<Instant>,
-    /// The time of the connection's next timeout as of the start of the exchange; `None` if no
-    /// timeout is set.
+    /// The connection's next timeout, as it was when the exchange began; `None` if no timeout was
+    /// set.
     first_timeout: Option<Instant>,
     split_monitor: SplitRateMonitor,
     mover: ZeroCopyMover,

@@ -14,8 +14,8 @@ use rustix::fd::BorrowedFd;
 /// read into memory, and sent in one write with the head of the request.
 pub(crate) const MIN_FILE_BYTES: u64 = 256 << 10;
 
-/// The minimum number of bytes in a pipe for which the kernel sends them, as a separate chunk of
-/// the request's content. Fewer bytes are read and copied.
+/// The minimum number of bytes that must wait in a pipe so that the kernel sends them directly
+/// (`splice`), as one chunk of the request's content. If fewer wait, they are read and copied.
 pub(crate) const MIN_PIPE_BYTES: u64 = 16 << 10;
 
 /// The result of one call of [`FileSender::send`] or [`FileSender::send_pipe`].

@@ -52,8 +52,8 @@ enum SearchMethod {
 }
 
 /// The buffers for the searches of one extractor, and two byte counts for the current body: the
-/// bytes that were examined around a hit (a possible position of a match) in vain, and the bytes
-/// that are completely searched.
+/// bytes that were examined around hits (possible positions of a match) without finding a match,
+/// and the bytes that the search has passed.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -100,8 +100,8 @@ impl MatchFinder {
     }
 
     /// Returns the leftmost match in the haystack that starts at `from` or later; `None` if there
-    /// is none. `known_hit` is a position at `from` or later before which no match has its hit, if
-    /// one is known.
+    /// is none. `known_hit`, if known, is the first position at `from` or later that may be a hit
+    /// (a position inside a match): earlier positions are not examined.
     pub(super) fn find(
         &self,
         scratch: &mut SearchScratch,
@@ -148,8 +148,8 @@ impl MatchFinder {
         }
     }
 
-    /// Returns a test that finds markup whose text may contain a match. Returns `None` if the
-    /// expression allows no such test.
+    /// Returns a quick test that finds the parts of HTML or XML markup in whose text the expression
+    /// may match. Returns `None` if the expression allows no such test.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &self.method {

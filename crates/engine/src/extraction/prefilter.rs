@@ -120,8 +120,9 @@ impl ByteSetTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns true if a block may contain hits. Tests only the ranges in `cover`, which suffices
-    /// to exclude most blocks. `window` is the block with one more byte on either side.
+    /// Returns true if a block may contain hits. Tests the bytes only with the value ranges in
+    /// `cover`, not with the exact sets; this test excludes most blocks. `window` is the block with
+    /// one more byte on either side.
     fn is_possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> bool {
         let [before, here, after] = self.cover;
         let is_hit = |at: usize| here.has(window[at + 1]) & before.has(window[at]) & after.has(window[at + 2]);
@@ -163,8 +164,9 @@ pub(super) struct HitAcrossMarkupTest {
     /// The finder for the next byte at which the test must decide: the `<` at the end of a text, a
     /// byte that may be a hit, or the `&` of a character reference.
     stops: FirstOfThreeBytesFinder,
-    /// For each byte value, the sides of a hit on which the byte may be, and its part in the run
-    /// before a hit: a bit set of [`IS_BEFORE`], [`IS_AFTER`], [`ENDS_RUN`] and [`IS_BREAK`].
+    /// A bit set for each byte value: [`IS_BEFORE`] and [`IS_AFTER`] if the byte may be directly
+    /// before or after a hit; [`ENDS_RUN`] and [`IS_BREAK`] if the byte ends the run of bytes
+    /// before a hit.
     neighbours: Box<[u8; 256]>,
     /// The minimum number of bytes in the run directly before a hit in every match. The run has no
     /// bytes with [`ENDS_RUN`], unless markup interrupts it. 0 if nothing is known.

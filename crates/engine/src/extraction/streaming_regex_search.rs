@@ -85,8 +85,8 @@ impl ExtractRegexes {
         self.inner.iter().map(|inner| &*inner.source)
     }
 
-    /// Returns a test that finds markup whose text may contain a match. Returns `None` if there are
-    /// several expressions or if the test is not possible.
+    /// Returns a quick test that finds the parts of HTML or XML markup in whose text the expression
+    /// may match. Returns `None` if there are several expressions or if the test is not possible.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &*self.inner {
@@ -172,9 +172,10 @@ impl Extractor {
         self.found.clear();
     }
 
-    /// Searches the next piece of the body, and passes values to `on_match`. Small pieces are
-    /// collected until there are 4 KiB, or up to 256 KiB if much of the body is unsettled. A value
-    /// is passed on as soon as later bytes cannot change it.
+    /// Searches the next piece of the body, and passes values to `on_match`. Small pieces are first
+    /// collected: until they have 4 KiB or, if the end of the body whose matches later bytes can
+    /// still change is longer, until they are as long as this end (at most 256 KiB). A value is
+    /// passed on as soon as later bytes cannot change it.
     ///
     /// # Errors
     /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
@@ -385,8 +386,8 @@ impl RegexSearch {
     }
 
     /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
-    /// `next` behind them. `last` is true if the body ends with the window. `known_hit` is a
-    /// position before which no match has its hit, if one is known.
+    /// `next` behind them. `last` is true if the body ends with the window. `known_hit`, if known,
+    /// is the first position that may be a hit (a position inside a match).
     fn search(
         &mut self,
         window: &[u8],

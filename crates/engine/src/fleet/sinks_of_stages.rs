@@ -213,8 +213,9 @@ impl UniqueOrSortSink {
         self
     }
 
-    /// Returns true if a value is new and must be passed on immediately. Records the value if there
-    /// is a store.
+    /// Returns true if a value is new and must be passed on immediately. If the sink has a store
+    /// for later runs of the program (`value_store`), also records the value there when it is
+    /// output or kept back.
     fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,

@@ -182,7 +182,7 @@ pub struct ConnectRace {
     keepalive: Option<TcpKeepalive>,
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
-    /// The time of the next attempt to connect to `unix` after its backlog was full.
+    /// The time of the next attempt to connect to the Unix socket `unix`, whose backlog was full.
     unix_retry: Instant,
     failure: Option<(SocketAddr, io::Error)>,
     /// True if `failure` is an error of binding the local address.

@@ -28,9 +28,9 @@ use crate::ignore_poison::IgnorePoison;
 /// The number of bytes of shared memory that all connections together may reserve. Each connection
 /// may use its minimum budget even if no shared memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
-/// The memory, in bytes, that only connections for parts of split downloads may reserve. Without it,
-/// these connections would have the minimum budget, since the first connection of the download has
-/// reserved most of the shared memory.
+/// The memory, in bytes, that only connections for parts of split downloads may reserve. Without
+/// this memory, these connections would have the minimum budget, since the first connection of the
+/// download has reserved most of the shared memory.
 #[cfg(feature = "http3")]
 const MAX_PART_MEMORY: u32 = 8 << 20;
 /// The receive budget, in bytes, of a connection for parts of split downloads. With the minimum

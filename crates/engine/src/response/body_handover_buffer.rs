@@ -262,8 +262,8 @@ impl BodyBufferReader {
         }
     }
 
-    /// Removes and returns the body that was collected because of
-    /// [`BodyBufferReader::collect_rest`].
+    /// Removes and returns the body that the buffer has collected as one vector since the call of
+    /// [`BodyBufferReader::collect_rest`]; empty without such a call.
     pub(crate) fn take_collected(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }

@@ -55,7 +55,7 @@ pub fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Returns true if both are the same open file.
+/// Returns true if both descriptors refer to the same file (the same device and inode).
 ///
 /// # Errors
 /// The errors of `fstat(2)`.

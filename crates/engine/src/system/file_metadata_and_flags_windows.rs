@@ -96,7 +96,7 @@ impl PermissionsExt for Permissions {
     }
 }
 
-/// The metadata of a file, with times as on Unix.
+/// The metadata of a file, by the methods that the standard library has on Unix.
 pub trait MetadataExt {
     /// Returns the size in bytes.
     fn size(&self) -> u64;
@@ -171,7 +171,8 @@ fn nanoseconds(time: u64) -> i64 {
     (time % UNITS_PER_SECOND * 100).cast_signed()
 }
 
-/// Reads and writes at an offset. On Windows, they also move the position of the file.
+/// Reading and writing at an offset of a file. On Windows, this also moves the file's current
+/// position.
 pub trait FileExt {
     /// Reads available bytes at this offset, and returns their number.
     ///
@@ -250,7 +251,7 @@ pub fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
     identity(&OpenOptions::new().access_mode(0).open(path)?)
 }
 
-/// Returns true if both are the same open file.
+/// Returns true if both handles refer to the same file (the same volume and file index).
 ///
 /// # Errors
 /// The system does not provide the identity of a file.
@@ -307,7 +308,7 @@ pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }
 
-/// Returns the options unchanged: no path makes an open wait.
+/// Returns the options unchanged, because opening a file never waits on Windows.
 pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }

@@ -83,8 +83,8 @@ impl Transfer {
     }
 
     /// Decides what follows if no Negotiate token can be made. Returns `error` if Negotiate is the
-    /// only allowed scheme (`is_only`); with `curl_compat.accepts_unreliable_responses`, only if
-    /// there is also no Kerberos library. Otherwise, the request is sent without a token.
+    /// only allowed scheme (`is_only`). With `curl_compat.accepts_unreliable_responses`, the
+    /// Kerberos library must be missing, too. Otherwise, the request is sent without a token.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {

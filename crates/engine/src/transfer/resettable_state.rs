@@ -50,8 +50,8 @@ impl DeliveryProgress {
     }
 }
 
-/// The settings of a transfer's range requests: who sets the Range field, and whether existing
-/// content is extended.
+/// The settings of a transfer's range requests: the party that may set the Range field, the offset
+/// of the first byte, and whether the transfer must continue content that the user already has.
 pub(super) struct RangeRequestSettings {
     pub(super) mode: RangeFieldOwner,
     /// The offset of the first byte to fetch: 0, or the length of an existing file that the

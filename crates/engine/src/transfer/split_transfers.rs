@@ -234,7 +234,8 @@ impl Transfer {
         self.part_id().is_some()
     }
 
-    /// Returns true if the transfer has a role in a split download.
+    /// Returns true if the transfer takes part in a split download: as the transfer that began it,
+    /// or by fetching a part.
     pub(crate) fn is_part(&self) -> bool {
         !matches!(self.split, SplitRole::None)
     }

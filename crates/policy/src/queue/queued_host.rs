@@ -16,7 +16,8 @@ pub(super) struct HostTableEntry<T, K> {
     pub(super) host: Option<QueuedHost<T, K>>,
 }
 
-/// The state of a host in the queue: its jobs, its pause and its cap.
+/// The state of a host in the queue: its jobs, its pause and its cap (the maximum number of its
+/// running jobs).
 #[derive(Debug)]
 pub(super) struct QueuedHost<T, K> {
     pub(super) key: K,
@@ -25,8 +26,8 @@ pub(super) struct QueuedHost<T, K> {
     /// The number of delayed jobs of this host.
     pub(super) delayed: usize,
     pub(super) paused_until: Option<MonotonicTime>,
-    /// The time before which the caller's request start rate (`--rate`) allows no other job; `None`
-    /// if there is no such time.
+    /// The time before which the caller's request start rate (`--rate`) allows no further job on
+    /// this host to start; `None` if there is no such time.
     pub(super) rate_limited_until: Option<MonotonicTime>,
     /// The maximum number of running jobs on this host; `None` for the queue's cap per host.
     pub(super) cap: Option<usize>,
@@ -34,8 +35,8 @@ pub(super) struct QueuedHost<T, K> {
     pub(super) has_answered: bool,
     /// The adaptive limit that determines `cap`; `None` until it is first needed.
     pub(super) concurrency: Option<Box<ConcurrencyLimit>>,
-    /// The time until which the queue remembers the host and its cap although it has no jobs;
-    /// `None` if the cap need not be remembered.
+    /// The time until which the queue remembers the host and its cap (maximum number of running
+    /// jobs) although the host has no jobs; `None` if the cap need not be remembered.
     pub(super) remembered_until: Option<MonotonicTime>,
     pub(super) listed: HostSetMembership,
 }

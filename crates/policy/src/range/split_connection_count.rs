@@ -72,8 +72,9 @@ const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The time over which one connection is measured again, in the middle of the body, if it is slower
-/// than several. The waits for responses are not included.
+/// The time for which a single connection is measured again in the middle of the body, to compare
+/// it with several connections. If the single connection is about as fast, the measurement is
+/// shorter. The waits for responses are not included.
 const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
@@ -319,9 +320,9 @@ impl SplitPlanner {
     /// Continues the comparison of one connection with several, and returns the number of
     /// connections to use now. Until the comparison ends, that is 1: the other connections complete
     /// their requests and get no new ones. The comparison ends when a single connection has been
-    /// measured, earlier if it is about as fast as all were. It also ends earlier if at most half of
-    /// the connections are left, and these are so slow that the maximum number of connections is
-    /// worth using.
+    /// measured for [`COMPARISON_TIME`], or for less time if it is about as fast as all connections
+    /// together were. It also ends if at most half of the connections are left, and these are so
+    /// slow that the maximum number of connections is worth using.
     fn compare(
         &mut self,
         comparison: RateComparison,

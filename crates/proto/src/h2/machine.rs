@@ -294,8 +294,8 @@ impl H2Machine {
         Some(stream)
     }
 
-    /// Releases received bytes that belong to no open stream: padding, and payload of closed
-    /// streams.
+    /// Gives received bytes that belong to no open stream (padding, and payload of closed streams)
+    /// back to the connection's receive window.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) {
         if let Some(increment) = self.intake.release_without_stream(bytes) {
             frame::window_update(0, increment, self.output.append_buffer());

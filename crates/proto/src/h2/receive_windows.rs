@@ -171,9 +171,9 @@ impl ConnectionReceiveWindow {
         }
     }
 
-    /// Releases bytes of streams that have ended, at most as many as are unreleased. Returns the
-    /// increment that a WINDOW_UPDATE for the connection has to announce; `None` if no frame is
-    /// due.
+    /// Releases up to `bytes` received bytes of streams that have ended, so that the peer may send
+    /// as many more. Returns the increment that a WINDOW_UPDATE for the connection has to announce;
+    /// `None` if no frame is due.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;

@@ -74,8 +74,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Reports the streams that can continue, because the insertions for which their field sections
-    /// waited have arrived.
+    /// Queues an event for each stream that can continue, because the insertions into the dynamic
+    /// table for which its field section waited have arrived.
     pub(crate) fn unblock_streams(&mut self) {
         let inserted = self.decoder.insert_count();
         let (requests, due) = (&self.requests, &mut self.due);

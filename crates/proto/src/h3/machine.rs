@@ -238,8 +238,8 @@ impl H3Machine {
     }
 
     /// Returns the next command for a QUIC stream (to reset it or to stop reading it); `None` if
-    /// there is none. Call this after every round of calls. If the stream has ended in the
-    /// meantime, the command has no effect.
+    /// there is none. After a call of another method, call this until it returns `None`. If the
+    /// stream has ended in the meantime, the command has no effect.
     pub fn next_command(&mut self) -> Option<H3StreamAbortToSend> {
         self.commands.pop_front()
     }

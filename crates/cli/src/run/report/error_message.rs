@@ -199,7 +199,8 @@ fn exceeded_limit(error: &Error) -> Option<u64> {
     error.cause().split_once("larger than the ")?.1.split(' ').next()?.parse().ok()
 }
 
-/// The maximum number of content codings of a body.
+/// The maximum number of codings that curl accepts in the `Content-Encoding` or the
+/// `Transfer-Encoding` of a response.
 const MAX_CODINGS: usize = 5;
 
 /// The maximum length, in bytes, of a host name in the SOCKS protocol.

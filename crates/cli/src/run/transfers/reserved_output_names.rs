@@ -43,8 +43,9 @@ struct ReservedOutputNamesState {
     /// that reserved it.
     names: OnDiskHashIndex,
     urls: UrlLog,
-    /// The hashes of the directories of output files: [`ReservedOutputNames::avoid_blocked_path`]
-    /// gives no output file one of these names.
+    /// The hashes of the paths of directories that contain output files.
+    /// [`ReservedOutputNames::avoid_blocked_path`] gives no output file the path of such a
+    /// directory.
     directories: OnDiskHashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path. `None` before the first file.

@@ -112,8 +112,8 @@ impl OneShotSource {
     }
 
     /// Removes the queue through which a task of the program passes the bytes of the stream,
-    /// because the task stopped polling the stream before it had read any of its bytes. Another
-    /// request can then send the stream.
+    /// because the task stopped polling before it had read any bytes of the stream. Another request
+    /// can then send the stream.
     pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }

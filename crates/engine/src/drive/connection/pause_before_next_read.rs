@@ -32,8 +32,8 @@ impl ReadPacing {
         Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits for the socket or `beside` like [`zero_copy_to_sink::wait`], but not beyond the time
-    /// [`LowWaterMark::timeout`]. Adds the elapsed time to `waited`.
+    /// Waits until the socket or the descriptor `beside` is ready, as [`zero_copy_to_sink::wait`]
+    /// does, but at most until [`LowWaterMark::timeout`]. Adds the elapsed time to `waited`.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,

@@ -8,15 +8,15 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
 use crate::spawn_with_signals_blocked;
 
-/// The minimum duration of a measurement of the worker's sleep, if bodies are expensive to process
-/// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that sleeps for less than a
-/// sixteenth of the measurement gets a helper thread if a core is idle. Without an idle core, a
-/// helper is of no use: on two cores that a server shared, a second thread cost up to 40 % more CPU
-/// and gained nothing.
+/// The minimum time over which a worker measures how long it sleeps, if bodies are expensive to
+/// process ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that sleeps for less
+/// than a sixteenth of the measurement gets a helper thread if a core is idle. Without an idle
+/// core, a helper is of no use: on two cores that a server shared, a second thread cost up to 40 %
+/// more CPU and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
-/// The minimum duration of a measurement of the worker's sleep, if bodies are cheap to process. It
-/// is longer than [`BUSY_WINDOW`], because the kernel does most of the work then, and a single
-/// thread is usually best.
+/// The minimum time over which a worker measures how long it sleeps, if bodies are cheap to
+/// process. It is longer than [`BUSY_WINDOW`], because the kernel does most of the work then, and a
+/// single thread is usually best.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another one. A

@@ -81,7 +81,7 @@ impl ValueParser {
     }
 }
 
-/// The parser of one value within the budget of its document.
+/// The parser of one JSON value, whose memory counts towards the budget of its document.
 struct BoundedValueSeed<'p> {
     parser: &'p mut ValueParser,
     /// The number of objects and arrays that contain the value.

@@ -93,7 +93,8 @@ fn append(value: &impl serde::Serialize, output: &mut Vec<u8>) {
 }
 
 /// Finds the numbers in `root` whose original texts differ from their serialized form. Returns the
-/// address of each number with the range of its original text, sorted by address.
+/// memory address of each of these numbers, with the range of its original text in `text`, sorted
+/// by address.
 fn find_all(
     text: &[u8],
     root: &Value,

@@ -32,9 +32,9 @@ pub(super) struct StoredValuesPosition {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
-    /// The number of bytes by which the stored values reduce the memory budget of the output
-    /// window: their size in memory. Values in a file thus leave no room for further received
-    /// bytes.
+    /// The number of bytes of the output window's memory budget that the stored values still
+    /// occupy: as many as in memory. Moving values to the file thus makes no room for further
+    /// received bytes.
     cost: usize,
 }
 

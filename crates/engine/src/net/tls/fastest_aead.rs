@@ -92,7 +92,8 @@ fn cpu_has_vaes() -> bool {
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Returns true: aws-lc is used, since it is as fast as ring on processors other than x86-64.
+/// Always returns true, so that aws-lc is used: on processors other than x86-64, it is as fast as
+/// ring.
 #[cfg(not(target_arch = "x86_64"))]
 fn cpu_has_vaes() -> bool {
     true

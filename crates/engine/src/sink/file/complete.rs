@@ -92,7 +92,7 @@ impl FileSink {
 
     /// Returns an error if the written content does not have the expected checksum. The content
     /// then remains in a partial file, so that the user can inspect it. With the option
-    /// `remove_on_error`, it is removed.
+    /// `remove_on_error`, the content is removed instead.
     pub(super) fn check_checksum(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

@@ -12,8 +12,8 @@ use haul::{Error, ErrorKind};
 /// The maximum number of error lines that a terminal shows for one pair of cause and host.
 const MAX_SHOWN_PER_CAUSE: u64 = 3;
 
-/// The maximum number of pairs of cause and host for which the shown error lines are counted. For
-/// any further pair, all error lines are shown.
+/// The maximum number of pairs of cause and host whose error lines are counted, so that only the
+/// first few are shown. For any further pair, all error lines are shown.
 const MAX_PAIRS: usize = 10_000;
 
 /// The numbers of failures in a run, by cause and host.

@@ -275,7 +275,7 @@ impl H3Connection {
         reset.map_err(|error| self.on_violation(error)).and_then(|()| self.handle_pending_events(now, finished))
     }
 
-    /// Passes the chunk with this index in the list of chunks to the protocol machine, from the
+    /// Passes a received chunk of a stream, `chunks[index]`, to the protocol machine, from the
     /// offset `at` in the chunk on.
     fn parse(
         &mut self,
