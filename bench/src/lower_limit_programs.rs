@@ -250,7 +250,7 @@ mod splice {
         Ok(())
     }
 
-    /// Moves at most this number of bytes, and at least one, from one descriptor to the other.
+    /// Moves between one and `most` bytes from the descriptor `from` to the descriptor `to`.
     pub(super) fn splice_once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(PIPE);
         match rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)? {

@@ -61,7 +61,7 @@ impl PendingAsyncRequest {
 #[pymethods]
 impl PendingAsyncRequest {
     /// Returns the head of the response and its body; `None` if the head has not arrived. Never
-    /// waits. After the result or an error, a further call is an error.
+    /// waits. After this method has returned the head or an error, a further call fails.
     fn poll(&self, py: Python<'_>) -> PyResult<Option<(ReceivedResponse, StreamedBody)>> {
         let Some(mut opening) = self.lock().take() else {
             return Err(PyRuntimeError::new_err("the exchange has ended"));

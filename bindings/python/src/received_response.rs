@@ -262,9 +262,9 @@ impl ReceivedResponse {
         self.facts.connection
     }
 
-    /// Returns the times in seconds since the call at which the name was resolved, the connection
-    /// was made, TLS was set up, the request was sent, the first byte was received, and the body
-    /// was received. A time is 0 if the step did not happen.
+    /// Returns six times, in seconds since the start of the call: name resolved, connection made,
+    /// TLS set up, request sent, first byte received, body received. A time is 0 if the step did
+    /// not happen.
     fn times(&self) -> (f64, f64, f64, f64, f64, f64) {
         let facts = &self.facts;
         let of = Duration::as_secs_f64;

@@ -158,8 +158,8 @@ enum WholeOrPartBuffer<'a> {
 }
 
 /// The divisor that decides whether a sink takes a whole buffer. A sink takes the buffer if the
-/// bytes to keep fill at least a quarter of it (its size divided by this number). Fewer bytes are
-/// copied, because they would waste most of the buffer.
+/// bytes to keep fill at least a quarter (the inverse of this number) of the buffer. Fewer bytes
+/// are copied, because they would waste most of the buffer.
 const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> OfferedBodyBytes<'a> {

@@ -315,7 +315,8 @@ impl EventLoop {
         }
     }
 
-    /// Closes the connection with this index, and removes its request from the port's load.
+    /// Closes the connection with this index. An unanswered request of the connection no longer
+    /// counts, and the port serves the next request instead.
     fn drop_connection(&mut self, index: usize) {
         let Some(NumberedConnection { connection, .. }) = self.connections[index].take() else { return };
         self.free.push(index);

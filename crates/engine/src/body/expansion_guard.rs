@@ -30,8 +30,9 @@ pub struct DecodeLimits {
     /// limit.
     pub max_ratio: u64,
     /// The number of decoded bytes of one body up to which [`max_ratio`](Self::max_ratio) does not
-    /// apply. A body whose ratio is too high is refused as soon as it exceeds this number. Default
-    /// 8 MiB, so that small, very regular documents (an empty grid, a sparse table) are accepted.
+    /// apply. A body whose ratio is too high is refused as soon as its decoded size exceeds this
+    /// number. Default 8 MiB, so that small, very regular documents (an empty grid, a sparse table)
+    /// are accepted.
     pub free_output: u64,
     /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
     /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The

@@ -85,7 +85,7 @@ pub enum ZeroCopyWaitResult {
 
 /// Returns true if this error of `splice(2)` means that the bytes must be copied: the file system,
 /// the kernel or a sandbox (EPERM) cannot move them. This includes EFAULT, which gVisor returns if
-/// the sink's pipe is full; it has then taken no bytes from the socket.
+/// the sink's pipe is full; in this case, no bytes were taken from the socket.
 #[must_use]
 #[cfg(unix)]
 pub fn requires_copying(error: Errno) -> bool {

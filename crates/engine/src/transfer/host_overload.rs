@@ -57,8 +57,8 @@ impl OverloadRefusal {
 }
 
 impl Transfer {
-    /// Returns the times of a request that its host has refused, by which the limit on parallel
-    /// transfers to this host is adjusted. Returns `None` if the host has not refused the request.
+    /// Returns the times of a request that its host has refused, for adjusting the limit on
+    /// parallel transfers to this host. Returns `None` if the host has not refused the request.
     pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
@@ -66,9 +66,9 @@ impl Transfer {
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
-    /// Returns the times of a finished transfer, by which the limit on parallel transfers to its
-    /// host is adjusted. Returns `None` if the times say nothing about the host, for example
-    /// because it has refused or redirected the transfer.
+    /// Returns the times of a finished transfer, for adjusting the limit on parallel transfers to
+    /// its host. Returns `None` if the times say nothing about the host, for example because it has
+    /// refused or redirected the transfer.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);

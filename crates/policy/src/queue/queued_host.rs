@@ -41,8 +41,9 @@ pub(super) struct QueuedHost<T, K> {
     pub(super) listed: HostSetMembership,
 }
 
-/// The set in a [`JobQueue`](super::JobQueue) that contains a host (`ready`, `paused`, `resting` or none), with the
-/// key of the host in that set.
+/// The set in a [`JobQueue`](super::JobQueue) that contains a host, with the key of the host in
+/// that set: `ready` (may start a job), `paused`, `resting` (has no jobs, but is remembered), or
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostSetMembership {
     Nowhere,

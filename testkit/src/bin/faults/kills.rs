@@ -144,7 +144,8 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<KillTally> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The output files of one try: for each file, its name at the origin, its fault plan and its path.
+/// The output files of one try (a command that is killed and run again): for each file, its name at
+/// the origin, the faults that the origin simulates for it, and its path.
 struct KilledRunFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,

@@ -165,8 +165,8 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the option that makes the values of all responses go to a single output; `None` if
-    /// there is no such option.
+    /// Returns the option (`--sort` or `--unique`) for which the extracted values of all responses
+    /// must go to a single output; `None` if neither is given.
     fn shared_by(&self) -> Option<&'static str> {
         match self.group.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),

@@ -41,8 +41,8 @@ impl ShardFilter {
     }
 
     /// Returns the request `made` if this shard contains its URL, and otherwise `None`. If `made`
-    /// is an error because the URL is unusable, returns the error if this shard reports such errors
-    /// (shard 0 does, and a run without shards), and otherwise `None`.
+    /// is an error because the URL is unusable, returns the error in shard 0 and in a run without
+    /// shards, and `None` in other shards.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),

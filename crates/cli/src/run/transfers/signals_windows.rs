@@ -39,7 +39,7 @@ impl BlockedSignals {
     }
 
     /// Returns a callback by which the engine learns that an event has arrived, or that `must_stop`
-    /// returns true, so that it stops waiting.
+    /// returns true. The engine then stops waiting.
     pub(crate) fn interrupt_callback_or(
         &self,
         must_stop: impl Fn() -> bool + Send + Sync + 'static,

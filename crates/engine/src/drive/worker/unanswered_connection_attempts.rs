@@ -80,8 +80,9 @@ impl UnansweredConnectAttempts {
         self.fresh < MAX_UNANSWERED_ATTEMPTS
     }
 
-    /// Returns the time when the next connection attempt becomes late or the next host becomes
-    /// silent; `None` if there is no such time.
+    /// Returns the time when the next connection attempt becomes late (no answer for
+    /// [`LATE_AFTER`]) or the next host becomes silent (no response for [`SILENT_AFTER`]); `None`
+    /// if nothing is awaited.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }

@@ -62,8 +62,9 @@ impl FileSink {
         self.clobber.replaces()
     }
 
-    /// Finds the existing file at the path of the sink, and the path to which a complete file can
-    /// be renamed. Returns the metadata of the existing file, or `None` if no file exists.
+    /// Finds the existing file at the path of the sink, and stores the path to which a complete new
+    /// file can be renamed (`target`). Returns the metadata of the existing file, or `None` if no
+    /// file exists.
     ///
     /// If `makes` is true and the path is a link to a missing file, creates that file and removes
     /// it again, because only this reveals whether the kernel follows the link.

@@ -96,9 +96,9 @@ impl H1Connection {
         }
     }
 
-    /// Parses the incomplete response head in `tail`, after the connection has ended too early.
-    /// Passes the complete lines of the head to the transfer, and returns them. Returns `None` if
-    /// the transfer does not accept partial heads.
+    /// Parses the incomplete response head in the buffer `tail`, after the connection has ended too
+    /// early. Passes the complete lines of the head to the transfer, and returns them. Returns
+    /// `None` if the transfer does not accept partial heads.
     fn partial_head(&mut self) -> Option<ResponseHead> {
         let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
         let head = self.conn.partial_head(&self.tail)?;

@@ -264,8 +264,8 @@ fn find_transfer_coding(input: &[u8]) -> Option<String> {
     codings.find(|coding| !coding.is_empty() && !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
 }
 
-/// The maximum number of TLS records that one delivery contains. A read buffer has no room for more
-/// records of full size.
+/// The maximum number of TLS records whose contents one call passes to the transfer. A read buffer
+/// has no room for more records of full size.
 const MAX_RECORDS_PER_DELIVERY: usize = 16;
 
 /// Ranges of a read buffer that contain consecutive bytes of one body: the contents of TLS records.

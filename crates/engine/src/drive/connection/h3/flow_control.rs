@@ -17,8 +17,8 @@ use super::{H3ActiveStream, H3Connection};
 use crate::net::quic::{QuicConnection, QuicWindows};
 use crate::transfer::ReceiveCredit;
 
-/// The maximum number of received but unread bytes of all streams of a connection together. It
-/// limits the number of streams.
+/// The maximum number of received but unread bytes of all streams of a connection together. The
+/// number of concurrent requests is limited so that their flow-control windows fit.
 const MAX_BUFFERED_BYTES: u32 = 48 << 20;
 /// The maximum number of concurrent requests on a connection.
 const MAX_STREAMS: u32 = 100;
