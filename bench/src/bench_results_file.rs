@@ -82,7 +82,7 @@ pub(crate) struct PartResult {
     pub(crate) goals: Vec<JobGoal>,
 }
 
-/// The runs of one program in a part of a job, one for each round.
+/// The runs of one program in a part of a job, one for each round (repetition of the measurement).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProgramRuns {
     pub(crate) name: String,

@@ -283,7 +283,8 @@ impl ParsedStage {
     }
 }
 
-/// The pagination options of a stage: the source of the next page's URL, and the limits.
+/// The pagination options of a stage (`--then` begins a further stage): the source of the next
+/// page's URL, and the limits.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedPagination {
     /// `--paginate`: the link that leads to the next page of a listing. `None` without the option.

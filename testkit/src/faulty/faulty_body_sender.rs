@@ -39,8 +39,9 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The indexes of the fault plan's breaks whose offset this body has not reached yet. A break
-    /// is removed when the body reaches it, so that it happens at most once in a body.
+    /// The indexes of the breaks in the fault plan (the faults to simulate) whose offset this body
+    /// has not reached yet. A break is removed when the body reaches it, so that it happens at most
+    /// once in a body.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }

@@ -37,7 +37,7 @@ pub(super) struct FaultyOriginState {
 
 impl FaultyOriginState {
     /// Returns the resource under this name. The query of the first request for the name determines
-    /// its fault plan; an error means that this query is malformed.
+    /// its fault plan (the faults to simulate); an error means that this query is malformed.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {

@@ -70,7 +70,8 @@ pub enum OutputDescriptor<'a> {
     Relayed(BorrowedFd<'a>),
 }
 
-/// The progress and the end of one request that this process sent to the agent.
+/// The progress and the end of one request that this process sent to the agent, a background
+/// process that sends requests for other haul processes.
 #[derive(Debug)]
 pub struct AgentCallProgressAndEnd {
     /// The number of body bytes that were written to the output of the request.
@@ -257,7 +258,7 @@ impl AgentConnection {
 }
 
 /// Copies the body of a response to the output of this process. It reads the body from a pipe to
-/// which the agent writes.
+/// which the agent (a background process that sends requests for other haul processes) writes.
 struct AgentBodyReceiver<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,

@@ -42,7 +42,8 @@ impl fmt::Display for MalformedAgentValue {
 
 impl std::error::Error for MalformedAgentValue {}
 
-/// Encodes the values of a message to or from the agent, one after the other, into a buffer.
+/// Encodes the values of a message to or from the agent (a background process that sends requests
+/// for other haul processes), one after the other, into a buffer.
 #[derive(Debug, Default)]
 pub struct AgentValueEncoder {
     bytes: Vec<u8>,
@@ -100,8 +101,8 @@ impl<'a> AgentValueDecoder<'a> {
     }
 }
 
-/// A value that can be encoded into a message to or from the agent, and decoded from such a
-/// message.
+/// A value that can be encoded into a message to or from the agent (a background process that sends
+/// requests for other haul processes), and decoded from such a message.
 pub trait AgentValue: Sized {
     /// Appends the encoding of this value to the message (frame).
     fn encode(&self, writer: &mut AgentValueEncoder);

@@ -40,7 +40,8 @@ const STUCK_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the socket's default directory, which is below `XDG_RUNTIME_DIR`.
 const DIRECTORY_NAME: &str = "haul";
 
-/// The reason why a caller fetches without the agent.
+/// The reason why a caller fetches without the agent (a background process that sends requests for
+/// other haul processes).
 #[derive(Debug)]
 pub enum AgentUnavailable {
     /// There is no default path: `XDG_RUNTIME_DIR` is not set or is not absolute.

@@ -17,7 +17,8 @@ use super::socket::{AgentSocketPath, AgentUnavailable};
 use super::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::program_persona::ProgramPersona;
 
-/// The reason why a command to the agent failed.
+/// The reason why a command to the agent (a background process that sends requests for other haul
+/// processes) failed.
 #[derive(Debug)]
 pub enum AgentControlError {
     /// No agent runs: the socket with this path has no listener.

@@ -175,8 +175,8 @@ pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Refuses `--depth` in a stage that cannot be repeated: one that is not the last, extracts no
-/// values, or sends content.
+/// Refuses `--depth` in a stage (`--then` begins a further stage) that cannot be repeated: one that
+/// is not the last, extracts no values, or sends content.
 pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), UsageError> {
     let refusals = [
         (!is_last, "only the last stage can be repeated"),
@@ -269,7 +269,7 @@ fn check_checksum(group: &ParsedUrlGroup) -> Result<(), UsageError> {
 
 /// Refuses options that would print other text between the records of `--jsonl` or `--csv`, and
 /// options that cannot be combined with records. Refuses `--csv` and `--with-url` if the last stage
-/// extracts no values.
+/// (after the last `--then`) extracts no values.
 pub(super) fn check_records(
     group: &ParsedUrlGroup,
     format: Option<RecordOutputFormat>,

@@ -84,7 +84,8 @@ fn check_refresh(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Returns true if the request content of a stage comes from standard input.
+/// Returns true if the request content of a stage (`--then` begins a further stage) comes from
+/// standard input.
 fn reads_stdin(stage: &ParsedStage) -> bool {
     stage.request.data.iter().any(|data| {
         data.kind != DataOptionKind::Raw && matches!(&data.text, TextOrFile::File(path) if path == Path::new("-"))

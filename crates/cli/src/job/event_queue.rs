@@ -55,8 +55,8 @@ impl JobEventQueueState {
         self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
     }
 
-    /// Returns true if the writer thread must not wait for the next commit. This is the case if the
-    /// queue is half full or the run has ended.
+    /// Returns true if the writer thread must take the queued events now, even if the next commit
+    /// is not due yet. This is the case if the queue is half full or the run has ended.
     fn is_urgent(&self) -> bool {
         self.has_end || self.events.len() >= MAX_EVENTS / 2 || self.bytes >= MAX_BYTES / 2
     }

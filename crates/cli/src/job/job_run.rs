@@ -44,8 +44,8 @@ pub(crate) struct JobRun {
     lists: JobInputFileStates,
     /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
-    /// The number of the refresh that this run performs or continues, counted from 1 over all runs
-    /// of the job. `None` if this run does not refresh.
+    /// The number of the refresh (`--refresh`: requests all URLs again) that this run performs or
+    /// continues, counted from 1 over all runs of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
     /// For each stage, true if a refresh may make the stage's requests conditional
     /// (`If-None-Match`, `If-Modified-Since`).
@@ -174,8 +174,9 @@ impl JobRun {
         &self.values
     }
 
-    /// Returns the number of the refresh that this run performs or continues, counted from 1 over
-    /// all runs of the job. Returns `None` if this run does not refresh.
+    /// Returns the number of the refresh (`--refresh`: requests all URLs again) that this run
+    /// performs or continues, counted from 1 over all runs of the job. Returns `None` if this run
+    /// does not refresh.
     pub(super) fn refresh(&self) -> Option<u64> {
         self.refresh
     }
@@ -311,7 +312,7 @@ impl JobRun {
 
     /// Records a finished transfer. `sha256` is the checksum of its file; `None` if it is unknown.
     /// `prints` is true if the transfer writes to the shared output or has values for the next
-    /// stage.
+    /// stage (after `--then`).
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
         if let BodyDestination::File { path, .. } = &job.destination {
             self.leftovers.remove_beside(path);

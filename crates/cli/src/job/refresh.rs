@@ -38,8 +38,9 @@ pub(super) fn changes_text(changes: &[(String, u64)]) -> String {
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
 }
 
-/// Returns the number of URLs that the refresh with the number `round` has not requested yet.
-/// `total` is the number of URLs in the job's lists.
+/// Returns the number of URLs that a refresh (`--refresh`: requests all URLs again) has not
+/// requested yet. `round` is the number of the refresh. `total` is the number of URLs in the job's
+/// lists.
 pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
     let count = "SELECT coalesce(sum(id < ?2 AND refresh_round = ?1), 0), \
                  coalesce(sum(id >= ?2 AND refresh_round <> ?1), 0) FROM url";

@@ -64,7 +64,7 @@ impl ExtractedPageValues {
 }
 
 /// The extracted values of pages whose output has not been handed to the output stream yet. The
-/// values of each stage are kept separately.
+/// values of each stage (`--then` begins a further stage) are kept separately.
 #[derive(Default)]
 pub(super) struct PendingPageValues(Mutex<Vec<ExtractedPageValues>>);
 
@@ -182,10 +182,10 @@ impl JobRun {
         }
     }
 
-    /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that
-    /// the caller can reserve the file's name. If `has_first` is true, also calls it for transfers
-    /// of the first stage. Does nothing in a refresh, because its transfers reserve their file
-    /// names themselves.
+    /// Calls `each` with the file and the URL of each finished transfer of a later stage (after
+    /// `--then`), so that the caller can reserve the file's name. If `has_first` is true, also
+    /// calls it for transfers of the first stage. Does nothing in a run with `--refresh`, because
+    /// its transfers reserve their file names themselves.
     pub(crate) fn finished_files(
         &self,
         has_first: bool,

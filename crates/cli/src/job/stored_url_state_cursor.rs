@@ -17,7 +17,7 @@ use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 4096;
 
-/// A cursor over the stored URLs of the first stage, in the order of the lists.
+/// A cursor over the stored URLs that the user gave (the first stage), in the order of the lists.
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,

@@ -303,8 +303,8 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// Returns the id of a URL's row in the job's database. The id combines the stage that requests the
-/// URL with the URL's number in that stage.
+/// Returns the id of a URL's row in the job's database. The id combines the index of the stage
+/// (`--then` begins a further stage) that requests the URL with the URL's number in that stage.
 pub(super) fn row_id(stage: usize, number: u64) -> i64 {
     ((stage as i64) << NUMBER_BITS) | number as i64
 }

@@ -13,7 +13,7 @@ use super::sync_thread::checkpoint;
 use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
 
 /// Writes the position of the archive's end, and the payloads that were added to the archive, to
-/// the job's file. `commit` is the sequence number of this commit.
+/// the job's file. `commit` is the sequence number of the present commit of the job's file.
 pub(super) fn write_position_and_payloads(
     connection: &Connection,
     position: ArchivePosition,

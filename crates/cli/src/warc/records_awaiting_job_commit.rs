@@ -22,14 +22,14 @@ use super::record_head::EarlierRecord;
 /// temporary file. It is limited because each file needs a descriptor.
 const MAX_FILES: usize = 64;
 
-/// The records of requests and responses whose transfers the job has not committed yet.
+/// The records of requests and responses whose transfers are not committed to the job's file yet.
 pub(super) struct UncommittedRecords {
     store: Arc<RecordingResources>,
     state: Mutex<UncommittedRecordsState>,
 }
 
-/// The state of [`UncommittedRecords`], the records that wait until the job commits their
-/// transfers. Its lock protects this state.
+/// The state of [`UncommittedRecords`], the records that wait until their transfers are committed
+/// to the job's file. Its lock protects this state.
 #[derive(Default)]
 struct UncommittedRecordsState {
     next: u64,
@@ -41,8 +41,8 @@ struct UncommittedRecordsState {
     shared: Option<(Arc<File>, u64)>,
 }
 
-/// The records of a request and its response, which wait until the job commits the transfer. Later
-/// records may refer to the payload.
+/// The records of a request and its response, which wait until the transfer is committed to the
+/// job's file. Later records may refer to the payload.
 pub(super) struct UncommittedExchange {
     pub(super) bytes: EncodedRecords,
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
@@ -59,8 +59,8 @@ impl UncommittedRecords {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the records of a request and its response until the job commits their transfer.
-    /// Returns the id for [`UncommittedRecords::take_records`].
+    /// Stores the records of a request and its response until their transfer is committed to the
+    /// job's file. Returns the id for [`UncommittedRecords::take_records`].
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.
@@ -88,8 +88,8 @@ impl UncommittedRecords {
         Ok(number)
     }
 
-    /// Removes and returns the records with these ids. The caller writes them to the archive if the
-    /// job has committed their transfers, and drops them otherwise.
+    /// Removes and returns the records with these ids. The caller writes them to the archive if
+    /// their transfers are committed to the job's file, and drops them otherwise.
     pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = UncommittedExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();

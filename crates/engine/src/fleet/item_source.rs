@@ -38,12 +38,13 @@ impl ItemSource for ImmediateItemSource {
     }
 }
 
-/// The maximum number of items that the reading thread may read before the fleet has taken them.
+/// The maximum number of items that the reading thread may read before the fleet (which runs the
+/// transfers) has taken them.
 const MAX_ITEMS_AHEAD: usize = 512;
 
 /// The maximum total size in bytes of the items that are read ahead. When it is reached, the
-/// reading thread waits for the fleet. A limit on the number of items is not enough, because one
-/// line of a list can contain a whole request body.
+/// reading thread waits until the fleet (which runs the transfers) has taken items. A limit on the
+/// number of items is not enough, because one line of a list can contain a whole request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
 /// A source of items from an iterator that may block. A separate thread calls the iterator and

@@ -40,8 +40,8 @@ pub(super) struct LevelSink {
 
 impl LevelSink {
     /// Makes a sink that uses about `memory` bytes of memory, and stores further URLs in files in
-    /// the directory `dir`. `later` are the output windows of the later stages, the last stage
-    /// first. `next` is the sink for all content other than URLs.
+    /// the directory `dir`. `later` are the output windows (ordered queues of bodies) of the later
+    /// stages, the last stage first. `next` is the sink for all content other than URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

@@ -11,7 +11,8 @@ use crate::sink::file::FileOptions;
 /// The destination of a transfer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyDestination {
-    /// The output of the fleet. Bodies are written to it in the order of the transfers.
+    /// The output that all transfers of the fleet share. Bodies are written to it in the order of
+    /// the transfers.
     Output,
     /// A file for this body alone.
     File {

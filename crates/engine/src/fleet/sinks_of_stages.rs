@@ -155,8 +155,9 @@ impl StageSink for FleetOutputSink {
     }
 }
 
-/// A sink for the values that a stage of a fleet extracts, if the stage has the option `unique` or
-/// `sort`. The sink drops repeated values, or keeps all values until the end to sort them.
+/// A sink for the values that one stage of a fleet (many parallel transfers) extracts from its
+/// responses, if the stage has the option `unique` or `sort`. The sink drops repeated values, or
+/// keeps all values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
     /// The URLs that the stage or one of its repetitions has already passed on. A repeated stage
@@ -303,7 +304,8 @@ impl StageEndValues {
     }
 }
 
-/// A sink that makes a request of the fleet's next stage from each value that a stage extracted.
+/// A sink that makes a request from each value that one stage of a fleet (many parallel transfers)
+/// has extracted. The requests belong to the next stage.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
     /// The next stage, which makes requests from the values.

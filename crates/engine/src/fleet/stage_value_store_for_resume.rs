@@ -70,8 +70,8 @@ pub enum RecalledValueKind {
     Printed,
 }
 
-/// An iterator over the transfers of one stage of a fleet that earlier runs of the program queued
-/// and did not finish, in the order of their numbers.
+/// An iterator over the unfinished transfers of one stage of a fleet (many parallel transfers), in
+/// the order of their numbers. Earlier runs of the program have queued these transfers.
 pub trait UnfinishedTransferIterator: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///

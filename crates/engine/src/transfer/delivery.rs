@@ -39,7 +39,8 @@ impl Transfer {
     }
 
     /// Returns the number of body bytes that may be received now. If the sink accepts no bytes, it
-    /// later wakes `waker` with `token`, and the driver then calls this function again.
+    /// later wakes `waker` with `token`, and the driver (the code that receives the response) then
+    /// calls this function again.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {
         match self.response.disposition {
             BodyDisposition::Deliver => {}
@@ -175,7 +176,8 @@ impl Transfer {
     }
 
     /// Sets the offset in the content of the next byte to deliver. The first transfer of a split
-    /// download also passes the offset to the coordinator.
+    /// download also passes the offset to the coordinator (which assigns the ranges of the body to
+    /// connections).
     fn set_position(&mut self, at: u64) {
         self.progress.range.at = at;
         if let Some(end) = self.split.end_offset() {

@@ -39,7 +39,8 @@ pub enum TransferStep {
     Again(Duration),
 }
 
-/// The point at which an exchange failed. It determines whether the retry rules allow a retry.
+/// The point at which an exchange (a request and its response) failed. It determines whether the
+/// retry rules allow a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeFailurePoint {
     /// No connection could be made, so nothing was sent.
@@ -511,7 +512,8 @@ impl Transfer {
     }
 }
 
-/// Classifies an error for the retry rules. `broke` is the point at which the exchange failed.
+/// Classifies an error for the retry rules. `broke` is the point at which the exchange (a request
+/// and its response) failed.
 fn trouble_of(error: &Error, broke: ExchangeFailurePoint) -> Trouble {
     match (error.kind(), broke) {
         (_, ExchangeFailurePoint::ByProtocol) => Trouble::Permanent,

@@ -10,7 +10,8 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
-/// The target of a transfer's next exchange, and the state of the redirects that led to it.
+/// The target of a transfer's next exchange (a request and its response), and the state of the
+/// redirects that led to this target.
 #[derive(Clone)]
 pub(super) struct TargetState {
     pub(super) target: Target,

@@ -168,7 +168,8 @@ impl MinSpeedCheck {
     }
 }
 
-/// The number of body bytes that a driver may receive now, or the reason why it must wait.
+/// The number of body bytes that a driver (the code that receives the response) may receive now, or
+/// the reason why it must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveCredit {
     /// At most this number of bytes may be received. The number is at least one.

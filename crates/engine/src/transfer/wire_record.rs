@@ -57,7 +57,8 @@ impl Transfer {
         Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
-    /// Returns true if a recorder, such as the WARC archive, records the exchange in progress.
+    /// Returns true if a recorder, such as the WARC archive, records the request and the response
+    /// in progress.
     pub(crate) fn is_recorded(&self) -> bool {
         self.record.is_some()
     }

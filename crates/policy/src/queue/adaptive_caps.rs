@@ -10,7 +10,8 @@ use crate::concurrency::{
 };
 use crate::time::MonotonicTime;
 
-/// The time for which the queue remembers a host's cap after the host's last job.
+/// The time for which the queue remembers a host's cap (the adaptive maximum number of its running
+/// jobs) after the host's last job.
 const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// The times and the outcome of a job, when it ends.

@@ -101,9 +101,9 @@ impl FaultRandomChoices {
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
-    /// Adds a fault to the plan: the connection is closed at the chosen offset of the body, in the
-    /// first response only. Even a client with a single stream must then request a range for the
-    /// remaining bytes.
+    /// Adds a fault to the fault plan (the faults to simulate): the connection is closed at the
+    /// chosen offset of the body, in the first response only. Even a client with a single stream
+    /// must then request a range for the remaining bytes.
     fn add_close(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }

@@ -263,8 +263,8 @@ impl FaultRunConditions {
     }
 }
 
-/// Returns `true` if the plan allows only one correct content, so that the hash of haul's output
-/// can be compared.
+/// Returns `true` if the fault plan (the faults that the server simulates) allows only one correct
+/// content, so that the hash of haul's output can be compared.
 fn has_one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }

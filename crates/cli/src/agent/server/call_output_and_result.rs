@@ -48,8 +48,8 @@ struct AgentCallOutput {
     /// True if the response is at most [`MAX_DRAINED_RESPONSE`] bytes long and its body goes to a
     /// pipe.
     is_short: bool,
-    /// True if the caller has disconnected while the agent still receives the response. The agent
-    /// discards the response.
+    /// True if the caller (the process for which the agent sends the request) has disconnected
+    /// while the agent still receives the response. The agent discards the response.
     is_orphaned: bool,
     waiting: Option<(Arc<dyn TransferWaker>, usize)>,
     /// The encoded result of the call; `None` until the transfer has ended. The result is sent to

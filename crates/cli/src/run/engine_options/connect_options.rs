@@ -29,8 +29,8 @@ pub(crate) fn set_connect_options(args: &TransferArgs, options: &mut ConnectOpti
     Ok(())
 }
 
-/// Converts the proxy settings of a stage to the engine's. Returns `None` for
-/// [`ProxyChoice::Direct`], which uses no proxy.
+/// Converts the proxy settings of a stage (`--then` begins a further stage) to the engine's.
+/// Returns `None` for [`ProxyChoice::Direct`], which uses no proxy.
 pub(crate) fn proxy_options(args: &ProxyArgs, persona: ProgramPersona) -> Result<Option<ProxyOptions>> {
     let (proxy, environment) = match &args.choice {
         ProxyChoice::Direct => return Ok(None),

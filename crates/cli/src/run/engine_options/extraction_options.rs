@@ -6,8 +6,8 @@ use haul::extraction::{ExtractRegexes, PageQuery};
 
 use crate::plan::StageArgs;
 
-/// Returns the query that extracts the values of a stage; `None` if the stage outputs the pages
-/// themselves.
+/// Returns the query that extracts values from the pages of a stage (`--then` begins a further
+/// stage); `None` if the stage outputs the pages themselves.
 ///
 /// # Errors
 /// An expression, a selector or a JSONPath is malformed.

@@ -167,8 +167,8 @@ pub(crate) fn avoid_blocked_path(
     }
 }
 
-/// Replaces `{page}` in the name of an output file by the page's number, if the stage fetches
-/// paginated listings.
+/// Replaces `{page}` in the name of an output file by the page's number, if the stage (`--then`
+/// begins a further stage) fetches paginated listings.
 pub(crate) fn fill_page_number<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
     let bytes = name.as_bytes();
     let find = |from: usize| bytes[from..].windows(PAGE_PLACEHOLDER.len()).position(|text| text == PAGE_PLACEHOLDER);

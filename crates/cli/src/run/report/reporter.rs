@@ -46,8 +46,8 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,
     shows_errors: bool,
-    /// The tracer of each stage; `None` for a stage that is not traced. The list is empty if no
-    /// stage is traced.
+    /// The tracer of each stage (`--then` begins a further stage); `None` for a stage that is not
+    /// traced. The list is empty if no stage is traced.
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
     group: Arc<UrlGroup>,

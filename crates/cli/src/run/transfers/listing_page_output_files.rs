@@ -43,8 +43,8 @@ pub(crate) enum PageNaming {
 }
 
 impl ListingPageFiles {
-    /// Returns true if the first stage of a URL group fetches paginated listings, and one of these
-    /// conditions holds:
+    /// Returns true if the URLs of a URL group (the URLs between two `--next`) are paginated
+    /// listings, and one of these conditions holds:
     ///
     /// * The pages after the first page need separate destinations.
     /// * The pages after the first page may be fetched only with some of the protocols.
@@ -65,7 +65,7 @@ fn pages_share_file(group: &UrlGroup) -> bool {
 }
 
 /// Returns the path, inside the output directory, of the output file `name` that a record in a list
-/// names. `page` is the page's number if the stage fetches paginated listings.
+/// names. `page` is the page's number if the URLs are paginated listings.
 pub(crate) fn file_of_record(group: &UrlGroup, name: &Path, page: u64) -> PathBuf {
     in_output_dir(group, fill_page_number(&group.stages[0], name.as_os_str(), page).into_owned())
 }

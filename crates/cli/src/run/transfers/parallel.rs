@@ -140,7 +140,8 @@ pub(crate) fn run(
     Ok(summary.exit_code)
 }
 
-/// Returns true if the responses choose the names of all output files of the first stage.
+/// Returns true if the responses choose the names of all output files for the URLs that the user
+/// gave (the first stage).
 fn are_named_by_responses(group: &UrlGroup) -> bool {
     (0..group.urls.len()).all(|source| is_named_by_response(group, group.output_of_source(source)))
 }
@@ -177,7 +178,8 @@ fn job_output(
     Ok(output)
 }
 
-/// Returns true if a transfer of the group may write to standard output.
+/// Returns true if a transfer of the URL group (the URLs between two `--next`) may write to
+/// standard output.
 fn prints_to_stdout(group: &UrlGroup) -> bool {
     let has_text = |stage: &StageArgs| stage.report.write_out.is_some() || stage.output.is_stdout();
     group.record_output().is_some()
@@ -214,7 +216,8 @@ pub(crate) fn run_joined(
     Ok(fleet.run(client, items, output, report)?.exit_code)
 }
 
-/// Returns the engine's options for the requests of a stage in a run of many URLs.
+/// Returns the engine's options for the requests of a stage (`--then` begins a further stage) in a
+/// run of many URLs.
 pub(crate) fn request_of_many(
     plan: &RunPlan,
     group: &UrlGroup,

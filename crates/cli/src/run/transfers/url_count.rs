@@ -16,7 +16,8 @@ pub(crate) fn total_urls(plan: &RunPlan) -> Option<u64> {
     plan.groups.iter().map(|group| urls_of_group(group)).sum()
 }
 
-/// Returns the number of URLs of the first stage in all groups of a run; `None` if it is unknown.
+/// Returns the number of URLs that the user gave (the first stage) in all URL groups of a run;
+/// `None` if it is unknown.
 pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
     plan.groups.iter().map(|group| count_given_urls(group)).sum()
 }

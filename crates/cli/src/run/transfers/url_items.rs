@@ -54,7 +54,7 @@ pub(crate) struct UrlItems {
     /// The settings for the records in the group's JSON Lines lists; `None` if each line of a list
     /// is a URL.
     pub(super) records: Option<RecordRequestBase>,
-    /// True if the first stage fetches paginated listings whose further pages need separate
+    /// True if the group's URLs are paginated listings whose further pages need separate
     /// destinations.
     has_listings: bool,
     /// The origin of the last URL; `None` before the first one. If the next URL has the same

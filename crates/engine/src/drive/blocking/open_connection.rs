@@ -26,8 +26,8 @@ use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// Opens a connection for the transfer's next exchange. If the process has no file descriptor left,
-/// closes an idle connection and tries again.
+/// Opens a connection for the transfer's next exchange (a request and its response). If the process
+/// has no file descriptor left, closes an idle connection and tries again.
 pub(super) fn open_connection_for(
     client: &Client,
     transfer: &mut Transfer,

@@ -62,9 +62,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a connection slot for an open connection, and returns the slot's token. `depth` is the
-    /// maximum number of outstanding requests on HTTP/1.1. Returns the connection if it cannot be
-    /// registered with the event loop.
+    /// Makes a connection slot, the worker's record of a connection, for an open connection.
+    /// Returns the slot's token (number). `depth` is the maximum number of outstanding requests on
+    /// HTTP/1.1. Returns the connection if it cannot be registered with the event loop.
     pub(super) fn add_open(
         &mut self,
         mut connection: HttpConnection,
@@ -146,9 +146,9 @@ impl Worker {
         self.begin_attempt(token);
     }
 
-    /// Returns the token of a connection slot with this key that accepts the transfer. Returns
-    /// `None` if there is none. A transfer that must not use an old connection gets only a slot
-    /// whose connection is still being opened.
+    /// Returns the token (number) of a connection slot (a connection that is open or being opened)
+    /// with this key that accepts the transfer. Returns `None` if there is none. A transfer that
+    /// must not use an old connection gets only a slot whose connection is still being opened.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.needs_new_connection {
             self.connecting_slot(key, transfer)
@@ -441,8 +441,9 @@ impl Worker {
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
-    /// Handles the transfers in `finished`, whose exchange on this connection slot is over: starts
-    /// their next step. Then starts transfers that wait on the slot.
+    /// Handles the transfers in `finished`, whose exchange (request and response) on this
+    /// connection slot (a connection with its transfers) is over: starts their next step. Then
+    /// starts transfers that wait on the slot.
     pub(super) fn handle_finished(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -474,7 +475,8 @@ impl Worker {
         }
     }
 
-    /// Starts those waiting transfers of a connection slot whose requests can be sent now.
+    /// Starts the transfers that wait on a connection slot (a connection with its transfers) and
+    /// whose requests can be sent now.
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: Some(&self.wake), token };

@@ -40,9 +40,10 @@ impl IdleConnectionSlots {
 }
 
 impl Worker {
-    /// If a connection slot has no transfer, adds the slot to `free`, the slots that became free in
-    /// this round of the event loop. At the end of the round, the slot counts as idle, unless it
-    /// has got another transfer. If the client keeps no idle connections, removes the slot at once.
+    /// If a connection slot (a connection with its transfers) has no transfer, adds the slot to
+    /// `free`, the slots that became free in this round of the event loop. At the end of the round,
+    /// the slot counts as idle, unless it has got another transfer. If the client keeps no idle
+    /// connections, removes the slot at once.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {
@@ -55,8 +56,9 @@ impl Worker {
         self.idle.free.push(token);
     }
 
-    /// Marks as idle the connection slots that became free in this round of the event loop and got
-    /// no other transfer. Closes idle connections beyond the limits.
+    /// Marks as idle the connection slots (connections with their transfers) that became free in
+    /// this round of the event loop and got no other transfer. Closes idle connections beyond the
+    /// limits.
     pub(super) fn mark_idle_slots(&mut self) {
         while let Some(token) = self.idle.free.pop() {
             if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unused() && !slot.is_idle) {

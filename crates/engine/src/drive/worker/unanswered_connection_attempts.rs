@@ -116,7 +116,8 @@ impl UnansweredConnectAttempts {
 }
 
 impl Worker {
-    /// Starts to count the connection attempt of this slot as unanswered.
+    /// Starts to count the connection attempt of this connection slot (a connection with its
+    /// transfers) as unanswered.
     pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {

@@ -39,7 +39,7 @@ const fn allocated_size(size: usize) -> usize {
 #[derive(Debug)]
 pub(super) struct OutOfBudget;
 
-/// The memory budget for the values of one document.
+/// The limit on the memory that the parsed values of one JSON document may take.
 #[derive(Debug)]
 pub(super) struct DocumentMemoryBudget {
     whole: usize,

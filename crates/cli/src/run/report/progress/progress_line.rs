@@ -224,8 +224,8 @@ fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from((part * 100).checked_div(whole).unwrap_or(100)).unwrap_or(100)
 }
 
-/// Joins the parts of a line. While the line is wider than `columns`, omits the part with the
-/// highest rank. If one part is left, truncates it.
+/// Joins the parts of a line. While the line is wider than `columns`, omits the least important
+/// part, which has the highest rank. If one part is left, truncates it.
 fn fit_parts(mut parts: Vec<LinePart>, columns: usize) -> String {
     loop {
         let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();

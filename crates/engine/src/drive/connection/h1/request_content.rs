@@ -60,8 +60,8 @@ impl UnsentRequestContent {
     }
 
     /// Sends bytes of the content directly from its file or pipe, with one system call. Returns the
-    /// number of bytes sent. Returns `None` if the machine has output that must be sent first, or
-    /// if the next bytes must be read and copied.
+    /// number of bytes sent. Returns `None` if the protocol machine `conn` has output that must be
+    /// sent first, or if the next bytes must be read and copied.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.

@@ -112,8 +112,8 @@ impl H3Connection {
         }
     }
 
-    /// Writes the machine's output to the QUIC streams, as far as they accept it. Returns true if
-    /// anything was written.
+    /// Writes the output of the HTTP/3 protocol machine to the QUIC streams, as far as they accept
+    /// it. Returns true if anything was written.
     fn write_output(&mut self) -> bool {
         let mut has_written = false;
         while let Some(output) = self.machine.next_output() {

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::net::proxy::ProxyHop;
 use crate::net::tls::TlsContexts;
 
-/// The stage that opens a tunnel through an HTTP proxy by a [`HttpConnectExchange`].
+/// The stage of connecting that opens a tunnel through an HTTP proxy by a [`HttpConnectExchange`].
 pub(super) struct HttpTunnelStage {
     exchange: Box<HttpConnectExchange>,
     has_begun: bool,

@@ -7,8 +7,8 @@ use crate::Result;
 use crate::net::stream::ConnectionStream;
 use crate::net::tls::TlsContexts;
 
-/// The stage that sends the PROXY protocol line, which contains the addresses of both ends of the
-/// connection.
+/// The stage of connecting that sends the PROXY protocol line, which contains the addresses of both
+/// ends of the connection.
 pub(super) struct ProxyProtocolStage {
     /// The client address in the line; `None` stands for the local address of the socket.
     client: Option<IpAddr>,

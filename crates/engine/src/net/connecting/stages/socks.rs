@@ -10,7 +10,7 @@ use crate::net::tls::TlsContexts;
 use crate::state::auth::{NegotiateError, SecurityContext};
 use crate::{Error, ErrorKind, Result};
 
-/// The stage that runs the handshake with a SOCKS proxy.
+/// The stage of connecting that runs the handshake with a SOCKS proxy.
 pub(super) struct SocksStage {
     handshake: SocksHandshake,
     has_begun: bool,
