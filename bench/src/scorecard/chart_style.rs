@@ -19,7 +19,7 @@ pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
 /// The smallest ratio that a chart draws. A smaller ratio would be displayed as 0.00, and does not
-/// compare work: the larger of its two results is a time limit.
+/// compare work, because the program with the larger result ran into its time limit.
 pub(super) const LEAST_RATIO: f64 = 0.005;
 
 /// The result of drawing a chart. Drawing fails only if the width or height of the chart is zero.

@@ -150,7 +150,8 @@ impl SpareBuffers {
 /// A complete body in the read buffer in which it arrived. Dropping the value returns the buffer.
 struct KeptReadBuffer {
     kept: KeptBodyBytes,
-    /// The batch that counts the buffer; `None` if the body is not of a batch.
+    /// The batch that counts such buffers to limit their number; `None` if the body is not of a
+    /// batch.
     counted_by: Option<Arc<SpareBuffers>>,
 }
 
@@ -282,9 +283,9 @@ impl BytesSink {
     }
 }
 
-/// A complete body. The `bytes` object of a body that a batch received is created at its first use:
-/// the objects of many results at once would not fit into the CPU caches and the memory that the
-/// allocator keeps.
+/// A complete body. If a batch received the body, the `bytes` object is created only when the
+/// program uses it: the objects of many results at once would exceed the CPU caches, and the memory
+/// that the allocator keeps for reuse.
 pub(crate) struct ReceivedBody(Mutex<ReceivedBodyStorage>);
 
 /// The memory that holds a complete body: a buffer outside Python, which later bodies use again, or

@@ -65,7 +65,8 @@ pub(crate) struct StoredBody {
     /// The body in memory that the caller supplied (haul_reserve_fn): its start and length. The
     /// pointer is NULL if the body is stored elsewhere.
     pub(crate) callers_memory: haul_slice,
-    /// The body of a batch's response. `None` if the body is stored elsewhere.
+    /// The body in memory from `malloc`, which only the response of a batch has. `None` if the body
+    /// is stored elsewhere.
     pub(crate) malloc: Option<MallocBody>,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,

@@ -77,7 +77,7 @@ pub(crate) trait HeldBackRecordsArchive: Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The position of the end of the last complete record in an archive.
+/// The position in a WARC archive after the last complete record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ArchivePosition {
     /// The number of the archive file that is being written.

@@ -139,7 +139,7 @@ fn parse_fields(head: &StoredHead) -> Vec<FoundField> {
     fields.into_iter().filter_map(field).collect()
 }
 
-/// Finds a field by its name and stores it in `*place`.
+/// Finds a header field of the last transfer by its name, and stores a pointer to it in `*place`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_header(
     easy: OpaqueHandle,

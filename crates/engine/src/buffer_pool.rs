@@ -63,7 +63,8 @@ pub struct BufferPool {
     bulk: OnceLock<Arc<BufferPool>>,
 }
 
-/// The maximum number of unused buffers that a pool of ordinary (not bulk) buffers keeps.
+/// The maximum number of unused buffers that a pool keeps, if they are smaller than the bulk
+/// buffers ([`BULK_BUFFER_SIZE`]).
 const MAX_FREE: usize = 64;
 
 /// The size in bytes of the larger buffers, for bodies that arrive fast.

@@ -192,8 +192,8 @@ pub struct ConcurrencyLimit {
     last_end: MonotonicTime,
     /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
-    /// True if the limit has been raised to `bound` in one step. From then on, probes raise the
-    /// limit by only one request at a time.
+    /// True if the limit has been raised in one step to `bound`, the highest value that a single
+    /// step may reach. From then on, probes raise the limit by only one request at a time.
     has_jumped: bool,
     /// The sums from which `base` is corrected after the limit was raised to the maximum: over the
     /// first requests on reused connections. `None` if no such correction is under way.
@@ -221,7 +221,7 @@ enum SearchPhase {
         usual: usize,
         mean: u64,
     },
-    /// The host has refused a request, and at most 6 of its requests may now run at a time.
+    /// The host has refused a request. For now, at most 6 requests to this host may run at a time.
     Recovering,
 }
 

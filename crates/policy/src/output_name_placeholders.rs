@@ -289,8 +289,9 @@ struct OutputNameBuilder {
     begin: usize,
     /// True if the last path component contains the value of a placeholder.
     has_value: bool,
-    /// True if the last path component contains the value of a placeholder, or text that the `text`
-    /// argument of [`fill_url_parts`] changed. Such a component may be shortened.
+    /// True if the last path component contains the value of a placeholder, or text that
+    /// [`fill_url_parts`] has changed by its conversion `text`. Only such a component may be
+    /// shortened.
     is_filled: bool,
     /// The offset after the last placeholder's value in the last path component.
     value_end: usize,

@@ -82,10 +82,11 @@ type JobPosition = (u64, u64);
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
-    /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
+    /// The maximum to which the cap of a host (the limit on its running jobs) may grow; `None` if
+    /// caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The next time at which the queue raises the caps of hosts on which jobs wait and no job
-    /// ends; `None` if no such time is set.
+    /// The next time at which the queue raises the caps (limits on running jobs) of hosts that have
+    /// waiting jobs but whose running jobs do not end; `None` if no such time is set.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostTableEntry<T, K>>,
     free: Vec<u32>,
@@ -109,8 +110,8 @@ pub struct JobQueue<T, K = Origin> {
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of lent slots, by which the number of running jobs may exceed the total cap. For
-    /// each lent slot, a running job only waits for a host that does not answer.
+    /// The number of lent slots: permits for one running job each, beyond the total cap. A slot is
+    /// lent for each running job that only waits for a host that does not answer.
     lent: usize,
     pushes: u64,
 }
@@ -209,9 +210,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
-    /// Returns another job of `host`, like [`next_for`](JobQueue::next_for), but only a job whose
-    /// number is below `limit`, or the job with the number `head`. Returns `None` if no such job
-    /// may start.
+    /// Returns another job of `host` in place of a job that has just finished, like
+    /// [`next_for`](JobQueue::next_for). Only a job whose number is below `limit`, or the job with
+    /// the number `head`, is returned; `None` if no such job may start.
     pub fn next_for_below(
         &mut self,
         host: HostId,

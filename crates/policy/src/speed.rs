@@ -53,7 +53,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// The value of `--speed-time` in nanoseconds of `clock`.
+    /// The value of `--speed-time`, in nanoseconds.
     time: u64,
     average: u64,
     check_interval: u64,
@@ -68,8 +68,8 @@ pub struct SpeedWatch {
     /// The values of `clock` (the elapsed time without pauses) and of `total` (the received bytes)
     /// at the latest checks. The average speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
-    /// The value of `clock` from which a period of too low average speed is counted. The transfer
-    /// is too slow when `time` has passed since then.
+    /// The value of `clock` (the counted time) since which the average speed has been too low. The
+    /// transfer is too slow when `time` has passed since then.
     slow_since: u64,
     is_too_slow: bool,
 }

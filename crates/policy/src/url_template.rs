@@ -173,8 +173,8 @@ impl UrlTemplate {
         Ok(text)
     }
 
-    /// Returns the origin of the template if it contains no `{}`; otherwise `None`. Credentials may
-    /// be sent to such an origin, since the user named it.
+    /// Returns the origin of the template if no `{}` is in its scheme, host or port; otherwise
+    /// `None`. Credentials may be sent to such an origin, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }

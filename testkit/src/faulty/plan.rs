@@ -149,7 +149,8 @@ pub enum WrongContentRange {
     Missing,
 }
 
-/// The event at which the content under a name changes. It is checked when a request arrives.
+/// The event at which the content of the resource with a given name changes. The origin checks for
+/// the event when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChangeTrigger {
     /// The change happens after the origin has sent this many body bytes for the name, over all
@@ -230,7 +231,8 @@ impl BodyBreak {
         BodyBreak { how: BreakKind::Stall, place: BodyBreakOffset::At(offset), times: None }
     }
 
-    /// Creates an [RST_STREAM](BreakKind::Rst) at an offset of the source.
+    /// Creates a break that resets the stream ([RST_STREAM](BreakKind::Rst)) at an offset of the
+    /// source.
     pub fn rst_at(offset: u64) -> BodyBreak {
         BodyBreak { how: BreakKind::Rst, place: BodyBreakOffset::At(offset), times: None }
     }

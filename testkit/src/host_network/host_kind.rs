@@ -129,9 +129,10 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the kind of one host. `number` (0 to 99) is the host's place among a hundred hosts,
-    /// and `turn` the index of that hundred. Each share covers as many places as it has percent. If
-    /// a share has several kinds, the sum of `number` and `turn` selects one of them.
+    /// Returns the kind of one host. Hosts are counted in hundreds: `turn` is the index of the
+    /// hundred, and `number` (0 to 99) the index of the host in it. In each hundred, a fault gets
+    /// as many hosts as it has percent. If a fault has several kinds, the sum of `number` and
+    /// `turn` selects one of them.
     fn kind(self, number: usize, turn: usize) -> HostBehaviour {
         use HostBehaviour as Kind;
 

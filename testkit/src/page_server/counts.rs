@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::lock_even_if_poisoned::lock;
 
 /// The time after the first request during which a client may find out how many concurrent requests
-/// the server can handle. Peaks in this time are counted separately.
+/// the server can handle. The peak number of concurrent requests in this time is counted
+/// separately.
 const WARM_UP_TIME: Duration = Duration::from_secs(1);
 
 /// The page server's counts since the start of a measurement run.

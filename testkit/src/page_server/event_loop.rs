@@ -220,7 +220,7 @@ impl EventLoop {
         }
     }
 
-    /// Serves, queues or refuses a request that has arrived at this connection.
+    /// Serves, queues or refuses a request that has arrived on the connection `key`.
     fn on_request_arrived(&mut self, key: ConnectionSlotAndId, timing: PageTiming, now: Instant) {
         let Some(connection) = connection_of(&mut self.connections, key) else { return };
         self.counts.arrived(now);

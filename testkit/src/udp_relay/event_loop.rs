@@ -23,7 +23,8 @@ use crate::timed_queue::TimedQueue;
 pub(super) const WAKE: Token = Token(0);
 const TIMER: Token = Token(1);
 const CLIENTS: Token = Token(2);
-/// The epoll token of flow 0. The token of flow N is larger by N.
+/// The epoll token of flow 0. The token of flow N is larger by N. A flow relays the datagrams of
+/// one client.
 const FIRST_FLOW: usize = 3;
 /// The maximum length of a datagram in bytes.
 const LARGEST: usize = 65_535;

@@ -21,10 +21,10 @@ const IN_FILE_NAME: &str = "values are filled in no file name but that of -o: na
 /// The error message for a placeholder in the request target.
 const IN_TARGET: &str = "values are not filled in the request target: put the placeholder into the URL";
 
-/// Refuses a stage that has placeholders of this syntax in options that cannot contain any.
+/// Refuses a stage that has placeholders of this syntax in options that cannot contain
+/// placeholders.
 ///
-/// # Errors
-/// An option contains a placeholder. The error names the option.
+/// # Errors An option contains a placeholder. The error names the option.
 pub(super) fn check(stage: &ParsedStage, syntax: PlaceholderSyntax) -> Result<(), UsageError> {
     let in_text = |text: &[u8]| ValueTemplate::parse(text, PlaceholderEncoding::Plain, syntax).literal_text().is_none();
     let in_path = |path: &Path| in_text(path.as_os_str().as_encoded_bytes());

@@ -15,8 +15,8 @@ const FIRST_LINES_BYTES: u64 = 512;
 /// reads before its output pipe reports that the next program has ended.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
-/// The number of bytes of a package to fetch first if the reader of the package may stop early.
-/// These bytes contain two blocks, and the signature header of packages of up to 15 MB.
+/// The number of bytes of a package to fetch first if the reader of the package may stop early. For
+/// a package of up to 15 MB, these bytes contain the signature header and two signed blocks.
 pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
 /// Returns the number of bytes of a package that a reader such as signify(1) needs before it can

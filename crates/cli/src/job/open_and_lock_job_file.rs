@@ -52,7 +52,7 @@ pub(super) struct StoredJobSettings {
     pub(super) boot: Option<String>,
     pub(super) is_clean: bool,
     pub(super) created: u64,
-    /// The number of refreshes that have begun.
+    /// The number of refreshes (`--refresh`) that have begun in all runs of the job.
     pub(super) refresh_round: u64,
     pub(super) refresh_is_complete: bool,
 }

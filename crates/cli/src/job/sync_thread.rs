@@ -37,7 +37,8 @@ const MAX_LOG_PAGES: i64 = 8192;
 /// up once. Further directories are ignored: in practice they are on the same file systems.
 const MAX_DIRECTORIES: usize = 1024;
 
-/// The state of a job after a commit, which becomes durable when it is synced.
+/// The state of a job after a commit. A power failure may undo the commit until the job is synced
+/// to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommittedJobState {
     /// The sequence number of the job's last commit.

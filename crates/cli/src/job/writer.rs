@@ -34,8 +34,8 @@ const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
 
 /// An event that the threads of a run send to the thread that writes the job's file.
 pub(super) enum JobEvent {
-    /// A transfer has ended. If `waits` is true, its row is committed only after the output of the
-    /// transfer is written.
+    /// A transfer has ended. If `waits` is true, the transfer's `row` is written to the job's file
+    /// only after the output of the transfer.
     Finished { row: Box<UrlRow>, waits: bool },
     /// An extracted value became the URL with this number in a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
@@ -150,7 +150,8 @@ pub(super) struct JobShared {
     /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
     pub(super) stop: FirstJobError,
     pub(super) lists: ListCopyProgress,
-    /// The state of the job after the last commit. It becomes durable when it is synced.
+    /// The state of the job after the last commit. A power failure may undo this commit until the
+    /// job is synced to the disk.
     pub(super) committed: Mutex<CommittedJobState>,
     pub(super) targets: SyncTargets,
     /// The archive of the run; not set if the run has none.
@@ -387,9 +388,9 @@ impl JobWriter {
         }
     }
 
-    /// Appends the requests and responses of the batch's rows to the archive. Discards the requests
-    /// and responses of URLs that will be fetched again. Returns the payloads that are new in the
-    /// archive.
+    /// Appends the requests and responses of all rows in the current batch, which is committed
+    /// next, to the WARC archive. Discards the requests and responses of URLs that will be fetched
+    /// again. Returns the payloads that the archive did not contain before.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();

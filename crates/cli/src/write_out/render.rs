@@ -40,7 +40,7 @@ pub struct WriteOutValues<'a> {
     pub num_connects: u64,
     /// The number of redirects that were followed.
     pub num_redirects: u64,
-    /// The value of `Content-Type` in the last response; `None` if it has no such field.
+    /// The value of `Content-Type` in the last response; `None` if that response has no such field.
     pub content_type: Option<&'a str>,
     /// The exit code of this transfer. 0 means success.
     pub exit_code: u8,
@@ -88,7 +88,7 @@ pub struct WriteOutValues<'a> {
     /// The target of the redirect in the last response, if the redirect was not followed. `None` if
     /// it was followed, or if the response is no redirect.
     pub redirect_url: Option<&'a str>,
-    /// The value of `Referer` in the last request; `None` if it has no such field.
+    /// The value of `Referer` in the last request; `None` if that request has no such field.
     pub referer: Option<&'a str>,
     /// The number of bytes of all response heads that the transfer received.
     pub size_header: u64,

@@ -23,8 +23,8 @@ impl Multi {
         if goes_on { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }
     }
 
-    /// Updates the descriptors and the timeout as [`update`](Self::update) does, after an easy
-    /// handle was removed. As in libcurl, an error of the socket callback is ignored.
+    /// Calls the socket and timer callbacks, as [`update`](Self::update) does, after an easy handle
+    /// was removed. As in libcurl, an error of the socket callback is ignored.
     pub(super) fn update_after_removal(&self) -> CURLMcode {
         self.update_sockets();
         if self.update_timer() { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }

@@ -31,7 +31,8 @@ impl WakeupDescriptor {
     }
 
     /// Clears the notification, so that the descriptor is no longer readable. The caller must look
-    /// for work after this call, because notifications that arrived before it are lost.
+    /// for work after this call, because the call also removes a notification that has just
+    /// arrived.
     pub(crate) fn clear(&self) {
         let mut bytes = [0; 16];
         loop {

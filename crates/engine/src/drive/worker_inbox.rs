@@ -25,7 +25,7 @@ pub enum WorkerMessage {
     /// New transfers may be ready to start, or the run may be over. The worker asks its scheduler
     /// for transfers.
     CheckWork,
-    /// The transfer with this tag was cancelled, and must be ended.
+    /// The transfer with this ID, which the caller chose, was cancelled and must be ended.
     Cancel(u64),
     /// Another thread has handed over a transfer that it began. The worker asks its scheduler for
     /// it.

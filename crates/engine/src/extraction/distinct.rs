@@ -150,10 +150,9 @@ impl Distinct {
         u128::from(high) << 64 | u128::from(low)
     }
 
-    /// Returns true if the table of hashes is full and may not grow. To grow, it needs room for the
-    /// old table and a new one of twice the size within the memory budget. Therefore, the number of
-    /// entries doubles only if three times the old table's size fits into three quarters of the
-    /// budget.
+    /// Returns true if the table of hashes is full and must not grow. While the table grows, the
+    /// old table and a new one of twice the size are in memory. Both together must fit into three
+    /// quarters of the memory budget.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3

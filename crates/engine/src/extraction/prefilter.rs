@@ -29,8 +29,9 @@ use regex_syntax::hir::Hir;
 use super::inline_memchr::FirstOfThreeBytesFinder;
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The highest estimated frequency of hits, per byte of text, at which a [`ByteSetTriple`] is used.
-/// With more frequent hits, the regular expression alone is faster.
+/// The highest estimated frequency of hits (positions that may belong to a match), per byte of
+/// text, at which a [`ByteSetTriple`] is used. With more frequent hits, the regular expression
+/// alone is faster.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position is a *hit* if its byte is in
@@ -221,10 +222,11 @@ const IS_BEFORE: u8 = 1;
 /// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly after a hit.
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
-/// The bit for a byte value that is not part of the run before a hit, or that interrupts it.
+/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value at which the run before a hit
+/// ends: a byte that is not part of the run, or one of [`BREAKS`].
 #[cfg(feature = "select")]
 const ENDS_RUN: u8 = 4;
-/// The bit for a byte value in [`BREAKS`].
+/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value in [`BREAKS`].
 #[cfg(feature = "select")]
 const IS_BREAK: u8 = 8;
 

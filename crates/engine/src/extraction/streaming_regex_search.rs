@@ -202,8 +202,9 @@ impl Extractor {
     }
 
     /// Searches a whole body that is in memory. Does the same as one [`push`](Self::push) and a
-    /// [`finish`](Self::finish), but without a copy. `known_hit` is the result of
-    /// [`next_hit`](Self::next_hit) for the beginning of the body, if it is known.
+    /// [`finish`](Self::finish), but without a copy. `known_hit` is the first position in the body
+    /// that can belong to a match, if the caller has already found it by
+    /// [`next_hit`](Self::next_hit).
     #[cfg(feature = "select")]
     pub(super) fn search_whole(
         &mut self,
@@ -279,8 +280,9 @@ impl fmt::Debug for Extractor {
 /// A callback that receives the position in the body where a match begins, and the match's value.
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
-/// The search for one expression in a body. The body is searched in windows: the next bytes,
-/// usually after the unsettled end of the bytes before them.
+/// The search for one expression in a body. The body is searched in windows. A window consists of
+/// the next bytes and, usually, the unsettled end of the bytes before them, in which later bytes
+/// could still change a match.
 struct RegexSearch {
     pattern: ExtractRegexes,
     index: usize,
@@ -292,8 +294,8 @@ struct RegexSearch {
     /// The offset in the body at which the searched window begins during a search, otherwise the
     /// offset at which `tail` begins.
     origin: u64,
-    /// The index at which the search continues: in the searched window during a search, otherwise
-    /// in `tail`.
+    /// The index at which the search continues: during a search, in the window (the bytes that are
+    /// being searched), otherwise in `tail`.
     next: usize,
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,

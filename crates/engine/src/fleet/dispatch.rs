@@ -84,7 +84,7 @@ pub(super) struct DispatchState {
     /// For each stage, the number of transfers that are not finished: waiting, running, or with
     /// an error that is not yet reported.
     outstanding: Vec<usize>,
-    /// The jobs that cannot be started, and are only reported.
+    /// The jobs that cannot be started. Only their errors are reported.
     errors: VecDeque<JobWithError>,
     /// For each stage, true if it has too many waiting transfers. Such a stage accepts no values,
     /// so the previous stage may have to wait.
@@ -514,9 +514,9 @@ impl DispatchState {
         }
     }
 
-    /// Handles the situation that no waiting transfer may start. A later item of the input may be
-    /// able to start: returns the time from which the dispatcher may read further items. Returns
-    /// `None` if the dispatcher must not read further items.
+    /// Returns the time from which the dispatcher may read further items of the input, if none of
+    /// the waiting transfers may start. A further item may be for another host, so that it can
+    /// start. Returns `None` if the dispatcher must not read further items.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.blocked_since = None;

@@ -58,7 +58,7 @@ pub struct FleetItem {
 }
 
 impl FleetItem {
-    /// Makes an item that is requested with the options of the first stage.
+    /// Makes an item whose request has the options of the fleet's first stage.
     #[must_use]
     pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
         Self {

@@ -30,9 +30,8 @@ use crate::time_conversions;
 use crate::transfer::{FirstStreamEnd, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
-/// The time in which a connection should receive a part of the minimum size. Near the end of the
-/// body, parts of the minimum size are used, so that the connections finish within about this time
-/// of each other.
+/// The time in which one connection should receive a part of the minimum size. Near the end of the
+/// body, all parts have this size, so that the connections finish at most about this time apart.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
 /// The limits, in bytes, between which [`min_part_size`] chooses the minimum size of a part.
 /// Smaller parts would cost too many requests.

@@ -18,7 +18,7 @@ pub fn is_null_device_name(path: &Path) -> bool {
     path.as_os_str() == NULL_DEVICE
 }
 
-/// Returns false, because on Unix only a file itself tells that it is a device.
+/// Returns false: on Unix, no file name is reserved for a device, as `NUL` is on Windows.
 #[must_use]
 pub fn is_named_device(_path: &Path) -> bool {
     false

@@ -332,11 +332,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     if is_named_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
 }
 
-/// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
-/// too.
+/// Creates or truncates a file. Each write appends to the file, even if another process writes to
+/// the same file.
 ///
-/// # Errors
-/// The file cannot be opened for writing.
+/// # Errors The file cannot be opened for writing.
 pub fn create_for_appending(path: &Path) -> io::Result<File> {
     if is_named_device(path) {
         return create(path);

@@ -43,7 +43,7 @@ pub(super) struct AuthState {
     /// True if a request without its content was sent to receive a challenge, and the server sent
     /// none. The next request then has the content.
     is_unchallenged: bool,
-    /// True if any server of this transfer has requested Basic authentication.
+    /// True if haul has chosen Basic to answer a challenge of any server of this transfer.
     has_chosen_basic: bool,
     /// The state of Negotiate authentication with the server and the proxy; `None` until one of
     /// them requests Negotiate.

@@ -253,7 +253,7 @@ pub struct TransferSchedulingData {
     /// True if this transfer waits for the first answer of its host, and another transfer may
     /// therefore run in its place, above the limit on concurrent transfers.
     pub(crate) is_slot_lent: bool,
-    /// True if the transfer does not count in its host's limit at present, because it waits for the
-    /// responses to earlier pipelined requests.
+    /// True if the transfer does not count in the limit on transfers to its host at present,
+    /// because it waits for the responses to earlier pipelined requests.
     pub(crate) has_given_slot: bool,
 }

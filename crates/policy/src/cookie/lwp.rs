@@ -41,8 +41,8 @@ pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     Some(found)
 }
 
-/// Returns the text of an LWP file with the cookies of `jar` that have not expired at `now` (in
-/// seconds since 1970), oldest first.
+/// Returns the text of a cookie file of LWP (the Perl library) with the cookies of `jar` that have
+/// not expired at `now` (in seconds since 1970), oldest first.
 pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut out = b"#LWP-Cookies-1.0\n".to_vec();
     let mut last_start = out.len();

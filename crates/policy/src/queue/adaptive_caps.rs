@@ -30,8 +30,8 @@ pub struct JobEnd {
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Makes the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6, grows to at most
-    /// `max`, and never exceeds the total cap.
+    /// Makes the cap of each host (the limit on its running jobs) adapt by [`ConcurrencyLimit`]:
+    /// the cap begins at 6, grows to at most `max`, and never exceeds the total cap.
     pub fn adapt_caps(&mut self, max: usize) {
         let max = max.min(self.caps.total);
         self.adaptive_max = Some(max);
@@ -74,15 +74,17 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which caps
-    /// grow because no job ends; also if caps do not adapt. If false, call
-    /// [`next`](JobQueue::next), which sets that time, after each push for a host that is full.
+    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which the
+    /// queue raises the caps (limits on running jobs) of hosts whose jobs do not end. Also returns
+    /// true if caps do not adapt. If false, call [`next`](JobQueue::next), which sets that time,
+    /// after each push for a host that is full.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
 
-    /// Raises the caps of hosts on which jobs wait and no job ends. Called when no job may start
-    /// although jobs wait: a higher cap could allow one.
+    /// Raises the caps (limits on running jobs) of hosts that have waiting jobs but whose running
+    /// jobs do not end. Called when no job may start although jobs wait: a higher cap could allow
+    /// one.
     pub(super) fn raise_silent_caps(&mut self, now: MonotonicTime) {
         let Some(max) = self.adaptive_max else { return };
         // A time long past is of an earlier wait.
@@ -113,9 +115,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Records whether all jobs of `host` share one connection (HTTP/2), on which the peer limits
-    /// their number. If so, the host's cap becomes the total cap; if caps adapt, it then shrinks
-    /// after refusals. When the jobs need separate connections again, the cap starts as for a new
-    /// host.
+    /// their number. If so, the cap of the host (the limit on its running jobs) becomes the total
+    /// cap; if caps adapt, refusals then lower it. When the jobs need separate connections again,
+    /// the cap starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

@@ -44,7 +44,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Takes back a [lent](JobQueue::lend_slot) slot, which allowed one running job beyond the
+    /// Takes back a [lent](JobQueue::lend_slot) slot, the permit for one running job beyond the
     /// total cap. If more jobs are running than are allowed now, no job starts until enough have
     /// ended.
     pub fn return_lent_slot(&mut self) {

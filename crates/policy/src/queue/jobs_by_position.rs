@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The number by which the empty entries in the `line` of a [`WaitingJobs`] may exceed its jobs. A
-/// removed job leaves an empty entry. When there are more, all empty entries are removed.
+/// The maximum excess of empty entries over jobs in the `line` of a [`WaitingJobs`]. A removed job
+/// leaves an empty entry. If there are more, all empty entries are removed.
 const MAX_EXCESS_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions. They are

@@ -71,8 +71,8 @@ struct PartClaim {
     id: usize,
     at: u64,
     end: u64,
-    /// True for the claim of the first stream, the response to the request without a range. Its end
-    /// can be moved.
+    /// True for the claim of the first stream, the response to the request without a range. The end
+    /// of this claim can be moved.
     is_open: bool,
 }
 

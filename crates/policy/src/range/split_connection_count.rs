@@ -51,8 +51,8 @@ use core::time::Duration;
 
 use crate::MonotonicTime;
 
-/// The time over which the download rate of one stream is measured. Several streams are measured
-/// over the same time if the gain is obvious.
+/// The time over which the download rate of one stream is measured. For several streams, this time
+/// is enough if their gain is obvious ([`OBVIOUS_GAIN`]).
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
 /// The time over which the download rate of several streams is measured if the gain is not obvious,
 /// and the minimum time over which one connection is measured again.
@@ -163,7 +163,7 @@ enum SplitPhase {
 /// A comparison of several connections with one, in the middle of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RateComparison {
-    /// The number of connections before the comparison.
+    /// The number of connections with which the single connection is compared.
     connections: usize,
     /// The highest measured download rate of several connections together, in bytes a second.
     several: u64,
@@ -236,8 +236,9 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the rate of several connections together, in bytes a second, while one connection is
-    /// measured again and no other has a request. Returns `None` at other times.
+    /// Returns the rate, in bytes a second, that several connections had together, while a single
+    /// connection is measured for comparison with it. Returns `None` if no comparison is in
+    /// progress, or if other connections still have requests.
     pub fn rate_to_compare_with(&self) -> Option<u64> {
         match self.phase {
             SplitPhase::Comparing(comparison) if comparison.requests <= 1 => Some(comparison.several),
@@ -405,9 +406,9 @@ impl SplitPlanner {
     }
 
     /// Records that the server refused one of `connections` connections. From now on, the planner
-    /// asks for fewer connections than that, but for at least one. If the planner is comparing one
-    /// connection with a larger number of connections, it continues the comparison, and then asks
-    /// for fewer than the larger of that number and `connections`.
+    /// asks for fewer connections than that, but for at least one. If the planner is comparing a
+    /// single connection with several, the comparison continues, and the new limit is below the
+    /// larger of the number compared and `connections`.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

@@ -45,8 +45,9 @@ pub(crate) struct StreamReceiveWindow {
     /// The number of bytes of the stream that the caller has not released: received bytes, and
     /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The sum of `window` and `held` after a WINDOW_UPDATE, in bytes: each WINDOW_UPDATE raises
-    /// `window` so that the sum reaches this number.
+    /// The sum of `window` and `held` (the bytes that the caller has not released) after a
+    /// WINDOW_UPDATE, in bytes: each WINDOW_UPDATE raises `window` so that the sum reaches this
+    /// number.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<MonotonicTimestamp>,
@@ -60,7 +61,8 @@ impl StreamReceiveWindow {
         self.window >= 0
     }
 
-    /// Raises the stream's window and its target by `difference` bytes.
+    /// Raises the stream's window and the size to which each WINDOW_UPDATE restores it, by
+    /// `difference` bytes.
     pub(crate) fn widen(&mut self, difference: u32) {
         self.window += i64::from(difference);
         self.target += u64::from(difference);

@@ -258,7 +258,7 @@ fn ignored_fields(head: &ResponseHead) -> String {
     found.map(|name| format!("Ignoring {name} in CONNECT {status} response\n")).collect()
 }
 
-/// Returns the text with each of its lines repeated.
+/// Returns the text with each line written twice.
 fn repeat_each_line(raw: &[u8]) -> Vec<u8> {
     raw.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [line, line].concat()).collect()
 }

@@ -32,8 +32,8 @@ pub(crate) struct RecordRequestBase {
     /// The method for records that do not name a method; `None` if it depends on whether the record
     /// has content.
     method: Option<String>,
-    /// True if the command line has content. The method in the options `trusted`, for records of
-    /// trusted origins, is then a method for requests with content.
+    /// True if the command line has content. The method in the options `trusted`, such as POST,
+    /// then fits only requests that have this content.
     has_content: bool,
     /// True if `-H` sets the `Content-Type` for all content.
     has_content_type: bool,

@@ -30,7 +30,8 @@ pub(crate) struct ListingPageFiles {
     pub(crate) names: ReservedOutputNames,
 }
 
-/// The part of the input that names the output files for the pages of a paginated listing.
+/// The source of the names of the output files for the pages of a paginated listing: the output
+/// option or a record.
 pub(crate) enum PageNaming {
     /// The output option of the command line, with the values of the globs in the URL of the first
     /// page.

@@ -156,7 +156,7 @@ fn next_entry(reader: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
     }
 }
 
-/// Writes a sorted run to a temporary file, entry by entry.
+/// Writes a sorted run (entries sorted by their hashes) to a temporary file, entry by entry.
 struct SortedRunWriter {
     file: BufWriter<File>,
     level: u32,

@@ -15,7 +15,7 @@ use windows_sys::core::BOOL;
 
 use crate::system::terminal;
 
-/// True once an event has arrived.
+/// True once a console event, such as Ctrl-C, has arrived.
 static HAS_ARRIVED: AtomicBool = AtomicBool::new(false);
 /// The time that the system leaves a process whose console is closed. It ends the process when the
 /// handler returns.

@@ -78,7 +78,8 @@ pub(crate) struct UrlItems {
     counts: ProgressCountsForList,
 }
 
-/// The progress counts of a run, to which the iterator over a list of URLs adds its own counts.
+/// The progress counts of a run, for the iterator over a list of URLs: it counts the URLs that it
+/// skips and, at the end of the list, sets the total number of URLs.
 #[derive(Default)]
 pub(crate) struct ProgressCountsForList {
     /// The progress counts of the run; `None` if the run does not need them.
@@ -182,8 +183,8 @@ impl UrlItems {
         }
     }
 
-    /// Makes the iterator count the URLs that it skips. At its last URL, the iterator sets the
-    /// number of the run's URLs.
+    /// Sets the progress counts in which the iterator counts the URLs that it skips. At the end of
+    /// the list, the iterator also sets the total number of URLs, if the run has no other URLs.
     pub(crate) fn with_counts(self, counts: ProgressCountsForList) -> Self {
         Self { counts, ..self }
     }

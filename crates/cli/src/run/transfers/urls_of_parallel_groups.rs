@@ -32,8 +32,8 @@ pub(crate) struct UrlsOfGroups {
     /// The remaining items of the current group, or of the last group that could be opened. `None`
     /// before the first group.
     current: Option<UrlItems>,
-    /// The request options of the last group whose options later groups may share, without its
-    /// content, after that group. `None` if there is no such group.
+    /// The last group whose request options later groups may share, and these options without the
+    /// group's content. `None` before the first such group.
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 

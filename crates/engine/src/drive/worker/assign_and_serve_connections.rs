@@ -158,9 +158,9 @@ impl Worker {
     }
 
     /// Returns the token of the connection slot with this key that accepts the transfer and has the
-    /// fewest transfers. Returns `None` if there is none, or if that slot is busy and a further
-    /// connection is better. A busy slot is returned only if transfers can share its connection, or
-    /// if the limit on connections to the host is reached.
+    /// fewest transfers; `None` if there is none. A busy slot is returned only if the transfer can
+    /// share its connection, or if the limit on connections to the host is reached: otherwise, a
+    /// further connection is better.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
@@ -342,8 +342,9 @@ impl Worker {
         }
     }
 
-    /// Handles a connection that has just opened. If the peer was expected to support concurrent
-    /// transfers but does not, all waiting transfers but the first are moved to other connections.
+    /// Handles a connection that has just opened. If the connection was expected to carry
+    /// concurrent transfers (HTTP/2 or HTTP/3) but cannot, moves all waiting transfers but the
+    /// first to other connections.
     fn on_open(&mut self, token: usize) {
         self.slots.update_key(token);
         let Some(slot) = self.slots.get_mut(token) else { return };

@@ -47,8 +47,8 @@ struct SlotTableEntry {
     /// The time of the connection slot's current timer; `None` if it has none. Any other timer of
     /// the slot in the heap is outdated.
     timer: Option<Instant>,
-    /// The peer's address if the connection slot is in [`ConnectionSlotTable::shared`]; otherwise
-    /// `None`.
+    /// The peer's address if the connection slot is in [`ConnectionSlotTable::shared`], because
+    /// transfers share its open connection (HTTP/2 or HTTP/3); otherwise `None`.
     shared_at: Option<SocketAddr>,
 }
 

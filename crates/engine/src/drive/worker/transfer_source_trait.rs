@@ -105,11 +105,11 @@ pub trait Scheduler: Send + Sync {
     /// transfers at a time.
     fn on_out_of_descriptors(&self);
 
-    /// Writes gathered output. `worker` is the index of the calling worker. If the output is full,
-    /// the first worker waits until the output is writable.
+    /// Writes the output that was gathered in memory to save system calls. `worker` is the index of
+    /// the calling worker. If the output is full, the first worker waits until the output is
+    /// writable.
     ///
-    /// # Errors
-    /// The output cannot be written any more. The run ends.
+    /// # Errors The output cannot be written any more. The run ends.
     fn flush(&self, _worker: usize) -> Result<OutputReadiness> {
         Ok(OutputReadiness::Free)
     }

@@ -161,7 +161,8 @@ impl Worker {
     }
 
     /// Records that a response has begun on the connection in this slot. Takes back the host slot
-    /// (permit for one transfer to a host) of its transfer if it was lent to another transfer.
+    /// (permit for one transfer to a host) of the connection's transfer, if that slot was lent to
+    /// another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAnswerState::AwaitsResponse(_) | ConnectAnswerState::Silent);

@@ -112,7 +112,7 @@ pub(in crate::extraction) struct ElementStart<'e> {
     /// The name as written in the tag. `None` if the name is so short that `name` represents it
     /// completely.
     pub(in crate::extraction) full_name: Option<&'e [u8]>,
-    /// The set of steps (compound selectors) that may match the name, from
+    /// The set of steps (compound selectors) that may match an element with this name, from
     /// [`SelectorProgram::steps_for`].
     pub(in crate::extraction) steps: u64,
     /// True if the element is the root, which is inside no other element.
@@ -218,10 +218,10 @@ impl SelectorProgram {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the index of the only query that can match elements with a certain name, if it
-    /// matches all of them, whatever their attributes and position. `steps` is the set of steps
-    /// that may match this name. Returns `None` if the name alone does not decide, or if several
-    /// selectors may match.
+    /// Returns the index of the query that matches all elements with a certain name, whatever their
+    /// attributes and position, if no other query can match these elements. `steps` is the set of
+    /// steps that may match the name. Returns `None` if the name alone does not decide, or if
+    /// several selectors may match.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The size in bytes from which the values of a document count as large; see [`LARGE_VALUES`].
+/// The size in bytes above which the values of a document are large. Only one thread at a time may
+/// hold large values (the lock [`LARGE_VALUES`]).
 const LARGE_DOCUMENT: usize = 1 << 20;
 
 /// The lock for large documents. At any time, only one thread may hold the values of a large
@@ -150,9 +151,9 @@ const LONG_NUMBER: usize = 64 << 10;
 /// Returns the length in bytes of the longest number in a text. Returns 0 if no number has at least
 /// [`LONG_NUMBER`] bytes.
 ///
-/// Each number of that length contains a byte whose index is a multiple of [`LONG_NUMBER`].
-/// Therefore, only the surroundings of these bytes are examined. Digits in a string may be counted
-/// as a number, too.
+/// Each number of at least [`LONG_NUMBER`] bytes contains a byte whose index is a multiple of
+/// [`LONG_NUMBER`]. Therefore, only the surroundings of these bytes are examined. Digits in a
+/// string may be counted as a number, too.
 pub(super) fn longest_number(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let mut longest = 0;

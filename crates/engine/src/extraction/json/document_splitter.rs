@@ -61,7 +61,8 @@ pub(super) struct DocumentSplitter {
     state: SplitterState,
     /// The beginning of a document that continues in the next piece; empty if there is none.
     held: Vec<u8>,
-    /// The position of the document in `held`. If `held` is empty, the position of the next byte.
+    /// The line and column in the body at which the document in `held` begins. If `held` is empty,
+    /// the position of the next byte of the body.
     position: DocumentStart,
 }
 

@@ -122,8 +122,9 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work`, and returns its result. Meanwhile, handshake hashes of this thread use the real
-/// name where a ClientHello contains the stand-in of `name`.
+/// Calls `work`, and returns its result. Meanwhile, the handshake hashes of this thread contain the
+/// real host name `name` in place of its stand-in (the valid name that rustls gets). With `None`,
+/// only calls `work`.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
     impl Drop for CurrentNameGuard {
@@ -151,8 +152,8 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns a copy of the cipher suite that hashes the handshake with the real host name instead of
-/// its stand-in. The copy is never freed.
+/// Returns a copy of the cipher suite that hashes the handshake with the real host name in place of
+/// its stand-in (the valid name that rustls gets). The copy is never freed.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -182,7 +183,8 @@ fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::qu
     suite.quic
 }
 
-/// A handshake hash in which the real host name replaces the stand-in.
+/// A handshake hash in which the real host name replaces its stand-in (the valid name that rustls
+/// gets).
 struct HandshakeHashWithRealName(&'static dyn Hash);
 
 impl Hash for HandshakeHashWithRealName {
@@ -203,7 +205,8 @@ impl Hash for HandshakeHashWithRealName {
     }
 }
 
-/// A running computation of a [`HandshakeHashWithRealName`].
+/// A handshake hash in progress, in which the real host name replaces its stand-in (the valid name
+/// that rustls gets).
 struct RealNameHashContext(Box<dyn Context>);
 
 impl Context for RealNameHashContext {

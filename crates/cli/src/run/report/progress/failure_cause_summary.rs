@@ -54,8 +54,9 @@ impl FailureCounts {
         repeated.count <= MAX_SHOWN_PER_CAUSE
     }
 
-    /// Returns one line for each cause and host whose further error lines were not shown, in the
-    /// order of their first errors. Removes the counts of all pairs of cause and host.
+    /// Returns one line for each pair of cause and host that failed more often than its error was
+    /// shown, in the order of the first errors. The line contains the number of further failures.
+    /// Removes the counts of all pairs.
     pub(super) fn folded_lines(&mut self) -> Vec<String> {
         let mut folded: Vec<_> =
             self.pairs.drain().filter(|(_, repeated)| repeated.count > MAX_SHOWN_PER_CAUSE).collect();

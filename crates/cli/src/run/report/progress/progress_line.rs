@@ -36,7 +36,7 @@ pub(super) enum ProgressView {
 /// The figures of the progress line for one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BodyFigures {
-    /// The number of bytes that the output file already contained.
+    /// The number of bytes that the output file already contained, from an earlier run or attempt.
     pub(super) already: u64,
     /// The number of bytes that have arrived in addition to `already`.
     pub(super) moved: u64,
