@@ -17,7 +17,8 @@ const CURLRC_ON_UNIX: &[(&str, &str)] = &[
     ("HOME", ".config/curlrc"),
 ];
 
-/// The places of `.curlrc` on Windows.
+/// The possible places of `.curlrc` on Windows: the environment variable that names a directory,
+/// and the name of the file in that directory.
 const CURLRC_ON_WINDOWS: &[(&str, &str)] = &[
     ("CURL_HOME", ".curlrc"),
     ("CURL_HOME", "_curlrc"),

@@ -331,8 +331,7 @@ pub struct ParsedRequestOptions {
     pub user_agent: Option<Vec<u8>>,
     /// `-e`: the value of the header field `Referer`. `None` without the option.
     pub referer: Option<Vec<u8>>,
-    /// `-e ';auto'`: sets the header field `Referer` of the request after a redirect to the URL
-    /// that redirected.
+    /// `-e ';auto'`: after a redirect, sends the URL that redirected in the header field `Referer`.
     pub auto_referer: bool,
     /// `-b TEXT`: the cookies to send. Several texts are joined by `;`. `None` without the option.
     pub cookie: Option<Vec<u8>>,

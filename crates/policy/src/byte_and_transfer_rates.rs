@@ -32,8 +32,9 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The number of units per byte in the level of a [`TokenBucket`]. Each nanosecond then adds a
-/// whole number of units, so that frequent calls lose nothing by rounding.
+/// The number of units in which a [`TokenBucket`] counts one byte. In each nanosecond, a bucket
+/// gains as many units as its rate has bytes per second: a whole number, so that frequent calls
+/// lose nothing by rounding.
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
 /// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the

@@ -75,9 +75,9 @@ const MIN_TRIAL_REQUESTS: usize = 8;
 /// The limit on concurrent requests during a test if the limit before the test is 6 or less. A test
 /// lowers the limit to find out whether requests queue at the host.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum duration of a measurement window. A shorter window would be distorted by the pauses
-/// of a busy machine. The minimum does not apply before the first estimate of the host's speed and
-/// after a refusal.
+/// The minimum duration of a measurement window, a series of requests whose times are averaged. A
+/// shorter window would be distorted by the pauses of a busy machine. The minimum does not apply
+/// before the first estimate of the host's speed and after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// The threshold above which the request rate in a test with a reduced limit shows that requests
 /// queue at the host. 0 stands for a rate that falls in proportion to the limit (no request
@@ -225,7 +225,7 @@ enum SearchPhase {
     Recovering,
 }
 
-/// The number of requests that count in the present measurement window, and sums of their times.
+/// The present measurement window: the number of its requests, and the sums of their times.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
@@ -392,9 +392,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window while `base`, the time of a request that does not
-    /// queue, is unknown. `mean` and `first_byte` are the window's mean request time and mean time
-    /// to the first byte, in nanoseconds.
+    /// Evaluates a complete measurement window (a series of finished requests) while `base`, the
+    /// time of a request that does not queue, is unknown. `mean` and `first_byte` are the window's
+    /// mean request time and mean time to the first byte, in nanoseconds.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -475,8 +475,8 @@ impl ConcurrencyLimit {
     }
 
     /// Lowers the limit, to find out whether requests queue at the host. If no lower limit makes
-    /// sense, begins a new measurement window with the same limit. `mean` is the mean request time
-    /// before the test, in nanoseconds.
+    /// sense, begins a new measurement window (a series of requests whose times are averaged) with
+    /// the same limit. `mean` is the mean request time before the test, in nanoseconds.
     fn begin_test(&mut self, mean: u64, now: MonotonicTime) {
         let fewer = match self.limit {
             ..=INITIAL_LIMIT => LOW_TEST_LIMIT,

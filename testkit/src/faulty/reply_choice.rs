@@ -235,7 +235,8 @@ impl FaultyResource {
     }
 
     /// Records that a body has reached the plan's break with this index. Returns `true` if the
-    /// break must happen, or `false` if it has already affected its maximum number of bodies.
+    /// break must happen, or `false` if the break has already affected its maximum number of
+    /// bodies.
     pub(super) fn take_break(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.lock_history();

@@ -197,7 +197,7 @@ pub(super) fn push_row(
 }
 
 impl ValuesColumnSettings {
-    /// Returns the values in a body, each with the index of its query.
+    /// Returns the values in a body, each with the index of the query that found it.
     fn find(&self, outcome: &TransferOutcome, content: &[u8]) -> haul::Result<Vec<(usize, String)>> {
         let head = outcome.head.as_ref();
         let content_type = head.and_then(|head| head.get_all("content-type").last());

@@ -31,16 +31,16 @@ use crate::system::os_text::os_str;
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 1024;
 
-/// The size, in bytes, at which the values of a page are sent to the writer as a separate row,
-/// before the page ends.
+/// The size, in bytes, at which the values of a page are sent as a separate row to the thread that
+/// writes the job's file, before the page ends.
 const ROW_FLUSH_BYTES: usize = 64 << 10;
 
 /// The SQL statement that writes a row with extracted values of a page to the job's file.
 pub(super) const INSERT_VALUES: &str =
     "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 
-/// The SQL statement that writes the row of a URL that was found for a later stage but not
-/// requested yet.
+/// The SQL statement that adds a row to the job's file for a URL of a later stage that is known but
+/// not requested yet.
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
@@ -92,8 +92,8 @@ impl PendingPageValues {
     }
 }
 
-/// Writes the row of a URL of a later stage that was made from an extracted value, with the
-/// statement [`INSERT_QUEUED`].
+/// Adds a row to the job's file for a URL of a later stage that was made from an extracted value.
+/// `statement` is the prepared statement [`INSERT_QUEUED`].
 pub(super) fn write_queued(
     statement: &mut Statement<'_>,
     (stage, number): (usize, u64),

@@ -145,7 +145,8 @@ impl ListCopyProgress {
 /// The state that the threads of a job's run share.
 #[derive(Default)]
 pub(super) struct JobShared {
-    /// The first error of the threads, after which nothing is committed.
+    /// The first error of the threads, after which no further results are committed to the job's
+    /// file.
     pub(super) failure: FirstJobError,
     /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
     pub(super) stop: FirstJobError,
@@ -190,7 +191,8 @@ pub(super) struct JobWriter {
     pub(super) shared: Arc<JobShared>,
     /// The sequence number that the next commit of the job's file gets.
     pub(super) commit: u64,
-    /// The end of the last committed output, as an offset in the output file.
+    /// The offset in the output file up to which the job's file has recorded (committed) the
+    /// output.
     pub(super) output_end: u64,
     pub(super) run: i64,
     /// The number of refreshes that have begun.

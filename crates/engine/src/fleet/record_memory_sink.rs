@@ -124,10 +124,10 @@ impl RecordMemorySink {
         }
     }
 
-    /// Makes a sink for a transfer of a fleet. Its memory counts towards the budget of the output
-    /// window. `slot` is the number of the transfer's slot in the window. `file` is the file to
-    /// which the page is written while values are extracted from it; `None` if the page is not
-    /// stored.
+    /// Makes a sink for a transfer of a fleet. Its memory counts towards the memory budget of the
+    /// output window (an ordered queue of bodies). `slot` is the number of the transfer's slot in
+    /// the window. `file` is the file to which the page is written while values are extracted from
+    /// it; `None` if the page is not stored.
     pub(super) fn in_window(
         options: RecordOptions,
         window: &Arc<OrderedWindow>,

@@ -30,8 +30,8 @@ pub(super) struct LevelSink {
     kept: Option<Sorter>,
     count: u64,
     output: Arc<OrderedWindow>,
-    /// True if the URLs are output in sorted order. `output` is then the output window of the last
-    /// stage, which sorts the URLs.
+    /// True if the URLs are output in sorted order. `output` is then the output window (an ordered
+    /// queue) of the last stage, which sorts the URLs.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,

@@ -53,8 +53,8 @@ pub trait StageValueStore: Send + Sync {
     /// pages again, returns the finished transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
-    /// Returns the number of the first new transfer of a stage. `stage` is the index of the stage
-    /// (at least 1).
+    /// Returns the number that the first new transfer of a stage gets in this run of the program.
+    /// `stage` is the index of the stage (at least 1).
     fn next_number(&self, stage: usize) -> u64;
 }
 

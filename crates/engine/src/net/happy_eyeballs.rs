@@ -378,8 +378,8 @@ impl ConnectRace {
         ConnectRaceStatus::Done { socket, peer }
     }
 
-    /// Records the error of a failed attempt for the error message, unless the recorded error has a
-    /// higher [rank](failure_rank).
+    /// Records the error of a failed attempt for the error message, unless the error recorded
+    /// before is more informative ([`failure_rank`]).
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| failure_rank(&error) >= failure_rank(kept));

@@ -41,9 +41,9 @@ use crate::system::file_metadata_and_flags::{self, FileExt, OpenOptionsExt};
 /// The number of bytes, over all connections together, after which the checkpoint of a partial file
 /// is written again. If the process is killed, at most this many bytes must be received again.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
-/// The number of bytes received after which the checkpoint of a partial file is written again, if
-/// the file is synced before each checkpoint. It is larger than `CHECKPOINT_INTERVAL`, since a sync
-/// takes time.
+/// The number of bytes received after which the checkpoint of a partial file (the record of its
+/// received ranges) is written again, if the file is synced before each checkpoint. It is larger
+/// than `CHECKPOINT_INTERVAL`, since a sync takes time.
 const SYNCED_CHECKPOINT_INTERVAL: u64 = 64 << 20;
 
 /// A file with a part of some content, which a later run of the program can complete. It is in the

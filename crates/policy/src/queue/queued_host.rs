@@ -78,8 +78,8 @@ impl<T, K> QueuedHost<T, K> {
     }
 
     /// Returns the time before which no job may start on the host: the end of the pause, or the
-    /// next start that the caller's request start rate allows. Returns `None` if there is no such
-    /// time.
+    /// time at which the start rate that the caller has set for the host allows the next start.
+    /// Returns `None` if there is no such time.
     pub(super) fn held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.rate_limited_until)
     }

@@ -29,7 +29,8 @@ pub enum H3Error {
     Response(ResponseError),
     /// The frame is malformed or not allowed at this point.
     Frame(H3FrameFault),
-    /// The frame exceeds the limit on frames of its type. DATA frames have no limit.
+    /// The payload of a frame is longer than the limit for frames of its type. DATA frames have no
+    /// limit.
     FrameTooLarge {
         /// The type of the frame (RFC 9114 §7.2).
         kind: u64,

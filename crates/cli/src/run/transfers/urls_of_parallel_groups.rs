@@ -25,7 +25,7 @@ pub(crate) struct UrlsOfGroups {
     indexes: Range<usize>,
     /// The reporter of the first group, from which the reporters of all groups are made.
     first: Arc<UrlGroupReporter>,
-    /// The stores of the first group, such as cookies, which all groups share.
+    /// The cookies, HSTS hosts and alternative services of the first group, which all groups share.
     stores: StateStores,
     /// The values of `%{urlnum}` for the URLs of all groups.
     numbers: UrlNumbers,

@@ -307,7 +307,7 @@ impl SelectorProgram {
 }
 
 /// Counts a child of `parent` with this name. Returns the number of children with this name so far,
-/// including it. Returns 0 if there are more than [`MAX_COUNTED_NAMES`] different names.
+/// including this child. Returns 0 if there are more than [`MAX_COUNTED_NAMES`] different names.
 fn count_type(parent: &mut OpenElementMatchState, name: TagName) -> u32 {
     let counts = parent.counts.get_or_insert_with(Box::default);
     if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::written_output_observer::{FleetOutputProgress, OutputObserver};
 
-/// A reporter that tells an observer when all content of a transfer has been passed to the window's
-/// sink.
+/// A reporter that tells an observer when all content of a transfer has been passed to the sink of
+/// the output window (an ordered queue of bodies).
 pub(super) struct DeliveryReporter {
     observer: Arc<dyn OutputObserver>,
     output: Arc<FleetOutputProgress>,

@@ -67,13 +67,14 @@ impl ResolverState {
     }
 
     /// Returns true if this name and port have a fixed answer without a lookup: there is an
-    /// override, or the name is an IP address or a special name such as `localhost`.
+    /// override (`--resolve`), or the name is an IP address or a special name such as `localhost`.
     pub(super) fn has_fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> bool {
         self.fixed_answer(now, name, port).is_some()
     }
 
-    /// Returns the answer if no lookup is needed: for overrides, IP addresses, special names such
-    /// as `localhost`, and cached answers that have not expired. Otherwise, returns `None`.
+    /// Returns the answer if no lookup is needed: for overrides (addresses that the user gave by
+    /// `--resolve`), IP addresses, special names such as `localhost`, and cached answers that have
+    /// not expired. Otherwise, returns `None`.
     pub(super) fn answer_without_lookup(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(answer) = self.fixed_answer(now, name, port) {
             return Some(answer);
@@ -87,8 +88,8 @@ impl ResolverState {
         }
     }
 
-    /// Returns the answer for an override, an IP address, or a special name such as `localhost`.
-    /// Returns `None` for any other name.
+    /// Returns the answer for an override (`--resolve`), an IP address, or a special name such as
+    /// `localhost`. Returns `None` for any other name.
     fn fixed_answer(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));

@@ -121,8 +121,8 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes the ranges of the body that were gathered in [`DecryptedBodyRanges`] to the transfer
-    /// in progress.
+    /// Passes the ranges of the body that were received and decrypted to the transfer in progress.
+    /// The ranges were gathered in [`DecryptedBodyRanges`].
     fn deliver(
         &mut self,
         buffer: &[u8],

@@ -132,9 +132,10 @@ impl UnconfirmedResponses {
 }
 
 impl H1Connection {
-    /// Ends the pipeline (the sequence of pipelined requests) of the connection after its timeout.
-    /// The first call closes haul's side of the connection, the second call the whole connection.
-    /// Returns `None` before the timeout.
+    /// Ends the pipeline (the sequence of pipelined requests) of the connection in two steps. The
+    /// first call, when all requests have been answered, closes haul's side of the connection. The
+    /// second call, when the peer's time to close its side has passed, closes the whole connection.
+    /// Returns `None` before the time of the next step.
     pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         if self.pipelined.next_timeout().is_none_or(|at| at > now) {
             return None;
