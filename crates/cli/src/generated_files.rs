@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::flags::curl_compat_page;
 use crate::{completions, guide_section_index, man};
 
-/// The index of the guides, which is part of the program.
+/// The path of the index of the guides, a file that is compiled into the program.
 const GUIDE_INDEX: &str = "crates/cli/src/guide_index.txt";
 
 /// Returns the files that are generated from the table of flags: the path of each one in the

@@ -24,8 +24,8 @@ use crate::http3::QuicListener;
 
 type FaultyStream = RequestStream<BidiStream<Bytes>, Bytes>;
 
-/// An order to the task of a connection to send GOAWAY. The task uses the sender to report that the
-/// frame was written.
+/// An order to send GOAWAY, for the task of a connection. The order is a sender by which the task
+/// reports that the frame was written.
 type GoAwayOrder = oneshot::Sender<()>;
 
 /// Accepts connections until the listener is closed, and serves each connection in its own task.

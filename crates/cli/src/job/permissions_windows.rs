@@ -34,8 +34,8 @@ pub(super) fn check_owner(_job: &Path, _metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if this process can create files in the directory of a job. Tries it with a file
-/// that is deleted at once, because Windows offers no other way to find out.
+/// Returns true if this process can create files in the directory of a job. Only an attempt shows
+/// this: the function creates a file that is deleted at once.
 pub(super) fn can_write_beside(job: &Path) -> bool {
     tempfile::tempfile_in(directory_of(job)).is_ok()
 }

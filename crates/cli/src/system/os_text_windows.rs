@@ -7,7 +7,7 @@ use std::os::windows::ffi::OsStringExt as _;
 
 use super::wtf8;
 
-/// The bytes of a text, under the name that the standard library has on Unix.
+/// Access to the bytes of a text, by the method name that the standard library has on Unix.
 pub(crate) trait OsStrExt {
     /// Returns the WTF-8 of the text.
     fn as_bytes(&self) -> &[u8];

@@ -20,5 +20,5 @@ pub(crate) fn is_running(process: i32) -> bool {
     unsafe { WaitForSingleObject(handle.as_raw_handle(), 0) != WAIT_OBJECT_0 }
 }
 
-/// Does nothing, because open sockets and files have no such limit.
+/// Does nothing, because Windows does not limit the number of open sockets and files.
 pub(crate) fn raise_open_file_limit() {}

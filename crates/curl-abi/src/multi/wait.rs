@@ -27,7 +27,7 @@ pub struct curl_waitfd {
     revents: c_short,
 }
 
-/// The kind of a wait for transfers and descriptors.
+/// The libcurl function that waits: `curl_multi_wait` or `curl_multi_poll`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitKind {
     /// `curl_multi_wait`: returns immediately if there is nothing to wait for.

@@ -110,8 +110,8 @@ mod windows {
         }
     }
 
-    /// Makes the event loop report the next input of a registered socket. Does nothing for a socket
-    /// that is not registered.
+    /// Makes the event loop report the next input of a registered socket. Called after a receive
+    /// that did not fill its buffer. Does nothing for a socket that is not registered.
     pub(crate) fn after_short_receive(fd: impl AsFd) {
         with_registrations(|registrations| {
             if let Some(registration) = registrations.get_mut(&fd.as_fd().as_raw_fd()) {

@@ -10,7 +10,8 @@
 
 use haul_policy::urlencode;
 
-/// A name and a value for a query or a form, such as a tuple of two strings or a reference to one.
+/// A name and a value for a query or a form, such as a tuple of two strings, or a reference to such
+/// a tuple.
 pub trait NameValuePair {
     /// Returns the name of the pair.
     fn name(&self) -> &str;

@@ -48,7 +48,7 @@ const UNITS_PER_SECOND: u64 = 10_000_000;
 /// it lies behind the end of every file.
 const LOCKED_BYTE: u64 = 1 << 62;
 
-/// Permission bits of new directories, which have no effect.
+/// Permission bits of new directories, which have no effect on Windows.
 pub trait DirBuilderExt {
     /// Returns the builder unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
@@ -298,12 +298,12 @@ pub fn has_one_name(file: &File, _metadata: &Metadata) -> bool {
     winapi_util::file::information(file).is_ok_and(|information| information.number_of_links() == 1)
 }
 
-/// Makes an open of a symbolic link open the link itself.
+/// Changes the options so that opening a symbolic link opens the link itself.
 pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
-/// Makes an open of a symbolic link open the link itself.
+/// Changes the options so that opening a symbolic link opens the link itself.
 pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     do_not_follow(options)
 }

@@ -99,9 +99,9 @@ impl Transfer {
         self.progress.range.at
     }
 
-    /// Makes the transfer the first stream of a split download, which stops at the offset in `end`.
-    /// Returns a check of the minimum speed that applies to all transfers of the split download
-    /// together.
+    /// Makes the transfer the first stream of a split download. The transfer then stops at the
+    /// offset in `end`. Returns a check of the minimum speed that applies to all transfers of the
+    /// split download together.
     pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitMinSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.progress.range.at);

@@ -48,7 +48,7 @@ pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &ThroughputTimelin
     time_axis(page, timeline.length * 1000);
 }
 
-/// Adds the waterfall chart of the first transfers.
+/// Adds a waterfall chart to the page. Each bar shows the phases of one transfer.
 pub(super) fn waterfall_chart(page: &mut HtmlPage, bars: &[WaterfallBar]) {
     let Some(begin) = bars.iter().map(|bar| bar.start).min() else { return };
     // A URL that a later run fetched would make the others too small to see.

@@ -22,7 +22,8 @@ const MAX_RECENT: usize = 64 << 10;
 const RUNS_PER_MERGE: usize = 8;
 /// The size, in bytes, of an entry in a sorted run: its 64-bit hash and its 64-bit number.
 const ENTRY_SIZE: usize = 16;
-/// The number of entries in a block of a sorted run. A lookup reads one block.
+/// The number of entries in a block of a sorted run (a file of entries sorted by their hashes). A
+/// lookup reads one block.
 const ENTRIES_PER_BLOCK: usize = 256;
 /// The number of bits in a sorted run's Bloom filter for each of its entries.
 const FILTER_BITS_PER_ENTRY: usize = 10;
