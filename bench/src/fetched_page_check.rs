@@ -22,7 +22,7 @@ pub(crate) struct PageCheck {
     pub(crate) pages: Arc<PageServer>,
     /// The network of hosts that sends the pages; `None` if one page server sends them.
     pub(crate) network: Option<Rc<HostNetwork>>,
-    /// True if the hosts of the network use TLS.
+    /// True if the hosts of `network` use TLS.
     pub(crate) tls: bool,
     /// The rate of requests or bytes that the servers must measure. `None` if the rate is not
     /// checked.

@@ -51,7 +51,8 @@ impl RoundLimits {
     }
 }
 
-/// Runs the rounds of one part of a job, and returns the results of all programs.
+/// Runs one part of a benchmark job: several rounds, in each of which the compared programs run
+/// once. Returns the results of all programs.
 pub(crate) fn run(bench: &JobEnvironment, job_part: JobPart, time: RoundLimits) -> Result<PartResult> {
     let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = job_part;
     let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;

@@ -57,7 +57,7 @@ impl SiteServer {
         }
     }
 
-    /// Starts embedded servers in this process, each on one thread.
+    /// Starts testkit's servers for the site in this process, each on one thread.
     pub(crate) fn embedded(site: GeneratedSite, work: &Path) -> Result<SiteServer> {
         let origin = Origin::builder().site(site.clone()).record(false).start()?;
         let second = Origin::builder().site(site).record(false).http2(128).start()?;

@@ -183,7 +183,8 @@ impl BulkClient {
     }
 }
 
-/// Programs that do the minimum of work on this machine; see [`crate::lower_limit_programs`].
+/// Programs that fetch a body with the minimum of work, to show the lowest possible cost on this
+/// machine ([`crate::lower_limit_programs`]).
 pub(super) mod limits {
     use super::*;
 

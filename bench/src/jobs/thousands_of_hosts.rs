@@ -425,8 +425,8 @@ impl HostNetworkWithLists {
     }
 }
 
-/// Returns the name of the file with the CA certificate for a part. Each part has its own network
-/// of hosts, and each network its own CA.
+/// Returns the name of the file with the CA certificate for the part `part` of the benchmark. Each
+/// part has its own network of hosts, and each network its own CA.
 fn ca_of(part: &str) -> String {
     format!("{part}-{CA}")
 }

@@ -40,7 +40,8 @@ const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_LENGTH: usize = 128 << 10;
 
 /// The maximum number of read buffers that the bodies of a batch may keep. A read buffer has 128
-/// KiB, however short the body in it is, so they take at most 8 MiB. Further bodies are copied.
+/// KiB, however short the body in it is, so these buffers take at most 8 MiB. Further bodies are
+/// copied.
 const MAX_KEPT_READ_BUFFERS: usize = 64;
 
 /// A `bytes` object that no other code can see yet, and the number of bytes written to it.
@@ -156,9 +157,10 @@ struct KeptReadBuffer {
 }
 
 impl KeptReadBuffer {
-    /// Takes over the read buffer that holds a whole body. Returns `offered` unchanged, so that the
-    /// caller copies the body, if the body fills less than a quarter of the buffer, or if the
-    /// bodies of the batch already hold [`MAX_KEPT_READ_BUFFERS`].
+    /// Takes over the read buffer that holds a whole body, so that the body need not be copied.
+    /// Returns `offered` as an error in two cases, so that the caller copies the body: if the body
+    /// fills less than a quarter of the buffer, or if the bodies of the batch already hold
+    /// [`MAX_KEPT_READ_BUFFERS`] buffers.
     fn take_from<'a>(
         offered: OfferedBodyBytes<'a>,
         batch: Option<&Arc<SpareBuffers>>,

@@ -335,7 +335,7 @@ pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool
     unsafe { error.as_ref() }.is_some_and(|error| error.is_connect)
 }
 
-/// Returns true if the name of the host or of a proxy has no address.
+/// Returns true if the request failed because no address was found for the host or for a proxy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

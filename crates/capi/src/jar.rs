@@ -172,7 +172,7 @@ pub unsafe extern "C" fn haul_jar_add_text(
 }
 
 /// Stores the value of the Cookie field for a request to `url` in `cookie`; NULL if there are no
-/// cookies to send. Free it with haul_free.
+/// cookies to send. Free the value with haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_cookie_header(
     jar: *const haul_jar,

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::usage_error::UsageErrorReason;
 pub use agent_args::{AgentArgs, DEFAULT_IDLE_TIME};
 
-/// Refuses an option of the agent.
+/// Returns an error for an option of the agent, because haul has no agent on Windows.
 ///
 /// # Errors
 /// Always.

@@ -65,7 +65,8 @@ pub struct ParsedArgs {
     /// The arguments that end in a secret, such as a password. The secret is overwritten so that
     /// other users cannot see it in the process list.
     pub secrets: Vec<SecretArgumentPart>,
-    /// The options in the order in which they were given. `None` if no job needs them.
+    /// The options in the order in which they were given, for a run with a job (`--job`); otherwise
+    /// `None`.
     pub given: Option<Vec<GivenOption>>,
     /// The config file that the last `-K` named. The parser takes the path out of this field at
     /// once, which leaves `None`, and reads the file.

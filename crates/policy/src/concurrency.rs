@@ -96,8 +96,8 @@ const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
 /// The minimum pause after a trial of a lower or higher limit, as a multiple of the trial's
 /// duration.
 const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
-/// The first pause between a refusal by the host and the next trial of a higher limit. It doubles
-/// with each refusal.
+/// The pause between the host's first refusal and the next trial of a higher limit. Each further
+/// refusal doubles the pause.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause between two trials of another limit, and the longest pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);

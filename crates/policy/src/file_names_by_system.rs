@@ -122,8 +122,9 @@ impl OsFamily {
         self == OsFamily::Windows && (path.starts_with(b"\\\\.\\") || name().is_some_and(is_device))
     }
 
-    /// Returns the length of the text before a file name's first placeholder (`{` or `#`) that names
-    /// directories only: up to the last separator or, on Windows, at least `C:`.
+    /// Returns the length in bytes of the directories at the start of the file name `template` that
+    /// contain no placeholder (`{` or `#`). They end with the last separator before the first
+    /// placeholder. On Windows, a drive such as `C:` counts as a directory.
     pub fn literal_directory_length(self, template: &[u8]) -> usize {
         let literal = template.iter().position(|byte| matches!(byte, b'{' | b'#')).unwrap_or(template.len());
         self.last_component_start(&template[..literal])

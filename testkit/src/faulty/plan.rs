@@ -243,9 +243,9 @@ impl BodyBreak {
         self
     }
 
-    /// Returns the offset at which the faulty server breaks off a body that consists of the bytes
-    /// `start..end` of the source (the whole body). The offset counts from the start of the source.
-    /// Returns `None` if the break lies outside the body.
+    /// Returns the offset, from the start of the source, at which the fault origin breaks off a
+    /// body that consists of the bytes `start..end` of the source. Returns `None` if the break is
+    /// not within these bytes.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             BodyBreakOffset::At(offset) => offset,

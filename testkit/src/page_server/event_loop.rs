@@ -334,8 +334,8 @@ impl EventLoop {
     }
 }
 
-/// Returns the connection with this slot (index in the list of connections) and id; `None` if it
-/// has been closed.
+/// Returns the connection that `key` names by its index in `connections` and its id; `None` if the
+/// connection has been closed. (The index may be used again, the id never.)
 fn connection_of(
     connections: &mut [Option<NumberedConnection>],
     key: ConnectionSlotAndId,

@@ -50,8 +50,8 @@ const READER_GRACE_TIME: Duration = Duration::from_millis(10);
 /// polled, because no event reports that it is empty.
 const MAX_READER_WAIT: Duration = Duration::from_millis(50);
 
-/// Fetches URLs through the agent. If the agent cannot be used, `client` fetches them in this
-/// process.
+/// Fetches URLs through the agent (the background process that keeps connections open between
+/// runs). If the agent cannot be used, `client` fetches them in this process.
 pub(crate) struct AgentFetcher<'a> {
     client: &'a Client,
     session: Option<AgentConnection>,

@@ -56,7 +56,8 @@ impl DiagnosisSection {
         });
     }
 
-    /// Adds a row to the list `key` of the JSON report.
+    /// Adds a row to a list of facts. The text report shows `label` and `text`; the JSON report has
+    /// `value` as an item of the list `key`.
     pub(super) fn add_row(&mut self, key: &str, label: impl Into<String>, text: impl Into<String>, value: Value) {
         let (label, text) = (remove_control_characters(label.into()), remove_control_characters(text.into()));
         self.facts.push(DiagnosisFact { key: key.to_owned(), label, text, value, is_row: true });

@@ -116,7 +116,7 @@ pub(super) fn check_owner(job: &Path, metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if this process can create files beside a job.
+/// Returns true if this process can create files in the directory of the job's file `job`.
 pub(super) fn can_write_beside(job: &Path) -> bool {
     access(directory_of(job), Access::WRITE_OK).is_ok()
 }

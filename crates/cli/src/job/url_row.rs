@@ -134,7 +134,7 @@ struct TransferMilestoneTimes {
 
 impl UrlRow {
     /// Creates the row of a finished transfer. `sha256` is the checksum of the transfer's file, if
-    /// it is known. `refreshes` is true in a refresh.
+    /// it is known. `refreshes` is true in a run with `--refresh`.
     pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, refreshes: bool) -> Self {
         let facts = &*outcome.facts;
         let error = outcome.result.as_ref().err();

@@ -39,8 +39,8 @@ pub(super) enum JobEvent {
     Finished { row: Box<UrlRow>, waits: bool },
     /// An extracted value became the URL with this number in a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    /// A stage has extracted values. They are committed together with the next page of this stage
-    /// whose output is handed to the output stream ([`JobEvent::PassedOn`]).
+    /// A stage has extracted values from a page. The values are committed together with the page
+    /// that the next [`JobEvent::PassedOn`] of this stage names.
     Values(ExtractedPageValues),
     /// All output of a transfer has been handed to the output stream, which may not have written it
     /// yet. `end` is the length in bytes of the run's output up to the end of this transfer's
@@ -99,8 +99,8 @@ impl FirstJobError {
     }
 }
 
-/// The number of committed chunks of each list that comes from a pipe. Threads can wait for further
-/// chunks.
+/// For each list of URLs that comes from a pipe, the number of chunks that are committed to the
+/// job's file. Threads can wait for further chunks.
 #[derive(Default)]
 pub(super) struct ListCopyProgress {
     chunks: Mutex<HashMap<i64, CommittedListChunks>>,
@@ -195,7 +195,7 @@ pub(super) struct JobWriter {
     /// output.
     pub(super) output_end: u64,
     pub(super) run: i64,
-    /// The number of refreshes that have begun.
+    /// The number of refreshes (`--refresh`) that all runs of the job have begun.
     pub(super) refresh_round: u64,
     pub(super) state: UncommittedJobEvents,
 }

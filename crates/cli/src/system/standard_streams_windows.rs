@@ -65,7 +65,8 @@ pub(crate) fn stderr_file() -> io::Result<File> {
     io::stderr().as_handle().try_clone_to_owned().map(File::from)
 }
 
-/// Returns false: a handle does not tell. A shell's `>>` sets the position to the end of the file.
+/// Returns false, because Windows does not report whether writes to an open file append to it. The
+/// shell's `>>` only sets the position to the end of the file.
 pub(crate) fn is_appending(_file: &File) -> bool {
     false
 }

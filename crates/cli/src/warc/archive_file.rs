@@ -47,8 +47,9 @@ impl ArchiveFile {
         Self::at_position(name, max_size, is_private, file, ArchivePosition::default()).begin_file(opening)
     }
 
-    /// Opens the archive of a job, which ends at `position`, and removes everything after it:
-    /// records of transfers that the job has not committed, and further files.
+    /// Opens the archive of a job (`--job`) to continue it at `position`, and removes everything
+    /// after that position: the rest of the file, and the later files of the archive. These are
+    /// records of transfers that are not in the job's file, since the last run was interrupted.
     ///
     /// # Errors
     /// The file is missing or shorter, or cannot be opened.

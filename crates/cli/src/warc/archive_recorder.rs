@@ -171,9 +171,10 @@ impl ArchiveState {
         self.writer().payloads.get(payload).cloned()
     }
 
-    /// Appends the records of a request and its response, or holds them back if the run has a job.
-    /// Returns the id of records that are held back; otherwise `None`. Later records may refer to
-    /// `payload`.
+    /// Appends the records of a request and its response to the archive. If the run has a job
+    /// (`--job`), holds the records back until the job commits their transfer, and returns the id
+    /// of the held-back records; otherwise returns `None`. `payload` is the digest of the
+    /// response's payload and its record, to which records of an equal payload refer later.
     ///
     /// # Errors
     /// The archive cannot be written, or an earlier write failed.

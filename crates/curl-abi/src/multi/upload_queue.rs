@@ -16,7 +16,8 @@ use crate::transfer::easy_driver::trailers;
 use crate::transfer::request_content_segments::{ContentRead, RequestContentReader};
 use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
-/// The number of unsent bytes above which the C program is not asked for more.
+/// The number of unsent bytes in the queue above which the C program is not asked for more request
+/// content.
 const MAX_UNSENT: usize = 128 << 10;
 /// The maximum number of bytes that are read from the C program at once.
 const PIECE: usize = 64 << 10;

@@ -188,7 +188,7 @@ fn bytes_value(bytes: &[u8]) -> OptionValue {
 }
 
 /// Checks a list of URL schemes, separated by commas. Unlike in the options of the curl command, a
-/// scheme may have no prefix such as `-` or `=`.
+/// prefix of a scheme such as `-` or `=` is an error.
 fn check_protocols(list: &str) -> Result<(), CURLcode> {
     let mut names = list.split(',').filter(|name| !name.is_empty()).peekable();
     if names.peek().is_none() {

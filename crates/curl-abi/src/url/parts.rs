@@ -205,7 +205,8 @@ impl UrlParts {
         });
     }
 
-    /// Replaces the URL by an absolute URL, or resolves a relative reference against it.
+    /// Replaces this URL by `text`. If `text` is a relative reference, it is resolved against this
+    /// URL.
     fn set_url(&mut self, text: &[u8], flag: u32) -> Result<(), CURLUcode> {
         if text.is_empty() {
             return if self.host.is_some() { Ok(()) } else { Err(CURLUE_MALFORMED_INPUT) };

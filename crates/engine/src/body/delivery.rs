@@ -102,9 +102,9 @@ impl BodyDelivery {
     }
 
     /// Makes the decoder and the search of this body use the memory limit that `memory` sets for
-    /// many bodies. Decoder and search keep their share of the memory until the body ends. Do not
-    /// use this for a body that cannot end before other bodies: it would wait for memory that those
-    /// bodies never release.
+    /// many bodies. Decoder and search keep their part of the memory until the body ends. Do not
+    /// use this for a body that can only end after other bodies: while this body keeps its memory,
+    /// the others might wait for that memory for ever.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemoryBudget>) -> Self {
         self.memory = Some(Arc::clone(memory));

@@ -45,12 +45,12 @@ pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
 /// lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The number of remaining body bytes that is needed to raise the low-water mark, as a multiple of
-/// the raised mark.
+/// The low-water mark is raised only if at least this multiple of the raised mark remains of the
+/// body.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// The number of remaining body bytes below which a raised low-water mark is lowered, as a multiple
-/// of the raised mark. With a multiple of 1, a reader might wait for ever: over TLS, some of the
-/// last bytes may already have been received, in an incomplete record.
+/// A raised low-water mark is lowered when fewer bytes of the body remain than this multiple of the
+/// mark. With 1, a reader might wait for ever: over TLS, some of the last bytes may already have
+/// been received, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.

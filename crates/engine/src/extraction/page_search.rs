@@ -95,8 +95,8 @@ impl PageQuery {
         Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None, keeps_empty: false }
     }
 
-    /// Outputs JSON strings as JSON texts, with quotes and escapes, so that their type is visible.
-    /// Has no effect on other values.
+    /// Makes the query return JSON strings as JSON texts, with quotes and escapes, so that their
+    /// type is visible. Has no effect on other values.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn quoted(self) -> Self {

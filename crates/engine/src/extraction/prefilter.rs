@@ -215,11 +215,12 @@ impl ByteSetTriple {
     }
 }
 
-/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly before a
-/// hit.
+/// The bit in [`HitAcrossMarkupTest::neighbours`] for a byte value that may be directly before a
+/// hit (the middle one of three bytes that every match contains).
 #[cfg(feature = "select")]
 const IS_BEFORE: u8 = 1;
-/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value that may be directly after a hit.
+/// The bit in [`HitAcrossMarkupTest::neighbours`] for a byte value that may be directly after a hit
+/// (the middle one of three bytes that every match contains).
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
 /// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value at which the run before a hit
@@ -239,8 +240,9 @@ const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 #[cfg(feature = "select")]
 const BREAKS: [u8; 3] = *b"<>\0";
 
-/// Returns the bytes of markup that may stand for a byte of `set` in the text: the bytes of `set`,
-/// [`BREAKS`], and all white space if `set` contains the space.
+/// Returns the bytes that the markup may have where its text has a byte of `set`: the bytes of
+/// `set`, the bytes that may interrupt a text ([`BREAKS`]) and, if `set` contains the space, all
+/// white space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
@@ -298,8 +300,8 @@ impl HitAcrossMarkupTest {
 
 const BLOCK_SIZE: usize = 64;
 
-/// The minimum number of bytes for which a block is examined at once. Fewer bytes at the end of the
-/// searched text are examined one by one.
+/// The minimum number of bytes that are examined together, as one block. Fewer bytes at the end of
+/// the searched text are examined one by one.
 const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
@@ -379,8 +381,9 @@ pub(super) struct Prefilter {
 }
 
 impl Prefilter {
-    /// The maximum value of `before` and `longest`, in bytes. With larger values, the search around
-    /// a hit that is in no match would take long.
+    /// The maximum value of the fields `before` and `longest`, in bytes. They determine how many
+    /// bytes around a hit are searched. With larger values, a hit without a match would cost much
+    /// time.
     const MAX_DISTANCE: usize = 256;
 
     pub(super) fn for_expression(hir: &Hir, shape: &PatternShape) -> Option<Self> {

@@ -14,8 +14,8 @@ pub(super) struct ValueFilter {
     extractor: Extractor,
     /// The gathered values, one after another in one buffer.
     text: Vec<u8>,
-    /// For each gathered value, the index of its query, and the index in `text` at which the value
-    /// ends.
+    /// For each gathered value, the index of the query that found the value, and the index in
+    /// `text` at which the value ends.
     values: Vec<(usize, usize)>,
 }
 

@@ -73,8 +73,9 @@ impl ExtractRegexes {
     }
 
     /// Makes the expressions also report empty values, if the match itself is not empty. By
-    /// default, empty values are left out. With empty values, if each expression matches once in
-    /// each item of a page, the position of a value shows which expression found it.
+    /// default, empty values are left out. If each expression matches exactly once in each item of
+    /// a page, this gives each item the same number of values, so that the position of a value in
+    /// the list shows which expression found the value.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }
@@ -221,9 +222,10 @@ impl Extractor {
         self.finish(on_match)
     }
 
-    /// Returns the first position, at `from` or later, that can belong to a match; `None` if no
-    /// match begins at `from` or later. Every match that begins at `from` or later ends after this
-    /// position. Both also hold for a search in a part of `text` that begins at `from` or later.
+    /// Returns the index of a byte at `from` or later that the search may use to skip text without
+    /// matches: every match that begins at `from` or later ends after this byte. Returns `None` if
+    /// no match begins at `from` or later. The result also holds for a search in a part of `text`
+    /// that begins at `from` or later.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -291,8 +293,8 @@ struct RegexSearch {
     /// The unsettled end of the body so far (where later bytes can still change a match), and the
     /// [`ASSERTION_CONTEXT`] bytes before it.
     tail: Vec<u8>,
-    /// The offset in the body at which the searched window begins during a search, otherwise the
-    /// offset at which `tail` begins.
+    /// The offset in the body, in bytes, of the window that is being searched. Between two
+    /// searches, the offset of the bytes in `tail`.
     origin: u64,
     /// The index at which the search continues: during a search, in the window (the bytes that are
     /// being searched), otherwise in `tail`.

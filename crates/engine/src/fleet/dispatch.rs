@@ -41,10 +41,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers to which the queue is filled if, for [`READ_FURTHER_AFTER`],
-/// only the limits for single hosts have prevented the start of a transfer. The hosts of the
-/// waiting transfers are then busy, paused or dead, but the input may contain a transfer to another
-/// host. This many transfers take about 1 MiB.
+/// The maximum number of waiting transfers if the hosts of all waiting transfers are busy, paused
+/// or dead. If this has lasted for [`READ_FURTHER_AFTER`], more input is read, because it may
+/// contain a transfer to another host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more

@@ -72,7 +72,7 @@ pub enum WholeOrPiecewiseText {
     Lines(ExtractedValues),
 }
 
-/// The text of a record that is produced piece by piece.
+/// The text of the record of one transfer, produced piece by piece while it is output.
 pub struct RecordTextIterator {
     /// The pieces of the record's text, in order.
     pub pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>,

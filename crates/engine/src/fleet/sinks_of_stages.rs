@@ -208,7 +208,8 @@ impl UniqueOrSortSink {
         Ok(self)
     }
 
-    /// Makes the sink drop the values that any repetition of the stage has already passed on.
+    /// Makes the sink drop each URL that was already found in any repetition of the stage (a stage
+    /// can be repeated on the links in its own pages).
     fn with_known_urls(mut self, known_urls: &KnownUrls) -> Self {
         (self.distinct, self.known_urls) = (None, Some(known_urls.clone()));
         self

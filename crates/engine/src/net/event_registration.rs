@@ -39,10 +39,11 @@ mod unix {
         registry.deregister(&mut SourceFd(&fd.as_fd().as_raw_fd()))
     }
 
-    /// Does nothing: on Unix, events for further input need no call.
+    /// Does nothing: on Unix, the event loop reports further input without this call.
     pub(crate) fn after_short_receive(_fd: impl AsFd) {}
 
-    /// Does nothing: on Unix, events for more room need no call.
+    /// Does nothing: on Unix, the event loop reports that the socket accepts more bytes without
+    /// this call.
     pub(crate) fn after_send(_fd: impl AsFd, _took_all: bool) {}
 }
 

@@ -134,9 +134,9 @@ fn too_large(cause: &str) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-/// Returns the text of `value` in `content`, the text of `page`. Returns `None` if `value` is not a
-/// part of `page`. The text of a number has all of its digits, while a [`Value`] may have lost
-/// some.
+/// Returns the original JSON text of `value`, which is a part of the page. `content` is the text of
+/// the whole page, and `page` the parsed page. Returns `None` if `value` is not a part of `page`.
+/// The original text of a number has all digits; [`Value`] may have lost some.
 fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str> {
     let mut steps = Vec::new();
     if !find(page, value, &mut steps) {

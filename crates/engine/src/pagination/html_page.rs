@@ -35,7 +35,7 @@ impl HtmlPageQuery {
         Ok(Self { query: PageQuery::css(&[query])?, is_link: true })
     }
 
-    /// Parses a query for the value of a query parameter.
+    /// Parses a CSS query that selects the new value of a parameter in the URL's query.
     pub(super) fn value(css: &str) -> Result<Self> {
         Ok(Self { query: PageQuery::css(&[CssQuery::new(css)?])?, is_link: false })
     }

@@ -28,7 +28,7 @@ pub(super) fn read() -> Vec<u8> {
     value
 }
 
-/// Returns an empty vector, because Windows has no such identifier.
+/// Returns an empty vector, because Windows has no identifier of the current boot.
 #[cfg(windows)]
 pub(super) fn read() -> Vec<u8> {
     Vec::new()

@@ -23,14 +23,15 @@ pub(crate) fn is_null_device(_file: &std::fs::File) -> bool {
     false
 }
 
-/// Returns true if this is the device number of `/dev/null`. Linux documents the number in
-/// Documentation/admin-guide/devices.txt.
+/// Returns true if the file of `stat` has the device number of `/dev/null`. Linux documents the
+/// number in Documentation/admin-guide/devices.txt.
 #[cfg(linux_calls)]
 fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     stat.st_rdev == rustix::fs::makedev(1, 3)
 }
 
-/// Returns true if this is the device number of `/dev/null`. The number differs between systems.
+/// Returns true if the file of `stat` has the device number of `/dev/null`, which differs between
+/// systems.
 #[cfg(all(unix, not(linux_calls)))]
 fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     use std::sync::OnceLock;

@@ -139,8 +139,8 @@ pub fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
 
-/// Creates or truncates a file. Each write appends to the file, even if another open of it writes,
-/// too.
+/// Creates or truncates a file. Each write appends to the file, even if another process writes to
+/// the file at the same time.
 ///
 /// # Errors
 /// The errors of `open(2)`.
@@ -175,7 +175,8 @@ pub fn try_lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Returns true if another open of the file holds its lock.
+/// Returns true if the file is locked through another open file description, of this or another
+/// process.
 #[must_use]
 pub fn is_locked(file: &File) -> bool {
     rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()

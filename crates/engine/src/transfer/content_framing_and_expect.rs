@@ -111,7 +111,8 @@ impl Transfer {
     }
 
     /// Returns true if the next request should wait for a 100 (Continue) before it sends the
-    /// content with this `framing`. `worth` is true if large content should wait.
+    /// content with this `framing`. `worth` is false if even large content should be sent without a
+    /// wait, unless the caller has set Expect.
     fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;

@@ -339,9 +339,10 @@ impl Transfer {
         }
     }
 
-    /// Sets the deadline of this attempt to the deadline of all attempts, unless each attempt has a
-    /// time limit. Called when the server has responded: `limit_mirror_time` had set an earlier
-    /// deadline, by which the target of a redirect must respond.
+    /// Sets the deadline of this attempt to the deadline of the whole transfer. Called when the
+    /// server has responded: until then, the target of a redirect has an earlier deadline, so that
+    /// time is left for another target if it is silent (`limit_mirror_time`). Does nothing if each
+    /// attempt has a time limit.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();

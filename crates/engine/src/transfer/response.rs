@@ -358,8 +358,8 @@ impl Transfer {
         }
     }
 
-    /// Decides what happens to the body of a response, by the `verdict` on its relation to the
-    /// requested range.
+    /// Decides what happens to the body of a response. `verdict` says how the response relates to
+    /// the requested range.
     fn apply_verdict(
         &mut self,
         verdict: RangeVerdict,

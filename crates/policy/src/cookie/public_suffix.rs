@@ -34,8 +34,8 @@ pub(super) fn public_suffix(name: &str) -> &str {
     suffix
 }
 
-/// Returns the domain of `name` with one label more than `parent`, a domain that `name` ends with,
-/// or the top-level domain if `parent` is empty.
+/// Returns the last labels of `name`: one label more than `parent` has. `name` must end with
+/// `parent`. If `parent` is empty, the result is the top-level domain.
 fn last_labels<'a>(name: &'a str, parent: &str) -> &'a str {
     let below = &name[..name.len() - parent.len()];
     let below = below.strip_suffix('.').unwrap_or(below);

@@ -33,7 +33,8 @@ pub(super) struct QueuedHost<T, K> {
     pub(super) cap: Option<usize>,
     /// True if the host has answered a request.
     pub(super) has_answered: bool,
-    /// The adaptive limit that determines `cap`; `None` until it is first needed.
+    /// The adaptive limit on concurrent requests that determines `cap`; `None` until it is first
+    /// needed.
     pub(super) concurrency: Option<Box<ConcurrencyLimit>>,
     /// The time until which the queue remembers the host and its cap (maximum number of running
     /// jobs) although the host has no jobs; `None` if the cap need not be remembered.

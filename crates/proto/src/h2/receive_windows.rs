@@ -156,13 +156,12 @@ impl ConnectionReceiveWindow {
         self.orphaned += inbound.held;
     }
 
-    /// Releases bytes that belong to no open stream: padding, or payload of a stream that has
-    /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce; `None`
-    /// if no frame is due.
+    /// Releases bytes that belong to no open stream (padding, or payload of a stream that has
+    /// ended): the peer may send as many bytes again. Returns the increment that a WINDOW_UPDATE
+    /// for the connection has to announce; `None` if no frame is due.
     ///
-    /// Also call this with 0 after each received frame, which uses up a part of the window. Bytes
-    /// that were released earlier may then be worth an announcement, and no later release may come
-    /// to make it.
+    /// Also call this with 0 after each received frame. The frame makes the window smaller, so that
+    /// a WINDOW_UPDATE for bytes released before may now be due, and no later call may come.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
@@ -189,8 +188,9 @@ impl ConnectionReceiveWindow {
         if increment == 0 { None } else { Some(increment as u32) }
     }
 
-    /// Releases bytes of an open stream. Returns the increments that WINDOW_UPDATE frames have to
-    /// announce, first for the stream and then for the connection; `None` if no frame is due.
+    /// Releases `bytes` bytes of an open stream, which the caller has processed: the peer may send
+    /// as many bytes again. Returns the increments that WINDOW_UPDATE frames have to announce,
+    /// first for the stream and then for the connection; `None` if no frame is due.
     ///
     /// `left` is the number of bytes of the response's body that have not arrived, if known. `open`
     /// is the number of open streams. `expected` is the number of streams that may be open at the
@@ -240,11 +240,15 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which the size `target` of a stream's window may grow: at
-    /// most its present value, and at most the unused part of the stream's share of the pool, of
-    /// the whole pool, and of the memory budget. `target` stays within the limit of HTTP/2. `open`
-    /// is the number of open streams, and `expected` the number of streams that may be open at the
-    /// same time.
+    /// Returns the number of bytes by which the size `target` of a stream's window may grow. This
+    /// is the smallest of these numbers:
+    /// * the present value of `target`,
+    /// * the unused bytes of the stream's share of the pool, of the whole pool, and of the memory
+    ///   budget,
+    /// * the bytes up to the largest window that HTTP/2 allows.
+    ///
+    /// `open` is the number of open streams, and `expected` the number of streams that may be open
+    /// at the same time.
     ///
     /// The pool is the memory budget without the initial windows of the expected streams, but at
     /// least half of the budget. Each open stream has an equal share of it.

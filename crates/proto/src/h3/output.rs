@@ -22,7 +22,8 @@ pub(crate) struct RequestOutput {
     /// True if the stream ends after the bytes in the buffer.
     fin: bool,
     is_blocked: bool,
-    /// True if the request is in [`H3Outputs::ready`].
+    /// True if the request has bytes to send and is not blocked, so that its id is in
+    /// [`H3Outputs::ready`].
     is_ready: bool,
 }
 

@@ -86,12 +86,13 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
 /// An instruction of the decoder, sent back to the encoder (RFC 9204 §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum DecoderInstruction {
-    /// The peer has decoded a field section of the stream with this identifier.
+    /// The decoder has decoded a field section of the stream with this identifier.
     SectionAcknowledgment(u64),
-    /// The peer will not decode the field sections of the stream with this identifier, except those
-    /// that it has already acknowledged.
+    /// The decoder will decode no more field sections of the stream with this identifier. Those
+    /// that it has acknowledged are already decoded.
     StreamCancellation(u64),
-    /// The peer has received this number of further insertions.
+    /// The decoder has received this number of insertions into the dynamic table since its last
+    /// acknowledgement.
     InsertCountIncrement(u64),
 }
 

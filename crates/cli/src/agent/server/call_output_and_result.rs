@@ -80,8 +80,9 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the agent has nothing more to do for the call: the output descriptor is
-    /// closed, and no response is being received and discarded after its caller has disconnected.
+    /// Returns true if the agent has nothing more to do for the call. This is the case if the
+    /// output descriptor is closed, unless the agent still receives and discards the response of a
+    /// caller that has disconnected.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned

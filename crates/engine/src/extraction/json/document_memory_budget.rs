@@ -48,7 +48,8 @@ pub(super) struct DocumentMemoryBudget {
     /// The length in bytes of the longest text that the parser had to copy into its buffer.
     copied: usize,
     is_exceeded: bool,
-    /// The guard of the lock [`LARGE_VALUES`]; `None` while the values are small.
+    /// The guard of the lock that only one thread with large values may hold ([`LARGE_VALUES`]);
+    /// `None` while the values of this document are small.
     large: Option<MutexGuard<'static, ()>>,
 }
 

@@ -102,8 +102,8 @@ impl QueuedOrRunningJob {
 
 impl Dispatcher {
     /// Adds the page after `previous` to the queue. `next` is the page's target, or the error that
-    /// prevents its request. `slot` is the slot of the page's body in the output window of its
-    /// stage.
+    /// prevents its request. `slot` is the number of the page's place in the output window (the
+    /// ordered queue of bodies) of its stage.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };
         let page = previous.page + 1;

@@ -162,8 +162,9 @@ impl Connecting {
         }
     }
 
-    /// Records in the HTTP/3 cache that the endpoint was too slow, if the time limit passed while
-    /// only QUIC was tried.
+    /// Ends the QUIC handshakes of an attempt that may use only QUIC, and records in the HTTP/3
+    /// cache that the endpoint was too slow. Called when the time limit for connecting has passed.
+    /// Does nothing for any other attempt.
     pub(super) fn remember_late_quic(&mut self) {
         if self.is_quic_alone {
             self.end_lost_quic();

@@ -142,8 +142,8 @@ fn current_name() -> Option<Arc<HyphenHostName>> {
     CURRENT_NAME.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider, in which handshake hashes use the real host name instead of
-/// its stand-in.
+/// Returns the default crypto provider, changed so that the hash of a handshake covers the real
+/// host name and not its stand-in (the valid name that rustls gets instead).
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();

@@ -11,8 +11,8 @@ use super::fastest_aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 /// The limits of AES-GCM: the maximum number of packets to encrypt with one key, and the maximum
 /// number of forged packets to reject (RFC 9001 section 6.6).
 const AES_LIMITS: (u64, u64) = (1 << 23, 1 << 52);
-/// The limits of ChaCha20-Poly1305, in the order of [`AES_LIMITS`]. The number of encrypted packets
-/// is not limited, because packet numbers end earlier.
+/// The limits of ChaCha20-Poly1305: the maximum number of packets to encrypt with one key (none,
+/// because packet numbers end earlier), and the maximum number of forged packets to reject.
 const CHACHA20_LIMITS: (u64, u64) = (u64::MAX, 1 << 36);
 
 /// The algorithms that protect packets with a QUIC cipher suite.

@@ -81,7 +81,8 @@ impl PageValuesCsv {
     /// Returns the rows as text.
     ///
     /// # Errors
-    /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
+    /// [`ErrorKind::TooLarge`] if the rows must be sorted or compared with each other, and need
+    /// more memory than allowed.
     pub(super) fn into_text(mut self, order: RowBuffering) -> Result<WholeOrPiecewiseText> {
         let own = self.values.memory_size() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
         let urls = self.url.as_ref().map_or(0, |url| url.len().saturating_mul(self.count));

@@ -109,7 +109,8 @@ impl H1Connection {
         }
     }
 
-    /// Continues to parse the bytes in `tail`, which the protocol machine could not parse before.
+    /// Continues to parse the received bytes in `tail`: an incomplete head or chunk line, which the
+    /// protocol machine could not parse before.
     pub(super) fn process_chunk_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
