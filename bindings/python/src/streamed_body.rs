@@ -463,7 +463,8 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
 }
 
 impl StreamedBodyReader {
-    /// Returns the waker of a polled response; `None` for any other response.
+    /// Returns the waker of a response that the program polls ([`BodySource::Polled`]); `None` for
+    /// any other response.
     fn waker(&self) -> Option<Waker> {
         match &self.response {
             Some(BodySource::Polled(_, waker)) => Some(waker.clone()),

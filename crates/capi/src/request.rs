@@ -322,7 +322,7 @@ pub unsafe extern "C" fn haul_request_set_output(
     }
 }
 
-/// Calls `change` with the request, and returns the status for C.
+/// Calls the closure `change` with `request`, and returns the closure's result as a haul_status.
 ///
 /// # Safety
 /// `request` is NULL or valid, and no other code uses it during the call.

@@ -95,7 +95,7 @@ impl NextGroupDefaults {
     }
 }
 
-/// An option that prints a text, after which no transfers run.
+/// An option, such as `--help`, that prints a text and ends haul without a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InfoOption {
     /// `--help`, with its subject; `None` for the most used options.

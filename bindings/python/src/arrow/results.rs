@@ -91,9 +91,10 @@ impl ArrowTableBuilder {
 
 #[pymethods]
 impl ArrowTableBuilder {
-    /// Creates an empty table. `body` is the name of the column with the bodies, as bytes or as
-    /// `text`; with `None` there is no such column. With `query` there is a column `values` with
-    /// the values of pages: as lists, or as maps if the parts of the query have `names`.
+    /// Creates an empty table. `body` is the name of the column with the bodies; `None` for no such
+    /// column. The bodies are stored as text if `text` is true, otherwise as bytes. If `query` is
+    /// given, the table has a column `values` with the values that the query finds in each page: a
+    /// list or, if the parts of the query have `names`, a map.
     #[new]
     #[pyo3(signature = (body, text, query=None, names=None))]
     fn new(

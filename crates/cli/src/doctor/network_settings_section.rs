@@ -10,7 +10,8 @@ use crate::program_persona::VERSION;
 /// The environment variables whose values the report shows. Their values are only file names.
 const FILE_VARIABLES: [&str; 4] = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"];
 
-/// Returns the section about the environment for the report. `target` is the URL to fetch.
+/// Returns the section of the report about haul's version, the proxy, the environment variables and
+/// the name servers. `target` is the URL to fetch.
 pub(super) fn section(stage: &StageArgs, target: &haul::Target) -> DiagnosisSection {
     let mut section = DiagnosisSection::new("environment", "Environment");
     section.add_fact("haul", format!("{VERSION} ({} {})", std::env::consts::OS, std::env::consts::ARCH));

@@ -443,7 +443,8 @@ fn guarded_files<'a>(group: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<Job
     lists.chain(configs).collect()
 }
 
-/// Returns true if a list is a regular file, which a later run can read again.
+/// Returns true if `name` names a regular file, which a later run of the job can read again.
+/// Returns false for `-` (standard input).
 fn is_file(name: &str) -> bool {
     name != "-" && std::fs::metadata(name).is_ok_and(|metadata| metadata.is_file())
 }

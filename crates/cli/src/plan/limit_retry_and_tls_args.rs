@@ -92,7 +92,7 @@ const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
 /// haul acts as curl.
 const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
-/// The number of URLs that a run may have, in two classes. The class decides the default time
+/// The size of a run: one URL at a time, or possibly many URLs. The size decides the default time
 /// limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSize {

@@ -124,7 +124,7 @@ fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<Requ
     })
 }
 
-/// Returns a copy of the form that the options name.
+/// Returns a copy of the form that `CURLOPT_MIMEPOST` or `CURLOPT_HTTPPOST` sets.
 pub(crate) fn form_tree(options: &EasyOptions) -> MimeCopy {
     if let Some(copy) = &options.form {
         return copy.0.clone();

@@ -42,9 +42,9 @@ pub(crate) struct ConnectionSlot {
     /// Transfers whose requests are not sent yet. They wait until the connection is open, or until
     /// earlier transfers on it have been answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
-    /// The earliest deadline of the waiting transfers; `None` if none of them has a deadline. After
-    /// a transfer has left the queue, the stored time may be earlier than that. Storing it avoids a
-    /// search through thousands of transfers in each round of the event loop.
+    /// The earliest deadline of the waiting transfers; `None` if none of them has a deadline. May
+    /// also be the deadline of a transfer that has already left the queue. Storing the time avoids
+    /// a search through thousands of transfers in each round of the event loop.
     waiting_deadline: Option<Instant>,
     /// True while the connection is not read, because a sink has no room.
     pub(crate) paused: bool,

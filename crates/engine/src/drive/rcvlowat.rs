@@ -93,8 +93,8 @@ impl LowWaterMark {
     }
 
     /// Records that `bytes` bytes were received and that `remaining` bytes of the body are still to
-    /// come (0 if unknown). Returns the new value of the mark in bytes, or `None` if the mark does
-    /// not change. The caller sets it on the socket.
+    /// come (0 if unknown). Returns the new value of the mark in bytes, which the caller must set
+    /// on the socket; `None` if the mark does not change.
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);

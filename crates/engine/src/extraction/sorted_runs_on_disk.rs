@@ -51,8 +51,9 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values, which must be sorted already, to disk as a new run. Then merges runs if
-    /// [`RUNS_PER_MERGE`] of them have gone through the same number of merges (the same level).
+    /// Writes values, which must be sorted already, to disk as a new sorted run of level 0. Then,
+    /// as long as [`RUNS_PER_MERGE`] runs have the same level, merges them into one run of the next
+    /// level.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {

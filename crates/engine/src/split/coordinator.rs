@@ -488,7 +488,8 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// A sink that receives no bytes, for the transfer [`SplitState::template`], which is never sent.
+/// A sink that never receives bytes. It belongs to the transfer [`SplitState::template`], from
+/// which the transfers of the parts are copied, and whose own request is never sent.
 struct UnusedSink;
 
 impl Sink for UnusedSink {

@@ -127,7 +127,7 @@ impl Transfer {
         (self.expectation == ExpectContinueState::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Asks the sink for the part of the content that it has from an earlier run of the program, so
+    /// Asks the sink which part of the content an earlier run of the program has already stored, so
     /// that only the missing part is requested. Called once, before the first exchange.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true)

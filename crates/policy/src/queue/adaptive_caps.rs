@@ -14,7 +14,7 @@ use crate::time::MonotonicTime;
 /// jobs) after the host's last job.
 const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
-/// The times and the outcome of a job, when it ends.
+/// The times and the outcome of a job that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobEnd {
     /// The time at which the job ended.

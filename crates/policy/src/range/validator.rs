@@ -51,9 +51,9 @@ pub enum ValidatorMatch {
     /// The response has, or may have, another representation: its bytes must not be joined with
     /// those received earlier.
     Different,
-    /// The response lacks the field from which the validator was made, such as ETag. If it is a 206
-    /// that answers If-Range, its representation is the same (RFC 9110 §13.1.5). For any other
-    /// response, the result is unknown.
+    /// The response lacks the field from which the validator was made, such as ETag. A 206 response
+    /// to a request with If-Range still belongs to the same representation (RFC 9110 §13.1.5). Any
+    /// other response may belong to another one.
     Unsaid,
 }
 

@@ -27,9 +27,10 @@ use crate::system::os_text::{OsStrExt, OsStringExt, os_str};
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
 const FALLBACK_NAME: &str = "curl_response";
 
-/// Returns the output file for a URL of the source with the index `source`. `parts` contains the
-/// values of the globs in the URL, and `columns` the values of its row in a list. `page` is the
-/// page's number if the stage fetches paginated listings. Returns `None` for standard output.
+/// Returns the output file for the URL `target`; `None` for standard output. `source` is the index
+/// of the argument or list from which the URL comes. `parts` contains the values of the globs in
+/// the URL, and `columns` the values of the URL's row in a CSV or TSV list. `page` is the page's
+/// number if the stage fetches paginated listings.
 pub(crate) fn output_file_path(
     group: &UrlGroup,
     source: usize,

@@ -22,7 +22,7 @@ use crate::run::report::transfer_report::TransferReport;
 
 /// The engine's message for a certificate that no trusted CA has issued.
 pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
-/// The engine's message for a self-signed CA certificate that a server presents as its own.
+/// The engine's message for a server whose certificate is an untrusted, self-signed CA certificate.
 pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
 /// The minimum duration of a failed transfer whose error message states the duration.

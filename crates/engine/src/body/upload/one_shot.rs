@@ -274,7 +274,8 @@ impl fmt::Display for ReaderPanicked {
 
 impl Error for ReaderPanicked {}
 
-/// A thread that reads pieces of a reader's output ahead of the event loop that sends them.
+/// A thread that reads the content from a reader that may block. The event loop takes the pieces
+/// that have been read and sends them, so that it never waits for the reader.
 struct ReaderThread {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,

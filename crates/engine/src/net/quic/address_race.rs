@@ -47,7 +47,7 @@ pub(crate) struct QuicAddressRace {
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
-/// The memory in which new QUIC connections of a client receive.
+/// The memory for receiving on new QUIC connections: datagram buffers and flow-control windows.
 #[derive(Clone, Copy)]
 pub(crate) struct QuicReceiveMemory<'a> {
     /// The pool of buffers into which the client's connections receive datagrams.

@@ -31,8 +31,8 @@ impl DeviceFile {
         Self { is_null: is_null_device(&file), file: Arc::new(file) }
     }
 
-    /// Makes the file of a device that was opened by its name, on a system where the name tells which
-    /// device it is.
+    /// Makes the value for a device that was opened as `path`. For systems on which the path shows
+    /// that a device is the null device.
     pub(super) fn with_name(file: File, path: &Path) -> Self {
         Self { is_null: is_null_device_name(path), file: Arc::new(file) }
     }

@@ -18,9 +18,9 @@ pub struct FileOptions {
     /// True to replace the last segment of the path by the file name that the response suggests,
     /// after unsafe characters were removed (curl's `-J`). Default: false.
     pub named_by_response: bool,
-    /// A check that accepts or refuses the path of the file before the file is opened. It is called
-    /// only if `named_by_response` is set; then also for a response that suggested no name.
-    /// Default: `None`; any path is accepted.
+    /// A check that accepts or refuses the path of the file before the file is opened. It has an
+    /// effect only if `named_by_response` is true, and is then called even if the response suggests
+    /// no name. Default: `None`; any path is accepted.
     pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.

@@ -78,7 +78,7 @@ pub(super) struct ManyUrlFigures {
     pub(super) slowest: Option<(String, Duration)>,
 }
 
-/// The counts of one stage of a run.
+/// The counts of URLs and bytes of one stage of a run, for the progress line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StageFigures {
     pub(super) done: u64,

@@ -41,9 +41,9 @@ use crate::transfer::Transfer;
 /// sent nothing by then, the connection counts as closed.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of responses that are kept until the end of a pipeline
-/// ([`UnconfirmedResponses`]), as a multiple of the maximum number of outstanding requests. When it
-/// is reached, the pipeline takes no further request.
+/// The maximum number of complete responses that are kept until the end of a pipeline
+/// ([`UnconfirmedResponses`]), as a multiple of the maximum number of outstanding requests. At this
+/// number, no further request is sent in the pipeline.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
 /// The complete responses of pipelined requests that are kept until the end of the pipeline. At
