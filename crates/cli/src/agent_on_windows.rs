@@ -40,7 +40,7 @@ pub mod status_and_stop_commands {
     }
 }
 
-/// The choice of requests that go through the agent: none.
+/// Decides which requests go through the agent: none, because haul has no agent on Windows.
 pub(crate) mod eligibility {
     use std::sync::Once;
 

@@ -39,7 +39,7 @@ pub use message_signature::{ParsedMessageSignature, ParsedSignatureKey};
 /// of bad lines.
 const WARNINGS_MAX: usize = 100;
 
-/// A parsed command line: settings of the whole run, and groups of URLs and options.
+/// A parsed command line: settings of the whole run, and the groups of URLs and options (`--next`).
 #[derive(Clone, Debug)]
 pub struct ParsedArgs {
     /// The settings that apply to the whole run, not to one group.

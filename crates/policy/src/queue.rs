@@ -117,7 +117,7 @@ pub struct JobQueue<T, K = Origin> {
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Creates an empty queue with these caps.
+    /// Creates an empty queue. `caps` are the maximum numbers of running jobs.
     pub fn new(caps: QueueCaps) -> Self {
         JobQueue {
             caps: QueueCaps { total: caps.total.max(1), per_host: caps.per_host.max(1) },

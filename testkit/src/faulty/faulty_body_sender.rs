@@ -74,8 +74,9 @@ impl BodySender {
         }
     }
 
-    /// Appends the next bytes of the body to `out`, unless a break of the plan comes first. The
-    /// result says whether bytes were appended, a break happens, or the body is complete.
+    /// Appends the next bytes of the body to `out`, unless a break that the fault plan sets comes
+    /// first. The result says whether bytes were appended, a break happens, or the body is
+    /// complete.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);

@@ -68,7 +68,8 @@ pub fn connect_or_start(place: &AgentSocketPath, idle: Duration) -> Result<UnixS
     stream.ok_or_else(|| failed(io::ErrorKind::ConnectionRefused.into()))
 }
 
-/// Returns the path of the running executable, from which the agent is started.
+/// Returns the path of the running executable, from which the agent (the background process that
+/// keeps connections between runs) is started.
 ///
 /// # Errors
 /// The error of the system call.
@@ -77,9 +78,9 @@ pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Returns the path of the running executable, from which the agent is started. OpenBSD does not
-/// report the path of a process, so this function searches `PATH` for the program's name, as a
-/// shell does.
+/// Returns the path of the running executable, from which the agent (the background process that
+/// keeps connections between runs) is started. OpenBSD does not report the path of a process, so
+/// this function searches `PATH` for the program's name, as a shell does.
 ///
 /// In the agent's own process, `argv[0]` is `haul-agent`, which is not the program's name. There,
 /// the name is taken from the argument after the socket and the idle time.

@@ -79,7 +79,8 @@ impl fmt::Display for AgentUnavailable {
 
 impl std::error::Error for AgentUnavailable {}
 
-/// The path of the agent's socket, in a directory that other users cannot enter.
+/// The path of the Unix socket of the agent (the background process that keeps connections between
+/// runs), in a directory that other users cannot enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSocketPath {
     socket: PathBuf,

@@ -71,8 +71,8 @@ pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns a client with the addresses and name servers that the command line sets. Each probe has
-/// its own client, so that it opens a new connection.
+/// Returns a client with the addresses and name servers that the command line sets. Each probe
+/// (test request) has its own client, so that it opens a new connection.
 pub(super) fn client(stage: &StageArgs) -> Result<Client> {
     let client = Client::new();
     engine_options::set_resolver_options(&client, stage)?;

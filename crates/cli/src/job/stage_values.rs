@@ -233,8 +233,8 @@ struct UnfinishedTransferReader {
     is_conditional: bool,
 }
 
-/// An unfinished transfer of a later stage, which the run must still request: its number in the
-/// stage, and the extracted value from which its URL is made. `known` has the validators of an
+/// A transfer of a later stage (after a `--then`) that the run must still request: its number in
+/// the stage, and the extracted value from which its URL is made. `known` has the validators of an
 /// earlier fetch, if there was one.
 struct UnfinishedTransfer {
     number: u64,

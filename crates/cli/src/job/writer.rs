@@ -37,7 +37,8 @@ pub(super) enum JobEvent {
     /// A transfer has ended. If `waits` is true, the transfer's `row` is written to the job's file
     /// only after the output of the transfer.
     Finished { row: Box<UrlRow>, waits: bool },
-    /// An extracted value became the URL with this number in a later stage.
+    /// An extracted value became the URL with the number `number` in the later stage `stage` (after
+    /// a `--then`).
     Queued { stage: usize, number: u64, value: Vec<u8> },
     /// A stage has extracted values from a page. The values are committed together with the page
     /// that the next [`JobEvent::PassedOn`] of this stage names.

@@ -33,8 +33,8 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The credentials for the servers of a stage. The next stage does not inherit them. `Debug` shows
-/// no password or token.
+/// The credentials for the servers of a stage (the URLs of the command line, or of one `--then`).
+/// The next stage does not inherit them. `Debug` shows no password or token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthArgs {
     /// `-u`: user and password. They are sent only to the origin of a transfer's first request, not

@@ -17,8 +17,8 @@ use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyParseError};
 
 use super::{HeaderArg, NegotiateArgs, TlsArgs};
 
-/// The proxy settings of a stage. They are inherited from the previous stage. `Debug` shows no
-/// secret.
+/// The proxy settings of a stage (the URLs of the command line, or of one `--then`). They are
+/// inherited from the previous stage. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct ProxyArgs {
     /// The choice between the environment's proxy, a given proxy, and none.

@@ -20,8 +20,8 @@ const PLACEHOLDER: &[u8] = b"{}";
 pub enum PlaceholderSyntax {
     /// `{}`: the extracted value, in a stage after `--then`.
     Value,
-    /// `{name}`: the column with this name, in a group with `--csv-in`. Other text in braces is not
-    /// changed.
+    /// `{name}`: the column with this name, in a URL group with `--csv-in`. Other text in braces is
+    /// not changed.
     Column,
 }
 

@@ -86,8 +86,9 @@ impl fmt::Debug for RecordTextIterator {
     }
 }
 
-/// A sink that keeps the content of one transfer in memory, for its record. In a fleet, this memory
-/// counts towards the budget of the stage's output window.
+/// A sink that keeps the content of one transfer in memory, for its record. In a fleet (a run of
+/// many parallel transfers), this memory counts towards the memory budget of the output window, an
+/// ordered queue of bodies.
 pub struct RecordMemorySink {
     options: RecordOptions,
     body: MemorySink,

@@ -89,7 +89,8 @@ pub(super) fn new_windows(
     Ok(windows)
 }
 
-/// The last sink of a fleet. It writes bodies or values to the output.
+/// The last sink of a fleet (a run of many parallel transfers). It writes bodies or values to the
+/// output.
 pub(super) struct FleetOutputSink {
     output: DescriptorWriter,
     /// True if the output is a terminal. Control characters in values are then escaped.
@@ -317,9 +318,9 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes, such as heads and reports of pages, to the output window of the next stage.
-    /// The bytes are output after the pages made from earlier values, and before the pages made
-    /// from later values.
+    /// Passes bytes, such as heads and reports of pages, to the output window (the ordered queue of
+    /// bodies) of the next stage. The bytes are output after the pages made from earlier values,
+    /// and before the pages made from later values.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();

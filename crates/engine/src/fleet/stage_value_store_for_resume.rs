@@ -80,7 +80,8 @@ pub trait UnfinishedTransferIterator: Send {
     fn next_transfer(&mut self) -> Result<Option<EarlierQueuedTransfer>>;
 }
 
-/// A transfer that an earlier run of the program queued in a later stage of a fleet.
+/// A transfer that an earlier run of the program queued in a later stage of a fleet. A later stage
+/// requests URLs that are made from values which the previous stage extracted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EarlierQueuedTransfer {
     /// The number of the transfer within its stage.

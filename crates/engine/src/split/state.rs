@@ -54,8 +54,8 @@ pub(super) struct FirstStream {
     pub(super) transfer: Option<Box<Transfer>>,
     /// The ID, in [`SplitState::window`], of the byte range that the first transfer receives.
     pub(super) id: usize,
-    /// The offset in the body up to which the first transfer has delivered, as the coordinator last
-    /// recorded it.
+    /// The offset in the body up to which the first transfer has delivered, when this was last
+    /// recorded. The transfer may be further by now.
     pub(super) position: u64,
     pub(super) connection: FirstConnectionUse,
 }

@@ -131,7 +131,8 @@ pub struct SplitPlanner {
     /// The download rate of one connection in bytes a second: that of the first stream, or the
     /// result of the last comparison.
     single: u64,
-    /// The sample taken at the middle of the first stream's measurement window; `None` before that.
+    /// The sample taken at the middle of the time for which the first stream is measured; `None`
+    /// before.
     middle: Option<MidWindowSample>,
     /// The total idle time of all cores when the present measurement began; `None` if unknown.
     idle: Option<Duration>,

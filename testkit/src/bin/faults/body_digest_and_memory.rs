@@ -73,9 +73,9 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<CheckedDownloadResult>>
     Ok(out)
 }
 
-/// Downloads the body of `plan` once, and compares the SHA-256 of the output with `source`, the
-/// SHA-256 of the correct body in hex. `reader` is the rate in bytes a second at which the output
-/// pipe is read; `None` means no limit.
+/// Downloads the body with the faults that `plan` describes once, and compares the SHA-256 of the
+/// output with `source`, the SHA-256 of the correct body in hex. `reader` is the rate in bytes a
+/// second at which the output pipe is read; `None` means no limit.
 ///
 /// `bits` is the sum of these numbers:
 /// * 4: over TLS

@@ -194,8 +194,9 @@ impl AgentCall {
     }
 }
 
-/// The sink that writes the response body of a client's call to the output descriptor that the
-/// client has sent to the agent.
+/// The sink that writes the response body of a call to the output descriptor that the caller has
+/// sent to the agent. (A call is one request that another haul process, the caller, sends to the
+/// agent.)
 pub(super) struct AgentCallSink {
     call: Arc<AgentCall>,
     /// A duplicate of the output descriptor if the output is a regular file: the kernel can move

@@ -12,7 +12,8 @@ pub(super) struct JobCounts {
     pub(super) failed: u64,
     /// The number of URLs that were fetched before and that the next run fetches again.
     pub(super) again: u64,
-    /// The number of URLs of the first stage that are done, failed or skipped.
+    /// The number of URLs of the command line and its lists (the first stage) that are done, failed
+    /// or skipped.
     pub(super) finished: u64,
     /// The number of unfinished URLs of later stages that are known so far.
     pub(super) queued: u64,

@@ -90,8 +90,8 @@ pub(crate) fn doh_tls_options(args: &TransferArgs) -> Result<TlsOptions> {
     Ok(options)
 }
 
-/// Converts the TLS settings of the plan to the engine's. `version` determines the protocols that
-/// ALPN offers.
+/// Converts the TLS settings of the command line to TLS options of the engine. `version` determines
+/// the protocols that ALPN offers.
 pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: ProgramPersona) -> Result<TlsOptions> {
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {

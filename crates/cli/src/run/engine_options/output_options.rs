@@ -276,9 +276,9 @@ pub(crate) fn reserve_output_name(
     }
 }
 
-/// Reserves the name of an output file for a URL of the first stage. Returns `false` if the file
-/// exists and `--skip-existing` is given. If haul acts as curl, nothing is reserved: several URLs
-/// may have the same output file, and the last one replaces it.
+/// Reserves the name of an output file for a URL of the command line or of a list (the first
+/// stage). Returns `false` if the file exists and `--skip-existing` is given. If haul acts as curl,
+/// nothing is reserved: several URLs may have the same output file, and the last one replaces it.
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.

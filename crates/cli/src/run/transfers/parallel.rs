@@ -188,9 +188,9 @@ fn prints_to_stdout(group: &UrlGroup) -> bool {
         || group.stages[0].report.write_out.is_some()
 }
 
-/// Fetches the URLs of consecutive URL groups in one run of the engine's fleet, which transfers
-/// them in parallel as if they were one group. `indexes` are the indexes of the groups, and
-/// `reporter` belongs to the first group. Returns the exit code.
+/// Fetches the URLs of several URL groups (a group is the URLs between two `--next`) in parallel,
+/// as if they were one group. `indexes` are the indexes of the groups, which follow one another;
+/// `reporter` belongs to the first of them. Returns the exit code.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,

@@ -15,8 +15,9 @@ use crate::file_and_environment_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::expected_checksum::ChecksumLists;
 
-/// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
-/// run share. A clone of this value shares the stores that exist when the clone is made.
+/// The stores of cookies, HSTS hosts and alternative services, which all URL groups (`--next`) and
+/// stages (`--then`) of a run share. A clone of this value shares the stores that exist when the
+/// clone is made.
 #[derive(Clone, Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,

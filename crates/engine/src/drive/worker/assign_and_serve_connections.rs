@@ -180,8 +180,8 @@ impl Worker {
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
     }
 
-    /// Sends a transfer's request on the connection of this slot. If that is not possible now,
-    /// queues the transfer on the slot.
+    /// Sends a transfer's request on the connection in slot `token`. If that is not possible now,
+    /// queues the transfer until the connection is ready for it.
     pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
         self.reclaim_lent_slot(&mut transfer);
@@ -310,7 +310,8 @@ impl Worker {
         }
     }
 
-    /// Continues to open the connection of the slot `token`, and handles its success or failure.
+    /// Continues to open the connection of the connection slot `token`, and handles its success or
+    /// failure.
     pub(super) fn continue_opening(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let mut around = ConnectionSlotContext {
@@ -394,8 +395,9 @@ impl Worker {
         }
     }
 
-    /// Fails those transfers that wait on this connection slot and have reached their deadline.
-    /// Closes the slot if its connection is not open and no other transfer waits for it.
+    /// Fails those transfers that wait for the connection in slot `token` and have reached their
+    /// deadline. If no transfer waits any more and the connection is not open yet, gives the
+    /// connection up.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -464,9 +466,9 @@ impl Worker {
         self.mark_idle_if_unused(token);
     }
 
-    /// Moves waiting transfers from this connection slot to other connections, if the slot's
-    /// connection cannot serve them; see [`ConnectionSlot::take_evicted`]. Otherwise they would
-    /// have to wait for the end of the responses in progress.
+    /// Moves transfers that wait for the connection in slot `token` to other connections, if this
+    /// connection cannot serve them ([`ConnectionSlot::take_evicted`]). Otherwise the transfers
+    /// would have to wait for the end of the responses in progress.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
@@ -579,7 +581,8 @@ impl Worker {
         }
     }
 
-    /// Removes a connection slot. Returns its connection if it was open, and `None` otherwise.
+    /// Removes the connection slot `token` (a connection and the transfers that wait for it).
+    /// Returns its connection if it was open, and `None` otherwise.
     pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
         self.remember_pipeline_limit(token);
         self.idle.remove(token);

@@ -26,8 +26,9 @@ impl Worker {
         self.assign_all_startable();
     }
 
-    /// Cancels the transfer with this tag (the caller's ID for it) on this connection slot. If the
-    /// transfer only waits on the slot, removes and returns it. Returns `None` otherwise.
+    /// Cancels the transfer with this tag (the caller's ID for the transfer) if it is on the
+    /// connection in slot `token` or waits for that connection. Returns the transfer if it was only
+    /// waiting; otherwise `None`.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let slot = self.slots.get_mut(token)?;
         if let Some(place) =

@@ -73,7 +73,8 @@ impl Worker {
         }
     }
 
-    /// Removes a connection slot from the list of idle slots, because it gets a transfer.
+    /// Removes the connection in slot `token` from the worker's list of idle connections, because
+    /// the connection gets a transfer.
     pub(super) fn mark_busy(&mut self, token: usize) {
         if self.idle.order.remove(token) {
             self.slots.set_idle(token, false);

@@ -15,8 +15,8 @@ use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
-/// The stage of a transfer that is made from a value of the previous stage, and the transfer's
-/// position in the output.
+/// The position in the output of a transfer whose URL is made from a value of the previous stage,
+/// and the transfer's own stage.
 pub(super) struct StageOutputPosition<'a> {
     /// The index of the stage in the fleet, counted from 0.
     pub(super) number: usize,

@@ -20,7 +20,7 @@ pub(super) struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the whole fleet; `None` if there was no such error.
+    /// The error that ended all transfers of the fleet; `None` if there was no such error.
     pub(super) fatal: Option<Error>,
     /// The number of stages that have ended. Stages end in order, beginning with the first.
     ended: usize,
@@ -36,8 +36,8 @@ pub(super) struct FinishedJob {
 }
 
 impl FleetRun {
-    /// Finishes the output of the last stage after all workers have ended, and returns the summary.
-    /// Returns the error that ended the whole fleet, if there was one.
+    /// Finishes the output of the fleet's last stage after all workers have ended, and returns the
+    /// summary. Returns the error that ended all transfers, if there was one.
     pub(in crate::fleet) fn finish(&self) -> Result<FleetSummary> {
         let fatal = self.lock_tally().fatal.take();
         if let Some(error) = fatal {

@@ -80,8 +80,8 @@ impl FleetRun {
         if makes_links { search.with_link_resolution(Arc::clone(&self.skipped_values)) } else { search }
     }
 
-    /// Returns the unused [`PageSearch`] values of a stage, which its finished transfers no longer
-    /// need. New transfers of the stage reuse them.
+    /// Returns the unused [`PageSearch`] values of the stage with the index `stage`. Finished
+    /// transfers of the stage have left them for new ones.
     pub(super) fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
         self.searches[stage].lock().ignore_poison()
     }

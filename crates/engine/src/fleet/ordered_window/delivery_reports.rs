@@ -32,8 +32,8 @@ impl OrderedWindow {
         self
     }
 
-    /// Records the number of the transfer whose body is in the slot `slot` of the window, for
-    /// reports to the observer. Does nothing without an observer.
+    /// Records the number of the transfer whose body is in the slot `slot` of this output window
+    /// (an ordered queue of bodies), for reports to the observer. Does nothing without an observer.
     pub(in crate::fleet) fn set_transfer(&self, slot: u64, number: u64) {
         if self.departures.is_some() {
             self.lock().slot_mut(self.order, slot).transfer = Some(number);

@@ -20,7 +20,8 @@ pub(super) enum OrderedSlotPiece {
 }
 
 impl OrderedSlotPiece {
-    /// Returns the number of bytes that the content uses of the output window's memory budget.
+    /// Returns the number of bytes by which this piece counts towards the memory budget of the
+    /// output window.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Bytes(chunk) => chunk.memory_size(),

@@ -14,7 +14,7 @@ use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes by which the extracted values in memory may exceed the memory budget of an
-/// output window. Further values are written to a file.
+/// output window (an ordered queue of bodies). Further values are written to a file.
 pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
 /// The temporary file for the extracted values of one body in an output window (an ordered queue of

@@ -29,7 +29,7 @@ pub(crate) struct RecordedTransfer<'a> {
     pub(crate) file: Option<StoredFile<'a>>,
     /// The `id` of the input record as JSON text; `None` if it has none.
     pub(crate) id: Option<&'a str>,
-    /// True if the stage extracts values from bodies.
+    /// True if values are extracted from the bodies of the stage to which the transfer belongs.
     pub(crate) extracts: bool,
     /// The names of the extracted values, in the order of the expressions. Empty if the expressions
     /// have no names.

@@ -4,7 +4,7 @@ use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 
-/// The stage that runs the TLS handshake with an origin or a proxy.
+/// The step of opening a connection that runs the TLS handshake with an origin or a proxy.
 pub(super) struct TlsStage {
     options: TlsOptions,
     key: SessionKey,
