@@ -55,8 +55,8 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// The results of all programs in one part of a job. The parts of a job differ in conditions such
-/// as the length of the bodies.
+/// The results of all programs in one part of a benchmark job. The parts of a job differ in
+/// conditions such as the length of the bodies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
@@ -114,8 +114,9 @@ pub(crate) struct RecordedRun {
     pub(crate) figures: Option<RunMetrics>,
 }
 
-/// A goal of a job: the result `what` of the program `of` must be at most `at_most`. If `against`
-/// names another program, the goal bounds the ratio of the result to the other program's result.
+/// A goal of a benchmark job: the result `what` of the program `of` must be at most `at_most`. If
+/// `against` names another program, `at_most` limits the ratio of the result to that program's
+/// result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: MetricKind,

@@ -13,8 +13,8 @@ use crate::measure::RunMetrics;
 use crate::output_digest::OutputDigest;
 use crate::versioned_site::ReplyCheck;
 
-/// A part of a job that is ready to run: the programs to compare, the rounds, the server and the
-/// goals.
+/// A part of a benchmark job that is ready to run: the programs to compare, the rounds, the server
+/// and the goals.
 pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
@@ -40,8 +40,8 @@ pub(crate) struct JobPart {
     pub(crate) unit: WorkPerRun,
 }
 
-/// The work of each run of one part of a job. Results are divided by this work, for example to CPU
-/// time per request.
+/// The work that a program does in each run of one part of a benchmark job. Results are divided by
+/// this work, for example to CPU time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkPerRun {
@@ -132,7 +132,7 @@ impl OutputCheck {
     }
 }
 
-/// A goal of one part of a job: an upper bound on the result `what` of the program `of`.
+/// A goal of one part of a benchmark job: an upper bound on the result `what` of the program `of`.
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,

@@ -30,7 +30,8 @@ const MAX_TRACED_RUN: Duration = Duration::from_millis(500);
 /// The time limit of a run under strace. A longer run is killed.
 const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// The limits on the rounds of one part of a job, in number and time.
+/// The limits on the rounds of one part of a benchmark job, in number and time. In a round, each
+/// compared program runs once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundLimits {
     /// The maximum number of measured rounds.

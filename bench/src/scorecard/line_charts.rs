@@ -65,7 +65,7 @@ pub(super) const ALL: [ScalingCurve; 7] = [
     },
 ];
 
-/// The name of the job in which every part is a point of a curve.
+/// The name of the benchmark job whose parts are the points of the curves in line charts.
 const CURVES: &str = "curves";
 
 /// The points of one program in a line chart.

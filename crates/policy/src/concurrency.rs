@@ -153,11 +153,11 @@ impl CompletionSample {
     }
 }
 
-/// The number of requests that were running when a host refused a request, compared with
-/// [`INITIAL_LIMIT`].
+/// The number of requests that were running when a host refused a request, compared with the limit
+/// for a new host ([`INITIAL_LIMIT`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedLoad {
-    /// At most [`INITIAL_LIMIT`] requests.
+    /// At most as many requests as a new host is allowed ([`INITIAL_LIMIT`]).
     Initial,
     /// More than [`INITIAL_LIMIT`] requests: the growth of the limit may have caused the refusal.
     Grown,

@@ -26,7 +26,8 @@ pub(crate) struct PageFindings {
     pub(crate) digest: Option<u64>,
 }
 
-/// The observer of one page's content, from which it determines the [`PageFindings`].
+/// The observer of one page's content. From the content, it determines what decides about the next
+/// page of the listing ([`PageFindings`]).
 #[derive(Debug)]
 pub(crate) struct PageContentObserver {
     /// The first bytes of the content other than white space. They show whether the page is empty.

@@ -176,7 +176,7 @@ impl fmt::Debug for Proxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyParseError {
-    /// The URL has a scheme that is not in [`ProxyKind`].
+    /// The scheme of the URL is neither http nor https nor a scheme of SOCKS ([`ProxyKind`]).
     Scheme,
     /// The URL does not name exactly one host.
     Malformed(TargetError),

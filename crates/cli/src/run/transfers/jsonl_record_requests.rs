@@ -72,7 +72,7 @@ impl OptionsWithAndWithoutContent {
     }
 }
 
-/// Returns the request options without content.
+/// Returns `options` without the request content and its header fields.
 pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
     RequestOptions { body: None, content_type: None, content_range: None, ..options }
 }

@@ -221,7 +221,8 @@ impl RowRequestBuilder {
         self.columns.iter().position(|column| column == name).map(|index| row.field(index))
     }
 
-    /// Returns the value of a header field with the values of a row.
+    /// Returns the value of a header field: `template`, with the values of `row` in place of the
+    /// placeholders.
     ///
     /// # Errors
     /// The value contains control characters, with which the list could add a header field.

@@ -45,7 +45,7 @@ pub(crate) struct SingleUrlTransfer<'a> {
     pub(crate) given: &'a str,
     /// The index of the source (an argument, or a file of URLs) from which the URL comes.
     pub(crate) index: usize,
-    /// The values of the globs in the source of the URL.
+    /// The values that this URL has for the globs (such as `{a,b}` or `[1-9]`) of its argument.
     pub(crate) parts: &'a GlobValues,
     /// The content to upload; `None` to fetch the URL.
     pub(crate) upload: Option<UploadContent>,
