@@ -21,7 +21,7 @@
 use std::borrow::Cow;
 
 use crate::target::path::push_byte;
-use crate::target::{Scheme, Target, TargetError};
+use crate::target::{Host, Scheme, Target, TargetError};
 
 /// The URL against which the references of a page are resolved: the page's own URL without userinfo
 /// and fragment, or the URL in its `<base>`.
@@ -58,6 +58,9 @@ impl PageBase {
     /// Returns the absolute URL of a reference, with its fragment. Returns `None` if it is not an
     /// http or https URL.
     pub fn resolve(&self, reference: &str) -> Option<String> {
+        if let Some(url) = self.url_with_plain_path(reference) {
+            return Some(url);
+        }
         let target = self.join(reference).ok()?;
         if target.userinfo_bytes().is_some() {
             // The page's own data, not to be changed.
@@ -75,6 +78,9 @@ impl PageBase {
     /// the link's own text: the [template](crate::url_template) later refuses the text and gives
     /// the reason.
     pub fn link(&self, reference: &str) -> ResolvedPageLink {
+        if let Some(url) = self.url_with_plain_path(reference) {
+            return ResolvedPageLink::Url(url);
+        }
         let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
         if address.is_empty() {
@@ -91,6 +97,19 @@ impl PageBase {
         }
     }
 
+    /// Returns the URL of a reference that needs no parsing: a plain path, possibly with a query, or
+    /// such a path after the origin of the base. Returns `None` for other references. Most links in
+    /// pages are such references.
+    fn url_with_plain_path(&self, reference: &str) -> Option<String> {
+        let origin = self.base().origin();
+        // A zone has more than one spelling.
+        if matches!(origin.host(), Host::V6(_, Some(_))) {
+            return None;
+        }
+        let path = reference.strip_prefix(origin.url_prefix()).unwrap_or(reference);
+        is_plain_path(path).then(|| [origin.url_prefix(), path].concat())
+    }
+
     fn join(&self, reference: &str) -> Result<Target, TargetError> {
         self.base().join(&normalize_like_browsers(reference, self.base().scheme()))
     }
@@ -102,7 +121,7 @@ impl PageBase {
 
 /// Returns the target without userinfo and fragment. References in a page do not inherit them.
 fn without_userinfo_and_fragment(target: &Target) -> Target {
-    Target::parse(&target.to_url()).unwrap_or_else(|_| {
+    Target::parse_near(&target.to_url(), Some(&target.origin()), target.scheme(), false).unwrap_or_else(|_| {
         let mut target = target.clone();
         target.drop_userinfo();
         target
@@ -167,10 +186,39 @@ fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// The maximum length in bytes of a plain path.
+const LONGEST_PLAIN_PATH: usize = 4096;
+
+/// The bytes that a plain path may contain: those that URLs contain unchanged, except `#`, `:` and
+/// `%`.
+const IS_PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        plain[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'/' | b'?' | b'&' | b'=' | b'+' | b',' | b';' | b'@');
+        byte += 1;
+    }
+    plain
+};
+
+/// Returns true if `path` is an absolute path, possibly with a query, that no rule changes when a
+/// reference is resolved: it has only plain bytes and no dot segments, and introduces no host.
+fn is_plain_path(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let is_changed = |pair: &[u8]| pair == b"/.";
+    matches!(bytes, [b'/'] | [b'/', b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..])
+        && bytes.len() <= LONGEST_PLAIN_PATH
+        && bytes.iter().all(|byte| IS_PLAIN[usize::from(*byte)])
+        && !bytes.windows(2).any(is_changed)
+}
+
 /// Returns true if browsers read the reference exactly as RFC 3986 does, so that it needs no
 /// change.
 fn needs_no_normalization(text: &str) -> bool {
-    let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && !b"\\\"<>^`{}'".contains(&byte);
+    let is_plain = |byte: u8| {
+        byte > b' ' && !matches!(byte, 0x7f | b'\\' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'}' | b'\'')
+    };
     let has_host = |rest: &str| rest.starts_with("//") && !rest.starts_with("///");
     text.bytes().all(is_plain)
         && match reference_scheme(text) {
@@ -234,6 +282,26 @@ mod tests {
         for reference in ["mailto:a@b", "javascript:x()", "data:,x", "ftp://h/x", "tel:1", "http://", "http://[x/"] {
             assert_eq!(base.resolve(reference), None, "{reference:?}");
         }
+    }
+
+    #[test]
+    fn plain_paths_resolve_like_other_references() {
+        const PIECES: [&str; 15] =
+            ["/", "a", "Z9", ".", "..", "?", "=", "@", ":", "%2e", "\\", "#", "\u{e9}", "http://h", "https://h:84"];
+        let bases = ["http://h/x/y?z", "https://me:pw@h:84/x#y", "http://[::1]:8080/", "http://[fe80::1%25lo]/"];
+        let mut plain = 0;
+        for base in bases.map(base) {
+            for number in 0..PIECES.len().pow(4) {
+                let piece = |place: u32| PIECES[number / PIECES.len().pow(place) % PIECES.len()];
+                let reference = [piece(0), piece(1), piece(2), piece(3)].concat();
+                let Some(url) = base.url_with_plain_path(&reference) else { continue };
+                let target = base.join(&reference).unwrap();
+                assert_eq!((url, None), (target.to_url(), target.fragment()), "{reference:?}");
+                assert_eq!(target.userinfo_bytes(), None, "{reference:?}");
+                plain += 1;
+            }
+        }
+        assert!(plain > 300, "{plain}");
     }
 
     #[test]
