@@ -36,7 +36,7 @@ const RUNS_OF_PLACE: usize = 16;
 
 /// The number of predictions that each run stores: each predicts the run that follows. The index of
 /// the previous run selects the prediction to use.
-const CONTEXTS: usize = 8;
+const CONTEXTS: usize = 16;
 
 /// The index that stands for "no place" or "no run": the absence of a state or transition.
 const NONE: u16 = u16::MAX;
@@ -389,9 +389,16 @@ impl RepeatedMarkup {
 
     /// Returns the index of the run that begins at this place and with which `window` begins;
     /// `None` if there is no such run.
+    #[inline(never)]
     fn find(&self, place: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
-        let runs = &self.places[usize::from(place)].runs;
-        runs.iter().copied().take_while(|run| *run != NONE).find(|run| self.runs[usize::from(*run)].begins(window))
+        for &index in &self.places[usize::from(place)].runs {
+            // No run has the index `NONE`.
+            let run = self.runs.get(usize::from(index))?;
+            if run.begins(window) {
+                return Some(index);
+            }
+        }
+        None
     }
 
     /// Returns the place that contains this place: the place of the parent element, or the place
