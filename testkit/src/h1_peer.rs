@@ -170,7 +170,8 @@ impl H1Peer {
         self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
 
-    /// Allows one more [`ScriptStep::Await`] to pass.
+    /// Adds one to the number of releases. A script continues when this number reaches the number
+    /// for which its [`ScriptStep::Await`] waits.
     pub fn release(&self) {
         self.0.shared.change(|state| state.released += 1);
     }

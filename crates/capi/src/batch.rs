@@ -328,7 +328,7 @@ fn number(descriptor: &OwnedFd) -> c_int {
     descriptor.as_raw_fd()
 }
 
-/// Returns the number of a socket, of which Windows uses 32 bits.
+/// Converts a socket to a C `int`. Windows uses only 32 bits of a socket handle.
 #[cfg(windows)]
 fn number(socket: &OwnedFd) -> c_int {
     socket.as_raw_fd() as c_int

@@ -14,7 +14,8 @@ use crate::client_settings::change_options;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::response::{haul_response, with_response};
 
-/// The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
+/// The TLS session that carried a reply. All slices are valid until the haul_response is used for
+/// another call or freed.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_tls {

@@ -79,13 +79,12 @@ const LOW_TEST_LIMIT: usize = 4;
 /// shorter window would be distorted by the pauses of a busy machine. The minimum does not apply
 /// before the first estimate of the host's speed and after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The threshold above which the request rate in a test with a reduced limit shows that requests
-/// queue at the host. 0 stands for a rate that falls in proportion to the limit (no request
-/// queues), and 1 for a rate that does not fall at all.
+/// The request rate in a test with a reduced limit above which requests are known to queue at the
+/// host, as a number from 0 to 1. 0 is the rate if no request queues (it falls in proportion to the
+/// limit), and 1 a rate that does not fall at all.
 const QUEUE_SHARE: f64 = 0.4;
-/// The minimum request rate in a test with a reduced limit, as a share of the host's best rate so
-/// far, for the test to show that requests queue. If the rate is lower, the reduced limit made the
-/// host slower.
+/// The share of the host's best request rate so far that a test with a reduced limit must reach to
+/// show that requests queue. At a lower rate, the reduced limit made the host slower.
 const BEST_SHARE: f64 = 0.9;
 /// The time without an end of any request after which the limit grows, if requests to the host wait
 /// for permission to start.
@@ -140,10 +139,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Classifies the number of requests that were running when the host refused this request
-    /// ([`RefusedLoad`]). This number may be the reason for the refusal: the request may then
-    /// succeed without a pause when fewer requests run. Returns `None` if the request was not
-    /// refused or no other request was running.
+    /// Returns the load at which the host refused this request: the number of requests that were
+    /// running, as one of two classes. The request may succeed without a pause when fewer requests
+    /// run. Returns `None` if the request was not refused or no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
@@ -195,8 +193,8 @@ pub struct ConcurrencyLimit {
     /// True if the limit has been raised in one step to `bound`, the highest value that a single
     /// step may reach. From then on, probes raise the limit by only one request at a time.
     has_jumped: bool,
-    /// The sums from which `base` is corrected after the limit was raised to the maximum: over the
-    /// first requests on reused connections. `None` if no such correction is under way.
+    /// The requests from whose mean time `base` is corrected after the limit was raised to the
+    /// maximum: the first ones on reused connections. `None` if no correction is in progress.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test of a lower limit and no probe of a higher limit starts.
@@ -259,8 +257,8 @@ struct Refusals {
     /// True if the limit on concurrent requests, from a value below [`INITIAL_LIMIT`], has grown by
     /// one since the last refusal.
     has_grown: bool,
-    /// True if the last refusal came after the limit had grown by one, and while at least as many
-    /// requests as the limit were running: the host accepts no more than before that growth.
+    /// True if the last refusal came when the limit had grown by one and was fully used: the host
+    /// accepts no more requests than before that growth.
     at_growth: bool,
 }
 

@@ -302,8 +302,9 @@ impl OutputNameBuilder {
         Self { family, bytes: Vec::new(), begin: 0, has_value: false, is_filled: false, value_end: 0 }
     }
 
-    /// Appends `text`, the literal text between two placeholders in its final form. `written` is
-    /// this text as the template has it, before the caller's function converted it.
+    /// Appends the literal text between two placeholders. `written` is this text as the template
+    /// has it, and `text` its final form, which is appended. If they differ, the path component may
+    /// be shortened.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         let family = self.family;

@@ -209,9 +209,9 @@ pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// Returns `true` if curl would send a field that the user set in a request with this rule for
-/// secrets. Like [`may_send`], but only Authorization, Proxy-Authorization, Cookie and Host count
-/// as secret.
+/// Returns `true` if curl would send a field that the user set in a request. `secrets` is the rule
+/// for this request: [`SecretHandling::Drop`] excludes Authorization, Proxy-Authorization, Cookie
+/// and Host.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     // curl sends blanks around a name.
@@ -219,7 +219,8 @@ pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !STANDARD_SECRET_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Returns the fields of `fields`, which the user set, for which [`may_send`] returns `true`.
+/// Returns the fields of `fields`, which the user set, that may be sent in a request with the rule
+/// `secrets` ([`may_send`]).
 pub fn fields_to_send(
     fields: &[(String, Vec<u8>)],
     secrets: SecretHandling,

@@ -43,8 +43,8 @@ struct HuffmanTables {
     short: [u16; 1 << LOOKUP_BITS],
     /// The symbols in the order of their Huffman codes.
     ordered: [u16; 257],
-    /// For each code length in bits: the first code of that length. `offset` has the position of
-    /// its symbol in `ordered`.
+    /// For each code length in bits: the first code of that length. The field `offset` contains the
+    /// position of this code's symbol in `ordered`.
     first: [u32; LONGEST_CODE + 2],
     offset: [u16; LONGEST_CODE + 2],
 }

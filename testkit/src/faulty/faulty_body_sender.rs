@@ -15,8 +15,8 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The longest pause in sending that a rate-limited body makes up for by a burst above the rate
-/// limit. A longer pause allows no larger burst.
+/// The maximum delay that a rate-limited body makes up for, by sending above the rate limit for a
+/// short time. A longer delay is made up for only in part.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The outcome of sending a body over HTTP/1.

@@ -39,7 +39,7 @@ pub struct SentBody {
     /// The number of bytes of the source that were written to the socket. A client that closed
     /// early has received fewer.
     pub sent: u64,
-    /// The version of the content: 0 before the change, 1 after it.
+    /// The version of the content: 0 before the planned change of the content, 1 after it.
     pub version: u8,
     /// True for the body of a 206.
     pub part: bool,

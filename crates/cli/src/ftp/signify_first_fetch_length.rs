@@ -11,8 +11,8 @@ const BLOCK_LINE: u64 = 65;
 /// rest of the header has one line with a digest for each block of the package.
 const FIRST_LINES_BYTES: u64 = 512;
 
-/// The number of bytes after the signature header that a reader of a package, such as signify(1),
-/// reads before its output pipe reports that the next program has ended.
+/// The number of bytes after the signature header that the reader of a package, such as signify(1),
+/// has read when it notices that the next program in the pipeline has ended.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
 /// The number of bytes of a package to fetch first if the reader of the package may stop early. For

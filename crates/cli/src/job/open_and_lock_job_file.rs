@@ -46,7 +46,7 @@ pub(super) struct StoredJobSettings {
     pub(super) last_commit: u64,
     pub(super) durable_commit: u64,
     pub(super) durable_output: u64,
-    /// The end of the archive; `None` until a run has begun the archive.
+    /// The end of the job's WARC archive; `None` until a run has begun the archive.
     pub(super) archive: Option<ArchivePosition>,
     pub(super) durable_archive: ArchivePosition,
     pub(super) boot: Option<String>,

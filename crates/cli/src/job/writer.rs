@@ -321,8 +321,8 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Moves the rows and values whose output has been written from `passed` to the batch for the
-    /// next commit.
+    /// Adds to `batch` (the changes for the next commit) the rows and values in `passed` whose
+    /// output has been written, and removes them from `passed`.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };

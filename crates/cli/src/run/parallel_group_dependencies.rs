@@ -79,7 +79,7 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
 /// Returns true if two groups can share one set of request options. Their options must be equal,
 /// except for the request content, which must be bytes in memory or absent: the length or form of
 /// any other content determines header fields. A group whose list describes requests line by line
-/// shares none.
+/// cannot share its options.
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {

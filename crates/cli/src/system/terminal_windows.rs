@@ -69,8 +69,8 @@ impl Drop for Utf8Console {
     }
 }
 
-/// Gives the console its former character set. Whoever ends the process without destructors calls
-/// this before.
+/// Gives the console its former character set. Call this before the process is ended without
+/// destructors.
 pub(crate) fn restore_character_set() {
     let before = FORMER_CHARACTER_SET.swap(0, Ordering::SeqCst);
     if before != 0 {

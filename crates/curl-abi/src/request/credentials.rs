@@ -59,9 +59,9 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
 /// Returns the settings for Negotiate authentication. `service` is the number of the option with
 /// the service name. All requests use the Kerberos tickets of the process.
 pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions {
-    /// The bits of `CURLOPT_GSSAPI_DELEGATION`: `CURLGSSAPI_DELEGATION_POLICY_FLAG` and
-    /// `CURLGSSAPI_DELEGATION_FLAG`.
+    /// The bit `CURLGSSAPI_DELEGATION_POLICY_FLAG` of `CURLOPT_GSSAPI_DELEGATION`.
     const POLICY: i64 = 1;
+    /// The bit `CURLGSSAPI_DELEGATION_FLAG` of `CURLOPT_GSSAPI_DELEGATION`.
     const ALWAYS: i64 = 2;
     let mut negotiate = NegotiateOptions::with_system_library();
     if let Some(service) = options.text(service) {

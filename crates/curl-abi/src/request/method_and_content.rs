@@ -51,8 +51,8 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a GET, HEAD or POST request that uses the engine's options of the
-/// handle's previous request.
+/// Returns the content of a request that reuses the engine's options of the handle's previous
+/// request. Only GET, HEAD and POST requests reuse them.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }

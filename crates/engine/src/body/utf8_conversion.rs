@@ -24,7 +24,7 @@ use crate::response::charset;
 /// Until then, the bytes from the first non-ASCII byte on are kept, since an invalid byte would
 /// mean another charset.
 const MAX_UNDECIDED_BYTES: usize = 256 << 10;
-/// The size of the pieces in which decoded text is passed on, in bytes.
+/// The size in bytes of the pieces in which decoded text is passed to the callback.
 const DECODED_PIECE: usize = 8 << 10;
 
 /// The callback of a [`Utf8ConvertingReader`], which receives the converted text in pieces, and the
@@ -46,7 +46,8 @@ enum CharsetState {
     /// The charset is not known, because too few bytes of the body have arrived.
     Opening,
     /// The body declares no charset. `held` contains the bytes from the first non-ASCII byte on, of
-    /// which the first `valid` bytes are valid UTF-8. The ASCII bytes before them were passed on.
+    /// which the first `valid` bytes are valid UTF-8. The callback has received the ASCII bytes
+    /// before them.
     Undeclared { valid: usize },
     /// The charset is UTF-8. `is_declared` is true if the body or its `Content-Type` declares it.
     /// Invalid bytes then become U+FFFD. Otherwise they are converted from windows-1252.

@@ -91,8 +91,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run of the program has already passed on, so that it is not
-    /// passed on again. The filter remembers the value even if the memory is full.
+    /// Marks a value as known, because an earlier run of the program has already used it. The
+    /// filter then drops the value. It remembers the value even if the memory is full.
     pub fn recall_known(&mut self, value: &[u8]) {
         let fingerprint = self.fingerprint(value);
         let entry = self.known.entry(fingerprint as u64, |&known| known == fingerprint, |&known| known as u64);
@@ -115,8 +115,8 @@ impl Distinct {
         }
     }
 
-    /// Ends the input. Returns the deferred values, each once, in the order in which they first
-    /// appeared.
+    /// Ends the input. Returns the deferred values (those that were written to disk because the
+    /// memory was full), each once, in the order in which they first appeared.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written or read.

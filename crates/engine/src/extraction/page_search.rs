@@ -46,10 +46,10 @@ const DEFAULT_MEMORY: u64 = 16 << 20;
 #[derive(Clone)]
 pub struct PageQuery {
     source: ValueSource,
-    /// The regular expressions that are searched for in each selected value; `None` to pass on the
-    /// values themselves.
+    /// The regular expressions that are searched for in each selected value; `None` if the values
+    /// themselves are the results.
     filter: Option<ExtractRegexes>,
-    /// True if empty values are passed on, too.
+    /// True if empty values are results, too.
     keeps_empty: bool,
 }
 
@@ -140,8 +140,8 @@ impl PageQuery {
         Ok(self.numbered_values_in(page, body)?.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Returns the same values as [`values_in`](Self::values_in), each with the index of the query
-    /// that found it.
+    /// Returns the values in a page that is in memory, each with the index of the query that found
+    /// it. The page is converted to UTF-8 from its charset.
     ///
     /// # Errors
     /// The errors of [`values_in`](Self::values_in).

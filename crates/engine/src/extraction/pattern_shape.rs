@@ -18,8 +18,8 @@ pub(super) type ByteSet = [bool; 256];
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<PatternShapePiece>,
-    /// The index of the first piece that belongs to group 1, and the index after its last piece.
-    /// `None` if group 1 can be missing from a match or occur in it several times.
+    /// The index of the first piece that belongs to capture group 1, and the index after its last
+    /// piece. `None` if the group can be missing from a match or occur in it several times.
     pub(super) group: Option<(usize, usize)>,
     /// True if the expression has assertions, such as `^` or `\b`.
     pub(super) has_assertions: bool,

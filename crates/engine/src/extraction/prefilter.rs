@@ -35,7 +35,7 @@ use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position is a *hit* if its byte is in
-/// the middle set and its neighbours are in the other two sets.
+/// the second set, the byte before it in the first set, and the byte after it in the third set.
 #[derive(Debug, Clone)]
 pub(super) struct ByteSetTriple {
     /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
@@ -155,10 +155,10 @@ impl ByteSetTriple {
     }
 }
 
-/// A test that finds text in HTML or XML markup that may contain a hit of a [`ByteSetTriple`]:
-/// three adjacent bytes that every match of an expression contains. The text is the markup without
-/// tags, with normalized white space and decoded character references. The test may report a hit
-/// that does not exist, but it misses none.
+/// Tests whether a text in HTML or XML markup may contain a hit of a [`ByteSetTriple`]: three
+/// adjacent bytes that every match of an expression contains. The text is the markup without tags,
+/// with normalized white space and decoded character references. The test may report a hit that
+/// does not exist, but it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
@@ -169,8 +169,8 @@ pub(super) struct HitAcrossMarkupTest {
     /// before or after a hit; [`ENDS_RUN`] and [`IS_BREAK`] if the byte ends the run of bytes
     /// before a hit.
     neighbours: Box<[u8; 256]>,
-    /// The minimum number of bytes in the run directly before a hit in every match. The run has no
-    /// bytes with [`ENDS_RUN`], unless markup interrupts it. 0 if nothing is known.
+    /// The minimum length in bytes of the run that precedes the hit in every match. Only bytes
+    /// without [`ENDS_RUN`] belong to the run; markup may interrupt it. 0 if no length is known.
     run_before: usize,
 }
 
@@ -264,8 +264,9 @@ impl HitAcrossMarkupTest {
         if bytes[at] == b'<' { Some(at) } else { self.skip_text_after_stop(bytes, at) }
     }
 
-    /// Continues [`skip_text`](Self::skip_text) at the index `at`, at a byte other than `<` at which
-    /// the test must decide.
+    /// Continues the search of [`skip_text`](Self::skip_text) at the index `at`, where a byte may
+    /// be a hit or begins a character reference. Returns the index of the `<` that ends the text;
+    /// `None` if the text may contain a hit, or if no `<` follows.
     #[inline(never)]
     fn skip_text_after_stop(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
@@ -288,8 +289,8 @@ impl HitAcrossMarkupTest {
         bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns true if the end of `bytes` may be the run of bytes that precedes a hit in every
-    /// match. The possible hit follows directly after `bytes`.
+    /// Returns true if `bytes` may end with the run of bytes that precedes a hit in every match.
+    /// The possible hit follows directly after `bytes`.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let mut kinds = bytes.iter().rev().take(self.run_before).map(|byte| self.neighbours[usize::from(*byte)]);

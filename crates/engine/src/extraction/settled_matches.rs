@@ -25,10 +25,9 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The length in bytes up to which a match is certainly found completely, if its expression does
 /// not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The length of the longest match, in bytes, for which the distance to the window's end decides
-/// whether the match is settled (later input cannot change it). If an expression allows longer
-/// matches, a second regular expression finds the positions at which later input can still change a
-/// match.
+/// The longest match of an expression, in bytes, for which [`SettledMatchRule::Within`] is used: a
+/// match is settled (later input cannot change it) if it begins far enough before the end of the
+/// window. Expressions with longer matches use [`SettledMatchRule::Open`].
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule that decides which matches in a window of the body are settled, i.e. cannot be changed

@@ -39,7 +39,7 @@ const MAX_GATHERED: usize = 256 << 10;
 #[derive(Clone)]
 pub struct ExtractRegexes {
     inner: Arc<[CompiledExpression]>,
-    /// True to pass on the empty values of matches in which group 1 is empty or takes no part.
+    /// True to return the empty values of matches in which group 1 is empty or takes no part.
     keeps_empty: bool,
 }
 
@@ -138,8 +138,8 @@ impl fmt::Debug for ExtractRegexes {
 /// values found in this end. In addition, each expression needs working memory.
 pub struct Extractor {
     searches: Vec<RegexSearch>,
-    /// The values that were found but not passed on yet, because another expression may still find
-    /// a value that begins earlier in the body.
+    /// The values that were found but not passed to the callback yet, because another expression
+    /// may still find a value that begins earlier in the body.
     found: Vec<ExtractedValue>,
 }
 

@@ -25,8 +25,9 @@ use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, Sorted
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// Makes the output windows (ordered queues) of all stages of a fleet. The last window is made
-/// first, because the sink of each stage passes values to the next stage's window.
+/// Makes the output windows of a fleet (a parallel run of transfers in stages). Each stage has one
+/// window: an ordered queue of its bodies or values. The last window is made first, because the
+/// sink of each stage passes values to the next stage's window.
 pub(super) fn new_windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -161,8 +162,8 @@ impl StageSink for FleetOutputSink {
 /// keeps all values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The URLs that the stage or one of its repetitions has already passed on. A repeated stage
-    /// uses this set instead of `distinct`. `None` for other stages.
+    /// The URLs that a repeated stage has already queued, shared by all its repetitions. Such a
+    /// stage uses this set instead of `distinct`. `None` for other stages.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
@@ -189,9 +190,9 @@ impl UniqueOrSortSink {
         }
     }
 
-    /// Makes the sink record the values of the stage in the store `value_store`, and drop the values
-    /// that earlier runs of the program have already passed on. `feeds` is true if the next stage
-    /// makes requests from the values.
+    /// Makes the sink record the values of the stage in the store `value_store`, and drop the
+    /// values that earlier runs of the program have already output or requested. `feeds` is true if
+    /// the next stage makes requests from the values.
     fn with_value_store(mut self, value_store: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) =
             if feeds { (stage + 1, RecalledValueKind::Queued) } else { (stage, RecalledValueKind::Printed) };

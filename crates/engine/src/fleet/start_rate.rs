@@ -87,8 +87,8 @@ pub struct HostStartRate {
 }
 
 impl HostStartRate {
-    /// Makes a limit of one start for each host per `interval`, on average, like
-    /// [`StartRate::new`].
+    /// Makes a limit of one start for each host per `interval`, on average. A start that is less
+    /// than 100 ms late does not delay later starts.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }

@@ -217,8 +217,9 @@ impl Listing {
         self.next_with_values(head, url, body, None)
     }
 
-    /// Like [`Listing::next`], but for a page from which values were extracted: `has_values` is
-    /// true if there were any values. With counted pages, a page without values is empty.
+    /// Decides what follows after the current page, as [`Listing::next`] does, for a page from
+    /// which values were extracted. `has_values` is true if there were any values, and `None` if
+    /// none were looked for. With counted pages, a page without values is empty.
     ///
     /// # Errors
     /// The errors of [`Listing::next`].

@@ -155,8 +155,8 @@ impl DescriptorWriter {
         Ok(OutputReadiness::Free)
     }
 
-    /// Writes all of the pieces, in one system call if possible. Like [`DescriptorWriter::write`],
-    /// buffers the bytes that the descriptor does not accept now.
+    /// Writes all of the pieces, in one system call if possible. Buffers the bytes that the
+    /// descriptor does not accept now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.

@@ -233,8 +233,9 @@ impl PartialFile {
         }
     }
 
-    /// Writes the checkpoint to the partial file. Ignores errors, because without a checkpoint a
-    /// later run of the program only receives more bytes than necessary.
+    /// Writes the checkpoint (the record of the received ranges) to the partial file. Ignores
+    /// errors, because without a checkpoint a later run of the program only receives more bytes
+    /// than necessary.
     fn write_checkpoint(&self, progress: &mut CheckpointProgress) {
         progress.bytes_since_checkpoint = 0;
         progress.checkpoint.is_synced = self.syncs && self.file.sync_data().is_ok();

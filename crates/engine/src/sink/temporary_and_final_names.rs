@@ -19,9 +19,9 @@ pub enum ClobberMode {
     /// name, keeps the existing file and fails.
     #[default]
     Own,
-    /// Like [`Own`](Self::Own), but if the response suggested the name, also replaces a file that
-    /// was created or changed after this time. Such a file was written by an earlier run of the
-    /// program that this run continues.
+    /// Replaces an existing file if the user chose the file name, or if the file was created or
+    /// changed after this time: an earlier run of the program, which this run continues, then wrote
+    /// the file. Otherwise keeps the file and fails.
     OwnSince(SystemTime),
     /// Replaces an existing file, even if the response suggested its name.
     Replace,

@@ -50,8 +50,8 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The time that is added to the expected delay of a part's response, because responses may be
 /// slower than the first one.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
-/// The time for which a part is large enough, at the rate of all connections together, while one
-/// connection alone is measured.
+/// The minimum size of a part while one connection alone is measured, expressed as a time: the part
+/// has the bytes that all connections together receive in this time.
 const MEASURED_PART_TIME: Duration = Duration::from_millis(100);
 
 /// Coordinates a split download: the first transfer, which began as an ordinary download of the

@@ -45,8 +45,8 @@ impl OverloadRefusal {
         }
     }
 
-    /// Returns the refusal that a failure before the response expresses; `None` if the failure
-    /// expresses no refusal.
+    /// Returns the refusal that `error` stands for, if an overloaded host may have caused this
+    /// failure before the response; otherwise `None`.
     pub(super) fn from_error(error: &Error) -> Option<Self> {
         let is_lost = matches!(error.kind(), ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive);
         let is_refused = error.io_source().is_some_and(|source| {

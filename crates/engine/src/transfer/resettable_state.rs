@@ -39,9 +39,10 @@ impl DeliveryProgress {
         Self { range, skip: 0, failed_at: 0, has_begun: false, is_coded: false }
     }
 
-    /// Makes the state of a transfer that starts from the beginning. If the caller wants a
-    /// [`WantedContentRange::Rest`], the range is that rest; otherwise, it begins at `start` and
-    /// has no end, even if the caller wants a [`WantedContentRange::Opening`].
+    /// Makes the state of a transfer that starts from the beginning. If the options select the rest
+    /// of the content ([`WantedContentRange::Rest`]), the range is that rest. Otherwise, the range
+    /// extends from `start` to the end, even if the options select a
+    /// [`WantedContentRange::Opening`].
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(WantedContentRange::Rest { .. }) => DeliveryRange::from_options(options),

@@ -421,7 +421,8 @@ impl Transfer {
         })
     }
 
-    /// Begins to deliver the body to the sink. Delivers the stored heads first.
+    /// Begins to deliver the body to the sink. Before the body, delivers the response heads that
+    /// were stored for the sink, if the options request heads.
     fn begin_delivery(&mut self, head: &ResponseHead, framing: ResponseBodyFraming) -> Result<()> {
         let length = match framing {
             ResponseBodyFraming::Length(length) => Some(length),

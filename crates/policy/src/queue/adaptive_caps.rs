@@ -47,9 +47,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Adapts the cap of `host` to the end of a job. Call this before
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// If the host may have refused this job because of the number of jobs running on it, returns
-    /// the class of that number. The job may then be tried again as soon as the cap allows.
-    /// Otherwise returns `None`.
+    /// If the host refused this job while other jobs ran on it, returns the class of the number of
+    /// running jobs, which may be the reason. The job may then be tried again as soon as the cap
+    /// allows. Otherwise returns `None`.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
         let max = self.adaptive_max?;

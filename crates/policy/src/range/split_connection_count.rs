@@ -54,8 +54,8 @@ use crate::MonotonicTime;
 /// The time over which the download rate of one stream is measured. For several streams, this time
 /// is enough if their gain is obvious ([`OBVIOUS_GAIN`]).
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
-/// The time over which the download rate of several streams is measured if the gain is not obvious,
-/// and the minimum time over which one connection is measured again.
+/// The time over which the download rate of several streams is measured if the gain is not obvious.
+/// Also the minimum time of a later measurement of one connection alone.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for additional connections to open. After it, the measurement begins without
 /// the connections that are not open.
@@ -134,7 +134,8 @@ pub struct SplitPlanner {
     /// The sample taken at the middle of the time for which the first stream is measured; `None`
     /// before.
     middle: Option<MidWindowSample>,
-    /// The total idle time of all cores when the present measurement began; `None` if unknown.
+    /// The idle time of all cores together, from the start of the system to the beginning of the
+    /// present measurement; `None` if unknown.
     idle: Option<Duration>,
 }
 

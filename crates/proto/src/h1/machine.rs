@@ -141,9 +141,9 @@ impl H1Machine {
         Ok(taken)
     }
 
-    /// Appends at most `room` body bytes, which `fill` writes directly into the output. Returns the
-    /// number of appended bytes, which is the result of `fill`. In all other respects, this is
-    /// [`H1Machine::send_body`] without a copy.
+    /// Appends at most `room` bytes of the last request's body, which `fill` writes directly into
+    /// the output. Unlike [`H1Machine::send_body`], this needs no copy. Returns the number of
+    /// appended bytes, which is the result of `fill`.
     pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, SendRequestError> {
         let taken = self.sender.fill_body(room, fill).map_err(|error| self.closed_or(error))?;
         self.record_request_end();

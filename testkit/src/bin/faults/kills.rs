@@ -103,7 +103,7 @@ struct KillTry {
     /// The number of bytes that the origin sent again: a byte that was sent three times counts as
     /// two.
     twice: u64,
-    /// The largest number of bytes that the origin may send again (`twice`) without a failure: one
+    /// The largest number of bytes that the origin may send again without a failure of the try: one
     /// part for each connection of a killed process, plus [`MAX_IN_FLIGHT`] for every connection of
     /// the try.
     bound: u64,

@@ -326,8 +326,8 @@ impl UrlGroupReporter {
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
     }
 
-    /// Prints the record of a transfer that does not run in the engine's fleet, which runs
-    /// transfers in parallel. Does nothing if the group prints no records.
+    /// Prints the record, such as a `--jsonl` line, of a transfer that does not run in parallel
+    /// with others. Does nothing if the group prints no records.
     pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: FinishedTransferContent) -> Result<()> {
         match self.json_line(report, None, content).map(|(text, _)| text) {
             Some(WholeOrPiecewiseText::Whole(text)) => self.print(Some(text)),

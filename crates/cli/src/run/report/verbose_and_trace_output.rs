@@ -43,7 +43,8 @@ pub(crate) struct Tracer {
     /// True if the entity tag of a response is printed on standard output (`--etag-save -`), as
     /// soon as its head arrives.
     prints_tag: bool,
-    /// The error of writing the entity tag; `None` if there was none.
+    /// The error of writing the entity tag to standard output (`--etag-save -`); `None` if there
+    /// was none.
     lost_tag: Mutex<Option<io::Error>>,
     /// True if a warning is printed before each retry of a transfer, as curl does without `-s`.
     prints_retries: bool,

@@ -16,7 +16,8 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
 use haul::system::file_metadata_and_flags::FileExt;
 
-/// The number of entries in memory at which they are written to a sorted run, a temporary file.
+/// The maximum number of entries in memory. When it is reached, the entries are written to a sorted
+/// run: a temporary file in which they are sorted.
 const MAX_RECENT: usize = 64 << 10;
 /// The number of sorted runs of the same level that are merged into one run of the next level.
 const RUNS_PER_MERGE: usize = 8;

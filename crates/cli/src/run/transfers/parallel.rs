@@ -235,8 +235,8 @@ pub(crate) fn request_of_many(
     Ok(request)
 }
 
-/// Returns the settings of the engine's fleet, which runs transfers in parallel, that apply to the
-/// whole run.
+/// Returns the settings of the engine's fleet (its parallel run of transfers) that apply to the
+/// whole run of haul.
 fn fleet_options(plan: &RunPlan, reporter: &UrlGroupReporter) -> FleetOptions {
     let global = &plan.global;
     FleetOptions {

@@ -17,8 +17,8 @@ use crate::system::terminal;
 
 /// True once a console event, such as Ctrl-C, has arrived.
 static HAS_ARRIVED: AtomicBool = AtomicBool::new(false);
-/// The time that the system leaves a process whose console is closed. It ends the process when the
-/// handler returns.
+/// The time that Windows leaves a process whose console is closed. Windows ends the process after
+/// this time, or as soon as the handler returns.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 
 /// The handler of the console's events.

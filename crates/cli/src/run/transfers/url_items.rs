@@ -102,8 +102,8 @@ pub(crate) struct UrlGroupRequestSettings {
     pub(crate) options: Arc<RequestOptions>,
     /// The content of each request; `None` if `options` contains the content.
     pub(crate) body: Option<RequestBody>,
-    /// True if each item carries these settings. This is necessary if the engine's fleet also runs
-    /// the items of other URL groups.
+    /// True if each item carries these settings. This is necessary if items of other URL groups run
+    /// in parallel with the items of this group.
     pub(crate) runs_with_other_groups: bool,
     /// The value that each item carries for its reporter; `None` if the fleet has one reporter for
     /// all items.
@@ -111,9 +111,9 @@ pub(crate) struct UrlGroupRequestSettings {
 }
 
 impl UrlGroupRequestSettings {
-    /// Returns the request settings that an item for the engine's fleet carries. Returns `None` if
-    /// the settings of the fleet's first stage apply to the item. `upload` has the content to
-    /// upload and its method.
+    /// Returns the request settings of one item (a transfer to run). Returns `None` if the item
+    /// needs none of its own, because the settings of the first stage apply. `upload` is the
+    /// content to upload and its method.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
             let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
@@ -203,8 +203,8 @@ impl UrlItems {
         Ok(Self { job: Some(JobWithUrlStateCursor { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
     }
 
-    /// Returns the item for the engine's fleet for a URL of the source at this index. Returns
-    /// `None` if the URL is in another shard, or `--skip-existing` skips it.
+    /// Returns the item (the transfer to run) for a URL of the source with the index `source`.
+    /// Returns `None` if the URL is in another shard, or `--skip-existing` skips it.
     fn item_of_url(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
         self.position += 1;
         if !self.shard.contains(&given) {

@@ -33,7 +33,8 @@ pub(crate) struct RateLimitedUpload {
 
 impl RateLimitedUpload {
     /// Makes an upload that sends at most `bytes_per_second` bytes a second. `total` is a further
-    /// limit, shared with other transfers. Reads fail after `deadline`. `None` means no limit.
+    /// limit, shared with other transfers. Reads fail after `deadline`. An argument that is `None`
+    /// sets no such limit.
     pub(crate) fn new(
         upload: Box<dyn BodyUpload>,
         bytes_per_second: Option<u64>,

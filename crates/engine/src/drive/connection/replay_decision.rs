@@ -19,9 +19,9 @@ const FREE_REPLAYS: u32 = 3;
 
 /// Returns true if a request is sent again after its stream was reset. This requires that the
 /// server has not processed the request (`retryable`), and that at most [`FREE_REPLAYS`]
-/// repetitions of the request were counted. If `costs_nothing` is true, this repetition is not
-/// counted. A new connection is used for the last allowed repetition, and for a counted one if the
-/// connection has no other request (`is_last`).
+/// repetitions were counted, including this one. If `costs_nothing` is true, this one is not
+/// counted. The request is sent on a new connection if this is the last allowed repetition, or if
+/// it is counted and the connection has no other request (`is_last`).
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,
@@ -51,11 +51,11 @@ pub(super) struct LostRequest {
 
 impl LostRequest {
     /// Returns the next step of the transfer. The request is sent again at once, but at most
-    /// [`FREE_REPLAYS`] times, if it was not sent, or if all of these are true: its method is
-    /// idempotent, its response has not begun, and the connection has served another request. If
-    /// the server violated the protocol, the request is not sent again at once. In that case and in
-    /// all others, the exchange fails with the error that the function `error` returns, and the
-    /// transfer's retry rules decide whether the transfer is tried again later or ends.
+    /// [`FREE_REPLAYS`] times, if the server did not violate the protocol and one of these is true:
+    /// the request was not sent; or its method is idempotent, its response has not begun, and the
+    /// connection has served another request. Otherwise, the exchange fails with the error that the
+    /// function `error` returns, and the transfer's retry rules decide whether the transfer is
+    /// tried again later or ends.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -55,8 +55,9 @@ enum StepMatchEffect {
     Next(Combinator),
 }
 
-/// A condition of a step. For `:is()` and `:not()`, it contains a set of bits, each of which stands
-/// for the result of one selector inside the parentheses.
+/// A condition of a step (a compiled compound selector). `AnyOf` stands for `:is()`, and `NoneOf`
+/// for `:not()`: each bit of the number stands for the match of one selector inside the
+/// parentheses.
 enum StepCondition {
     Plain(Condition),
     AnyOf(u64),

@@ -113,9 +113,9 @@ impl fmt::Debug for JsonPathQuery {
 /// The JSONPath queries of a search.
 pub(super) struct JsonQueries {
     queries: Vec<JsonPathQuery>,
-    /// True if strings are passed on with quotes and escapes.
+    /// True if the values of strings keep their quotes and escapes.
     is_quoted: bool,
-    /// True if empty strings are passed on.
+    /// True if empty strings count as values.
     keeps_empty: bool,
 }
 
@@ -143,7 +143,7 @@ pub(super) struct JsonSearch {
     splitter: DocumentSplitter,
     /// The maximum length of a document in bytes. Its values may take three times as much memory.
     memory: usize,
-    /// The text of the current value, in the form in which it is passed on.
+    /// The text of the current value, in the form in which the callback receives it.
     text: Vec<u8>,
 }
 

@@ -104,7 +104,8 @@ struct OrderedWindowState {
     /// The slots by number, in all orders other than [`DeliveryOrder::Input`]; otherwise empty.
     /// Peers do not choose the numbers, so a fast hash is safe.
     unordered: FxHashMap<u64, OrderedBodySlot>,
-    /// The numbers of the slots in `unordered` whose bodies are complete but not yet passed on.
+    /// The numbers of the slots in `unordered` whose complete bodies were not passed to the sink
+    /// yet.
     ready: VecDeque<u64>,
     /// The number of the slot whose body goes directly to the sink, while all other slots wait.
     /// Used only with [`DeliveryOrder::Whole`]. `None` if there is no such slot.

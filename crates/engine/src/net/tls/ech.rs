@@ -97,7 +97,8 @@ impl EchOffer {
     /// returns the mode to set in rustls; `None` if the extension is not sent.
     ///
     /// # Errors
-    /// [`ErrorKind::TlsHandshake`] if the name must be encrypted and there is no key for it.
+    /// [`ErrorKind::TlsHandshake`] if the server's name must be encrypted and there is no usable
+    /// key.
     pub(super) fn new(options: &EchOptions) -> Result<(Self, Option<EchMode>)> {
         match options.policy {
             EchPolicy::Off => Ok((Self::Off, None)),

@@ -64,8 +64,8 @@ impl ParallelMeter {
         let _ = std::io::stderr().write_all(format!("{titles}{}", meter_line(&figures, is_last)).as_bytes());
     }
 
-    /// Returns the average speed since the drawing [`SPEED_SAMPLES`] drawings ago, in bytes per
-    /// second: the speed of receiving or of sending, whichever is higher.
+    /// Returns the average speed over the last [`SPEED_SAMPLES`] drawings, in bytes per second: the
+    /// speed of receiving or of sending, whichever is higher.
     fn speed(&mut self, spent: Duration, received: u64) -> u64 {
         self.samples.push_back((spent, received, self.sent));
         let (since, before, sent_before) = match self.samples.len() > SPEED_SAMPLES {

@@ -36,7 +36,7 @@ struct JsonlLinePieceIterator {
     content: JsonlContentMember,
     /// The index of the next value, or of the next byte of a binary body.
     at: usize,
-    /// The index of the name whose values are written next.
+    /// The index in `NamedValues` of the name whose list of values is written next.
     name: usize,
     /// True if the list of values of the current name (`name`) already contains a value.
     has_value: bool,
