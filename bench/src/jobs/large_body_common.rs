@@ -83,7 +83,7 @@ pub(super) struct LargeBodyToFetch {
     print: OutputDigest,
 }
 
-/// The program that fetches a body.
+/// The program with which the bench fetches a large body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,

@@ -24,7 +24,7 @@ pub(super) struct ScalingCurve {
     by_factors: bool,
 }
 
-/// The curves, in the order of their charts.
+/// All curves of the line charts, in the order of the charts.
 pub(super) const ALL: [ScalingCurve; 7] = [
     ScalingCurve { job: CURVES, name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
     ScalingCurve { job: CURVES, name: "body", title: "A longer body", axis: "bytes", by_factors: true },

@@ -87,7 +87,7 @@ impl BorrowedBytes {
     }
 }
 
-/// A reader of the caller's memory, for the engine.
+/// A reader through which the engine reads a body in the caller's memory.
 struct BorrowedBytesReader {
     bytes: BorrowedBytes,
     at: usize,

@@ -24,7 +24,7 @@ pub fn serve_if_called(_words: &[OsString]) -> Option<u8> {
     None
 }
 
-/// The commands to a running agent.
+/// The commands to a running agent, which does not exist on Windows.
 pub mod status_and_stop_commands {
     use haul::ErrorKind;
 

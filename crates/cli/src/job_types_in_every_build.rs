@@ -17,7 +17,7 @@ pub enum JobRefusal {
     Job(Error),
 }
 
-/// The state of a URL of a job at the moment when a run of the job reaches the URL.
+/// The state of a URL of a job (`--job`) at the moment when a run of the job reaches the URL.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no URL has a place"))]
 pub(crate) enum UrlRunState {
     /// No run of the job has fetched the URL.

@@ -318,8 +318,8 @@ pub enum ParsedPageLink {
     Element(String),
 }
 
-/// The request settings of a stage. The files that they name have not been read yet. `Debug` omits
-/// the values that may be secret.
+/// The request settings of a stage (`--then` separates stages). The files that they name have not
+/// been read yet. `Debug` omits the values that may be secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequestOptions {
     /// `-X`: the request method. `None` without the option.
@@ -408,7 +408,8 @@ impl std::fmt::Debug for ParsedRequestOptions {
     }
 }
 
-/// The proxy settings of a stage. The files that they name have not been read yet.
+/// The proxy settings of a stage (`--then` separates stages). The files that they name have not
+/// been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedProxyOptions {
     /// `-x` and similar options: the proxy. `Some(None)` for `-x ''`, which turns off proxies.

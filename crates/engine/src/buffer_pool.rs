@@ -147,7 +147,8 @@ pub struct OfferedBodyBytes<'a> {
     range: Range<usize>,
 }
 
-/// The memory that contains the bytes of an [`OfferedBodyBytes`].
+/// The memory with the body bytes that are offered to a sink: a whole read buffer, or a part of
+/// one.
 #[derive(Debug)]
 enum WholeOrPartBuffer<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole

@@ -34,7 +34,7 @@ pub enum FormNameEscape {
     Backslash,
 }
 
-/// The content of one part of the form.
+/// The content of one part of a multipart form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormPartContent {
     /// Bytes in memory.

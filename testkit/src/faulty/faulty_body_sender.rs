@@ -46,7 +46,7 @@ pub(super) struct BodySender {
     piece: Vec<u8>,
 }
 
-/// The result of [`BodySender::step`].
+/// The next step in sending a body, which [`BodySender::step`] returns.
 pub(super) enum SendStep {
     /// Bytes of the body were appended. They may not be sent before this time.
     Piece(Instant),

@@ -24,7 +24,7 @@ const MAX_HEAD: usize = 64 << 10;
 /// The interval at which a stalled body checks whether the client has closed the connection.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The state that all connections of a fault origin share.
+/// The state that all connections of a fault origin (a test server that injects faults) share.
 #[derive(Default)]
 pub(super) struct FaultyOriginState {
     pub(super) resources: Mutex<HashMap<String, Arc<FaultyResource>>>,

@@ -81,8 +81,8 @@ fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool 
     !request.form.is_empty() || is_bound(&request.data) || is_bound(&request.query)
 }
 
-/// Returns true if the first stage has credentials, which are sent only to the origins of URLs on
-/// the command line.
+/// Returns true if the first stage (the options before `--then`) has credentials, which are sent
+/// only to the origins of URLs on the command line.
 fn has_credentials(group: &ParsedUrlGroup) -> bool {
     let request = &group.stages[0].request;
     let is_secret = |field: &ParsedHeaderOption| match field {

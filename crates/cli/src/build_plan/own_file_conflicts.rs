@@ -161,8 +161,8 @@ fn refuse_own<'o>(
     }
 }
 
-/// Returns the paths of all files that occur in the options of a stage, each after the name of the
-/// option.
+/// Returns the paths of all files that occur in the options of a stage (`--then` separates stages),
+/// each preceded by the name of its option.
 fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
     let transfer = &stage.transfer;
     let mut files: Vec<(&'static str, &Path)> = Vec::new();

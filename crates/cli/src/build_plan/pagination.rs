@@ -14,7 +14,8 @@ use crate::usage_error::UsageError;
 /// A condition under which an option is refused, the name of the option, and the reason.
 type RefusedCombination<'a> = (bool, &'a str, &'a str);
 
-/// Returns the pagination settings of a stage; `None` if the stage fetches no paginated listing.
+/// Returns the pagination settings of a stage (`--then` separates stages); `None` if the stage
+/// fetches no paginated listing.
 pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, UsageError> {
     let given = &stage.pagination;
     let Some(option) = first_given_option(given) else {

@@ -16,7 +16,7 @@ const MAX_EVENTS: usize = 4096;
 /// The maximum size, in bytes, of the values and list texts in the queued events.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The queue of events for the thread that writes the job's file.
+/// The queue of events for the thread that writes the file of a job (`--job`).
 #[derive(Default)]
 pub(super) struct EventQueue {
     state: Mutex<JobEventQueueState>,

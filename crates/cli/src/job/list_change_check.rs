@@ -15,7 +15,7 @@ use rusqlite::{OptionalExtension, params};
 use super::job_error_from_sqlite_or_io::{database_error, job_error};
 use super::open_and_lock_job_file::JobFile;
 
-/// A list or config file that a job reads, and that must not change between runs.
+/// A list or config file that a job (`--job`) reads, and that must not change between runs.
 pub(super) struct JobInputFile<'a> {
     /// The index of the list among the arguments and lists of the command line. Config files have
     /// the next higher indexes.

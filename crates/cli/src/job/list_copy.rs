@@ -22,7 +22,8 @@ use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::schema::NUMBER_BITS;
 use super::writer::{CommittedListChunks, JobEvent, JobShared};
 
-/// The size, in bytes, of the chunks in which a list is stored.
+/// The size, in bytes, of the chunks in which a list of URLs from a pipe is stored in the job's
+/// file.
 const CHUNK: usize = 64 << 10;
 
 /// Stores a chunk of a list in the job. `is_last` marks the list as complete.

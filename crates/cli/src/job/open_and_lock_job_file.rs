@@ -161,7 +161,8 @@ impl JobFile {
     }
 }
 
-/// Opens a job only for reading. This does not disturb a process that runs the job.
+/// Opens the file of a job (`--job`) only for reading. This does not disturb a process that runs
+/// the job.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, StoredJobSettings)> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
     check_file(path, &file)?;
@@ -192,7 +193,7 @@ fn is_at_rest(path: &Path) -> bool {
     std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0) && !can_write_beside(path)
 }
 
-/// Opens a job for reading without a lock, because no process writes the job.
+/// Opens the file of a job for reading without a lock, because no process writes this file.
 fn connect_at_rest(path: &Path) -> Result<Connection> {
     let absolute = std::path::absolute(path).map_err(|error| io_error(path, error))?;
     let escaped = |&byte: &u8| match byte {

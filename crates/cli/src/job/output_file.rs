@@ -16,8 +16,8 @@ use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams;
 
-/// The identity of a job's output file: its device number and its inode number. On Windows, those of
-/// the volume and of the file.
+/// The identity of the output file of a job (`--job`): its device number and its inode number. On
+/// Windows, those of the volume and of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobOutputIdentity {
     pub(super) device: u64,
@@ -31,7 +31,7 @@ impl JobOutputIdentity {
     }
 }
 
-/// The output of a job's run, ready to be written.
+/// The output file or standard output of a run of a job (`--job`), prepared for writing.
 #[derive(Debug)]
 pub(super) struct PreparedJobRunOutput {
     /// The descriptor to which the output is written.
@@ -46,7 +46,7 @@ pub(super) struct PreparedJobRunOutput {
     pub(super) note: Option<String>,
 }
 
-/// The output that earlier runs of the job have written.
+/// The output that earlier runs of a job (`--job`) have written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlierOutput {
     pub(super) identity: Option<JobOutputIdentity>,
@@ -62,8 +62,8 @@ impl EarlierOutput {
     }
 }
 
-/// Prepares standard output. If it is a regular file, truncates it to the end of the output that
-/// earlier runs of the job have committed.
+/// Prepares standard output for a run of a job (`--job`). If it is a regular file, truncates it to
+/// the end of the output that earlier runs of the job have committed.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
     let cannot = |error| output_error("standard output", error);
     let file = standard_streams::stdout_file().map_err(cannot)?;

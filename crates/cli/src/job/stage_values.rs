@@ -35,7 +35,8 @@ const ROWS_PER_READ: i64 = 1024;
 /// writes the job's file, before the page ends.
 const ROW_FLUSH_BYTES: usize = 64 << 10;
 
-/// The SQL statement that writes a row with extracted values of a page to the job's file.
+/// The SQL statement that writes a row with the extracted values of a page to the file of a job
+/// (`--job`).
 pub(super) const INSERT_VALUES: &str =
     "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 
@@ -44,7 +45,8 @@ pub(super) const INSERT_VALUES: &str =
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
-/// Extracted values of a page of a stage, which are committed together with the page.
+/// The values that a stage (`--then` separates stages) has extracted from one page. They are
+/// committed to the job's file together with the page.
 #[derive(Debug)]
 pub(super) struct ExtractedPageValues {
     pub(super) stage: usize,

@@ -60,8 +60,8 @@ impl CommittedJobState {
     }
 }
 
-/// The data that a job must sync to the disk: its output file, and the file systems of its other
-/// files.
+/// The data that a job (`--job`) must sync to the disk: its output file, and the file systems of
+/// its other files.
 #[derive(Default)]
 pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 

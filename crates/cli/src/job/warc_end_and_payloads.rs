@@ -35,8 +35,8 @@ pub(super) fn write_position_and_payloads(
 
 #[cfg_attr(not(feature = "warc"), expect(dead_code, reason = "without archives, no job has one"))]
 impl JobRun {
-    /// Returns the end of the job's archive. If no earlier run has begun an archive, calls `begin`
-    /// and then records that the archive has begun.
+    /// Returns the end of the job's WARC archive. If no earlier run has begun an archive, calls
+    /// `begin` and then records that the archive has begun.
     ///
     /// # Errors
     /// The error of `begin`, or an error if the job's file cannot be written.
@@ -54,7 +54,8 @@ impl JobRun {
         Ok(ArchivePosition::default())
     }
 
-    /// Calls `each` with the last `most` payloads of the archive, in the order of the archive.
+    /// Calls `each` with the last `most` payloads of the job's WARC archive, in the order of the
+    /// archive.
     ///
     /// # Errors
     /// The job's file cannot be read.

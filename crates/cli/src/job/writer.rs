@@ -27,12 +27,12 @@ use super::url_row::{self, UrlRow, UrlState};
 use super::warc_end_and_payloads;
 use crate::job_types_in_every_build::{ArchivedPayload, HeldBackRecordsArchive};
 
-/// The minimum time between two commits. In a slow run, each row is committed as soon as its output
-/// is written. In a fast run, all rows of this time are committed together, because a commit costs
-/// about 50 µs.
+/// The minimum time between two commits to a job's file. In a slow run, each row (the result of one
+/// URL) is committed as soon as its output is written. In a fast run, all rows of this time are
+/// committed together, because a commit costs about 50 µs.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
 
-/// An event that the threads of a run send to the thread that writes the job's file.
+/// An event that the threads of a run send to the thread that writes the file of the job (`--job`).
 pub(super) enum JobEvent {
     /// A transfer has ended. If `waits` is true, the transfer's `row` is written to the job's file
     /// only after the output of the transfer.
@@ -185,7 +185,7 @@ impl Drop for WriterEndGuard<'_> {
     }
 }
 
-/// The writer of a job's file, which runs in a separate thread.
+/// The writer of the file of a job (`--job`), which runs in a separate thread.
 pub(super) struct JobWriter {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
@@ -201,7 +201,8 @@ pub(super) struct JobWriter {
     pub(super) state: UncommittedJobEvents,
 }
 
-/// The events that the writer has received but not committed yet.
+/// The events that the writer of a job (`--job`) has received, but has not committed to the job's
+/// file yet.
 #[derive(Default)]
 pub(super) struct UncommittedJobEvents {
     /// The rows of finished transfers whose output has not been handed to the output stream yet.

@@ -24,7 +24,8 @@ use crate::program_persona::ProgramPersona;
 /// The maximum number of connections for one body if no option sets it.
 const DEFAULT_CONNECTIONS: usize = 6;
 
-/// The transfer settings of a stage: limits, retries, connections and TLS.
+/// The transfer settings of a stage (`--then` separates stages): limits, retries, connections and
+/// TLS.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
     /// The settings that are stored as options of the engine: `--fail`, `--fail-with-body`, the

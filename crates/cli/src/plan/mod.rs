@@ -469,7 +469,7 @@ impl StageArgs {
     }
 }
 
-/// The settings of a stage for output other than bodies.
+/// The settings of a stage (`--then` separates stages) for output other than bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadAndWriteOutArgs {
     /// `-i`: prints the header fields of each response before its body.

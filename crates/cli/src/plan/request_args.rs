@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{AuthArgs, RequestBodyArg, UploadArg};
 
-/// The request settings of a stage.
+/// The request settings of a stage (`--then` separates stages).
 ///
 /// `auth`, `cookie`, and `Authorization` and `Cookie` among `fields` are secrets. They are sent
 /// only to the origin of the first URL or, after `--then`, to an origin that the URL template

@@ -57,7 +57,8 @@ pub fn parse_output_path(text: &str) -> Result<PathBuf, OutputPathFault> {
     check_output_path(text, OsFamily::CURRENT).map(|()| text.into())
 }
 
-/// Checks a path by the rules of this family of systems.
+/// Checks that a record may write to the path `text`, by the rules of this family of operating
+/// systems.
 fn check_output_path(text: &str, family: OsFamily) -> Result<(), OutputPathFault> {
     let is_separator = |c: char| c == '/' || c == '\\' && family == OsFamily::Windows;
     if text.is_empty() || text.ends_with(is_separator) {

@@ -76,10 +76,10 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
         && first.alt_svc == group.alt_svc
 }
 
-/// Returns true if two groups can share one set of request options. Their options must be equal,
-/// except for the request content, which must be bytes in memory or absent: the length or form of
-/// any other content determines header fields. A group whose list describes requests line by line
-/// cannot share its options.
+/// Returns true if two URL groups can share one set of request options. Their options must be
+/// equal, except for the request content, which must be bytes in memory or absent: the length or
+/// form of any other content determines header fields. A group whose list describes requests line
+/// by line cannot share its options.
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {
@@ -97,7 +97,7 @@ pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool
         && first_stage.request.is_equal_except_body(&stage.request)
 }
 
-/// Returns true if a group reads standard input, which can be read only once.
+/// Returns true if a URL group reads standard input, which can be read only once.
 fn reads_stdin(group: &UrlGroup) -> bool {
     let of_urls = |source| source == UrlSource::InputFile("-");
     let of_form = |source: &&FormPartSource| **source == FormPartSource::Stdin;
@@ -142,7 +142,7 @@ impl FilesReadOrWritten {
     }
 }
 
-/// Returns the files that a group reads while it runs.
+/// Returns the files that a URL group reads while it runs.
 fn read_files(group: &UrlGroup) -> FilesReadOrWritten {
     let mut files = FilesReadOrWritten::default();
     for (index, upload) in group.uploads.iter().enumerate() {

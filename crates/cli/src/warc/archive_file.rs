@@ -203,7 +203,7 @@ fn truncate_at(mut file: &File, length: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(length)).map(drop)
 }
 
-/// Returns the error for an archive file that a job needs but cannot continue to write.
+/// Returns the error for a WARC file that a job needs but cannot continue to write.
 fn unusable_file_error(path: &Path, cause: io::Error) -> Error {
     let message =
         format!("the archive {} of the job cannot be continued; restore it, or begin a new job", path.display());

@@ -184,7 +184,7 @@ impl TransferEventQueueState {
     }
 }
 
-/// The sink that puts the bytes of a body into the queue.
+/// The sink that puts the bytes of a body into the event queue of the body's transfer.
 pub(super) struct QueueSink(pub(super) Arc<TransferEventQueue>);
 
 impl Sink for QueueSink {

@@ -116,7 +116,8 @@ struct ActiveExchange {
     send_error: Option<io::Error>,
 }
 
-/// The reason why [`ActiveExchange::drive`] returned.
+/// The reason why sending and receiving for an exchange stopped, as [`ActiveExchange::drive`]
+/// returns it.
 enum ExchangeStop {
     /// The connection has finished the transfer and added it to the list of finished transfers.
     Finished,

@@ -72,7 +72,7 @@ pub enum ZeroCopyStop {
     Output(io::Error),
 }
 
-/// The reasons why [`wait`] ends.
+/// The reason why a wait for the socket or another descriptor ([`wait`]) ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyWaitResult {
     /// The socket or the [`ExtraPollDescriptor`] is ready.

@@ -72,9 +72,9 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last [`RUNS_PER_MERGE`] runs, if all of them have gone through the
-    /// same number of merges (the same level), so that they must be merged now. Returns `None`
-    /// otherwise.
+    /// Removes and returns the last [`RUNS_PER_MERGE`] runs if they must be merged now, because all
+    /// of them have the same level (the number of merges that a run has gone through). Otherwise
+    /// returns `None`.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

@@ -29,7 +29,7 @@ use crate::{Error, ErrorKind, Result};
 /// The minimum number of new bytes to collect before a search. A body that arrives slowly then does
 /// not cost one search for each byte.
 const MIN_GATHERED: usize = 4 << 10;
-/// The maximum number of new bytes that are collected before a search.
+/// The maximum number of new bytes of a body that are collected before they are searched.
 const MAX_GATHERED: usize = 256 << 10;
 
 /// One or more compiled regular expressions; clones share them.

@@ -65,8 +65,9 @@ pub(super) struct Dispatcher {
     value_store: Option<Arc<dyn StageValueStore>>,
 }
 
-/// The state of a fleet's dispatcher, protected by a lock. The fleet has one or more stages: each
-/// later stage requests URLs that are made from the values which the previous stage extracted.
+/// The state of the dispatcher of a fleet (a parallel run of transfers), protected by a lock. The
+/// fleet has one or more stages: each later stage requests URLs that are made from the values which
+/// the previous stage extracted.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<Box<QueuedOrRunningJob>>,

@@ -89,7 +89,8 @@ impl FleetItem {
     }
 }
 
-/// The settings of one request of a fleet that differ from the settings of its stage.
+/// The settings of one request of a fleet (a parallel run of transfers) that differ from the
+/// settings of its stage.
 #[derive(Debug, Clone, Default)]
 pub struct PerItemRequestOptions {
     /// The options of this request; `None` for the options of the first stage. Many items may share

@@ -29,7 +29,7 @@ pub(super) trait ItemSource: Send {
     fn next_item(&mut self) -> NextItem;
 }
 
-/// A source of items from an iterator that never blocks.
+/// A source of items (transfers to run) from an iterator that never blocks.
 pub(super) struct ImmediateItemSource(pub(super) FleetItems);
 
 impl ItemSource for ImmediateItemSource {
@@ -54,8 +54,8 @@ pub(super) struct ReadAheadItemSource {
     ahead: Arc<ReadAheadByteLimiter>,
 }
 
-/// A limit on the bytes of the items that the reading thread has read and the fleet has not taken
-/// yet.
+/// A limit on the total size of the items (transfers to run) that the reading thread has read and
+/// the fleet has not taken yet.
 #[derive(Default)]
 struct ReadAheadByteLimiter {
     bytes: Mutex<usize>,
@@ -84,8 +84,8 @@ fn kept_bytes(item: &Result<FleetItem>) -> usize {
     item.as_ref().map_or(0, FleetItem::kept_bytes)
 }
 
-/// The callback that wakes the fleet when the source has an item; `None` until the fleet sets the
-/// callback.
+/// The callback that wakes the fleet when the source has an item (a transfer to run); `None` until
+/// the fleet sets the callback.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadItemSource {

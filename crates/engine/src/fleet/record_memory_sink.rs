@@ -60,8 +60,8 @@ pub struct FinishedTransferContent {
     pub is_complete: bool,
 }
 
-/// The text of a transfer's record in one of three forms: the whole text, an iterator over its
-/// pieces, or a list of its lines.
+/// The text of a transfer's record (such as a `--jsonl` line) in one of three forms: the whole
+/// text, an iterator over its pieces, or a list of its lines.
 pub enum WholeOrPiecewiseText {
     /// The whole text of the record. If it is empty, nothing is output.
     Whole(Vec<u8>),

@@ -12,7 +12,7 @@ use crate::request::TotalRateLimit;
 use crate::time_conversions;
 
 /// A maximum rate at which transfers start. Clones share the limit, so that it can apply to several
-/// fleets together.
+/// fleets (parallel runs of transfers) together.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -66,7 +66,8 @@ impl StartRate {
 }
 
 /// A maximum rate at which transfers to each host start. Clones share the limit, so that it can
-/// apply to several fleets together. It remembers the starts of at most 65,536 hosts.
+/// apply to several fleets (parallel runs of transfers) together. It remembers the starts of at
+/// most 65,536 hosts.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -102,17 +102,17 @@ pub fn has_one_name(_file: &File, metadata: &Metadata) -> bool {
     metadata.nlink() == 1
 }
 
-/// Makes an open fail if the path is a symbolic link.
+/// Sets the flag with which opening a symbolic link fails (`O_NOFOLLOW`).
 pub fn do_not_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
-/// Makes an open fail if the path is a symbolic link, and not wait if it is a FIFO.
+/// Sets the flags with which opening a symbolic link fails, and opening a FIFO does not wait.
 pub fn do_not_follow_or_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
 }
 
-/// Makes an open not wait if the path is a FIFO.
+/// Sets the flag with which opening a FIFO does not wait (`O_NONBLOCK`).
 pub fn do_not_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
 }

@@ -24,8 +24,8 @@ pub fn is_null_device_name(path: &Path) -> bool {
     path.as_os_str().eq_ignore_ascii_case(NULL_DEVICE)
 }
 
-/// Returns true if the path names a device, such as `NUL` or `COM1`. An open decides, because a name
-/// such as `aux.log` is a device on Windows 10, and that of a file on Windows 11.
+/// Returns true if the path names a device, such as `NUL` or `COM1`. Opens the path to find out,
+/// because a name such as `aux.log` is a device on Windows 10 and a file on Windows 11.
 #[must_use]
 pub fn is_named_device(path: &Path) -> bool {
     OsFamily::Windows.names_device(path.as_os_str().as_encoded_bytes())
@@ -381,7 +381,7 @@ fn lock_with(file: &File, flags: u32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns true if another open of the file holds its lock.
+/// Returns true if another handle of the file holds the file's lock.
 #[must_use]
 pub fn is_locked(file: &File) -> bool {
     lock_with(file, LOCKFILE_FAIL_IMMEDIATELY).is_err()

@@ -59,7 +59,7 @@ struct StoredCookie {
     in_file: bool,
 }
 
-/// The effect of setting a cookie on the jar.
+/// The effect that setting a cookie had on the cookie jar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCookieOutcome {
     /// The cookie was added; no cookie had the same key.

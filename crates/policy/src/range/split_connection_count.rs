@@ -139,8 +139,8 @@ pub struct SplitPlanner {
     idle: Option<Duration>,
 }
 
-/// The time and the bytes received, recorded in the middle of the first stream's measurement
-/// window.
+/// A sample of the first stream (the response before the split), taken in the middle of the time
+/// for which it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MidWindowSample {
     at: MonotonicTime,
@@ -162,7 +162,8 @@ enum SplitPhase {
     Settled(usize),
 }
 
-/// A comparison of several connections with one, in the middle of the body.
+/// A comparison of the rate of several connections with the rate of one connection, in the middle
+/// of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RateComparison {
     /// The number of connections with which the single connection is compared.

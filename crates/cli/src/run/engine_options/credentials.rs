@@ -4,7 +4,7 @@ use haul::state::auth::{AuthOptions, NegotiateOptions, NetrcFileUse};
 
 use crate::plan::{self, AuthArgs, NegotiateArgs};
 
-/// Converts the credentials of a stage to the engine's [`AuthOptions`].
+/// Converts the credentials of a stage (`--then` separates stages) to the engine's [`AuthOptions`].
 pub(crate) fn auth_options(args: &AuthArgs) -> AuthOptions {
     AuthOptions {
         user: args.user.clone(),

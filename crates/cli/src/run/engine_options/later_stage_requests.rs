@@ -25,8 +25,8 @@ use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::virtual_host_credential_guard::{for_other_host, is_host_field, url_without_login};
 use crate::system::os_text::OsStrExt;
 
-/// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
-/// replaces it.
+/// The placeholder in a URL, header field or body of a stage after `--then`. A value that
+/// `--extract` found replaces it.
 const PLACEHOLDER: &[u8] = b"{}";
 
 /// A stage after `--then`. `group` is the URL group (the options between two `--next`) that

@@ -30,7 +30,8 @@ use crate::write_out::WriteOut;
 /// of the body is incomplete.
 const MAX_SPLIT_MEMORY: u64 = 16 << 20;
 
-/// Converts the settings of a stage of the plan to the request options of the engine.
+/// Converts the settings of a stage (`--then` separates stages) of the plan to the request options
+/// of the engine.
 pub(crate) fn request_options(
     global: &GlobalArgs,
     stage: &StageArgs,

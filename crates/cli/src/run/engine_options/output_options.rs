@@ -89,7 +89,7 @@ pub(crate) fn fixed_output_path(group: &UrlGroup, source: usize) -> Result<Optio
     Ok(Some(path))
 }
 
-/// Returns the name of a file that a URL chose, by the rules of this system.
+/// Returns a file name that a URL chose, changed so that it is a valid file name on this system.
 pub(crate) fn chosen_name(name: String) -> OsString {
     match OsFamily::CURRENT.file_name(name.as_bytes()) {
         Cow::Borrowed(_) => name.into(),
@@ -97,9 +97,9 @@ pub(crate) fn chosen_name(name: String) -> OsString {
     }
 }
 
-/// Returns the path of a file that a URL or a value chose in part, by the rules of this system.
-/// `template` is the file name as the user wrote it, and `filled` the path in which the placeholders
-/// are replaced.
+/// Returns the path of a file that a URL or a value chose in part, changed so that it is a valid
+/// path on this system. `template` is the file name as the user wrote it, and `filled` the path in
+/// which the placeholders are replaced.
 pub(crate) fn chosen_path(template: &OsStr, filled: Vec<u8>) -> OsString {
     let written = OsFamily::CURRENT.literal_directory_length(template.as_bytes());
     match OsFamily::CURRENT.chosen_path(&filled, written) {

@@ -4,8 +4,8 @@ use haul::{Error, ErrorKind, Result, Target};
 
 use crate::plan::{NetrcFileText, StageArgs, append_query};
 
-/// Parses a URL of a stage, and adds the query of `-G` and `--url-query`. Returns an error if the
-/// scheme of the URL is not allowed.
+/// Parses a URL of a stage (`--then` separates stages), and adds the query of `-G` and
+/// `--url-query`. Returns an error if the scheme of the URL is not allowed.
 pub(crate) fn parse_target(stage: &StageArgs, url: &str) -> Result<Target> {
     let redirect = &stage.transfer.redirect;
     let shown = || crate::usage_error::shown_url(url);

@@ -43,7 +43,8 @@ pub(crate) struct RecordRequestBase {
     default_scheme: Scheme,
 }
 
-/// A request that a record or a row in a list describes.
+/// A request that a record of a `--jsonl-in` list or a row of a `--csv-in` or `--tsv-in` list
+/// describes.
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
     pub(crate) request: PerItemRequestOptions,

@@ -54,7 +54,7 @@ struct OneShotSourceState {
     feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
 
-/// The reader, file or stream of a [`OneShotSource`].
+/// The input of a [`OneShotSource`], which can be read once: a reader, a file or a stream.
 enum OneShotInput {
     Reader(Mutex<Box<dyn Read + Send>>),
     /// A file. The `bool` is true if reads may wait, because the file is a pipe, a terminal or a
@@ -140,7 +140,7 @@ impl fmt::Debug for OneShotSource {
     }
 }
 
-/// A reader of the content of a [`OneShotSource`], for one upload.
+/// A reader of content that can be read once (a [`OneShotSource`]), for one upload.
 pub(super) struct OneShotReader {
     once: OneShotSource,
     waker: Option<Waker>,
@@ -169,9 +169,9 @@ impl OneShotReader {
         }
     }
 
-    /// Returns the descriptor of a pipe, terminal or socket that this thread reads directly. The
-    /// caller may take bytes from it. Returns `None` if the source is of another kind, or if
-    /// another thread reads it.
+    /// Returns the descriptor of the source if it is a pipe, terminal or socket that the calling
+    /// thread reads directly. The caller may take bytes from it. Returns `None` if the source is of
+    /// another kind, or if another thread reads it.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             #[cfg(unix)]

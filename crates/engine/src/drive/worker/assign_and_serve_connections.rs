@@ -171,9 +171,10 @@ impl Worker {
         (idle || tokens.len() >= most || shares).then_some(best)
     }
 
-    /// Returns the token of a connection slot with this key that accepts the transfer; `None` if
-    /// there is none. The slot's connection is still being opened, and is expected to be shared.
-    /// After a connection broke, its transfers wait together for one such new connection.
+    /// Returns the token of a connection slot with this key that is still connecting and for which
+    /// the transfer can wait; `None` if there is none. The slot's connection is expected to carry
+    /// several transfers. Transfers whose connection broke thus wait together for one new
+    /// connection.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
@@ -231,8 +232,8 @@ impl Worker {
         let _ = connection.send_pending();
     }
 
-    /// Sends and receives on a connection slot after an event. `ended` is true if the event reports
-    /// that the peer has closed its side, or an error.
+    /// Sends and receives on the connection of a slot after an event of the event loop. `ended` is
+    /// true if the event reports that the peer has closed its side, or an error.
     pub(super) fn on_socket_event(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         // While several addresses are tried, the event may concern another socket.

@@ -16,9 +16,9 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
 impl Worker {
-    /// Moves the transfers of a connection slot, whose host name has just been resolved, to an open
-    /// connection to another host, if such a connection may carry them. Returns false if there is
-    /// no such connection; the slot then opens its own.
+    /// Moves the transfers that wait for a connection slot, whose host name has just been resolved,
+    /// to an open connection to another host, if such a connection may carry them. Returns false if
+    /// there is no such connection; the slot then opens a new connection.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };

@@ -22,7 +22,8 @@ use crate::net::pool::ConnectionKey;
 /// outdated timers are removed at once.
 const MAX_STALE_TIMERS: usize = 64;
 
-/// A worker's connection slots, found by token. A slot's token also identifies its socket in the
+/// The connection slots of a worker (a thread with an event loop), found by token. A slot is a
+/// connection with the transfers that wait for it. A slot's token also identifies its socket in the
 /// event loop.
 pub(super) struct ConnectionSlotTable {
     slots: Slab<SlotTableEntry>,
@@ -40,7 +41,8 @@ pub(super) struct ConnectionSlotTable {
     idle: usize,
 }
 
-/// A connection slot in a [`ConnectionSlotTable`], with its timer.
+/// A connection slot (a connection and the transfers that wait for it) in a
+/// [`ConnectionSlotTable`], with its timer.
 struct SlotTableEntry {
     slot: ConnectionSlot,
     is_changed: bool,

@@ -21,7 +21,7 @@ static LARGE_VALUES: Mutex<()> = Mutex::new(());
 
 /// The size in bytes of an entry of an object: the hash of the name, the name, and the value.
 const OBJECT_ENTRY_SIZE: usize = size_of::<(u64, String, Value)>();
-/// The number of bytes that the hash table of an object needs in addition to its slots.
+/// The number of bytes that the hash table of a JSON object needs in addition to its slots.
 const TABLE_OVERHEAD: usize = 16;
 /// The size in bytes from which a list grows by a quarter when it is full. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
@@ -36,7 +36,7 @@ const fn allocated_size(size: usize) -> usize {
     }
 }
 
-/// The error for a budget that is used up.
+/// The error for a JSON document whose memory budget is used up.
 #[derive(Debug)]
 pub(super) struct OutOfBudget;
 
@@ -122,7 +122,7 @@ impl DocumentMemoryBudget {
     }
 }
 
-/// The capacity of an object: the number of slots in its hash table.
+/// The capacity of a JSON object: the number of slots in its hash table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ObjectHashSlotCount(usize);
 
@@ -145,8 +145,8 @@ impl ObjectHashSlotCount {
     }
 }
 
-/// The length in bytes from which a number counts towards the memory budget, because the parser
-/// copies its digits.
+/// The length in bytes from which a JSON number counts towards the memory budget, because the
+/// parser copies its digits.
 const LONG_NUMBER: usize = 64 << 10;
 
 /// Returns the length in bytes of the longest number in a text. Returns 0 if no number has at least

@@ -60,7 +60,8 @@ pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, Parse
     }
 }
 
-/// The state of the parser of one document: its budget and its counts.
+/// The state of the parser of one document: its memory budget, and the number and the nesting depth
+/// of its values.
 struct ValueParser {
     budget: DocumentMemoryBudget,
     shape: DocumentValueCountAndDepth,
@@ -166,7 +167,7 @@ impl<'de> Visitor<'de> for BoundedValueSeed<'_> {
     }
 }
 
-/// The parser of the name of an object's member.
+/// The parser of the name of a JSON object's member.
 struct MemberNameSeed<'p> {
     parser: &'p mut ValueParser,
 }

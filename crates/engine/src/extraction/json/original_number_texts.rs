@@ -12,7 +12,7 @@ use serde_json::{Number, Value};
 
 use super::document_memory_budget::{DocumentMemoryBudget, OutOfBudget};
 
-/// The original texts of the numbers of one document.
+/// The original texts of the numbers in one JSON document.
 #[derive(Debug)]
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],

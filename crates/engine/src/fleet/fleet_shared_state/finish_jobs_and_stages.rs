@@ -14,7 +14,8 @@ use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::transfer::TransferOutcome;
 use crate::{Error, Result};
 
-/// The counts of finished transfers, and the number of stages that have ended.
+/// The counts of a fleet (a parallel run of transfers): the finished transfers, and the stages that
+/// have ended.
 #[derive(Default)]
 pub(super) struct FleetTally {
     succeeded: u64,

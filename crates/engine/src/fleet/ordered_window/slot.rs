@@ -32,8 +32,8 @@ impl OrderedSlotPiece {
     }
 }
 
-/// A slot of an output window: one body, with the part of its content that has not been passed to
-/// the sink yet.
+/// A slot of an output window (an ordered queue of bodies): one body, with the part of its content
+/// that has not been passed to the sink yet.
 #[derive(Debug, Default)]
 pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotPiece>,

@@ -15,8 +15,8 @@ const PIECE: usize = 64 << 10;
 /// The name of the CSV column for values without a name.
 const UNNAMED_COLUMN: &str = "value";
 
-/// Returns the CSV header line of a stage: the names of its columns. The first column is `url` if
-/// `with_url` is true.
+/// Returns the CSV header line of a stage (`--then` separates stages): the names of its columns.
+/// The first column is `url` if `with_url` is true.
 pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     let url = with_url.then_some("url");
     let names = stage.value_names.iter().map(crate::extracted_value_name::ValueName::as_str);

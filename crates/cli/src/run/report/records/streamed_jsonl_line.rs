@@ -8,8 +8,8 @@ use haul_policy::terminal_text::escape_json;
 
 use crate::base64;
 
-/// The maximum size, in bytes, of a record's content for which the whole `--jsonl` line is
-/// formatted at once.
+/// The maximum size, in bytes, of the body or values in a `--jsonl` line that is formatted at once.
+/// A line with more content is formatted in pieces.
 const MAX_WHOLE_TEXT: usize = 256 << 10;
 /// The number of extracted values in one piece of a `--jsonl` line.
 const VALUES_PER_PIECE: usize = 1024;

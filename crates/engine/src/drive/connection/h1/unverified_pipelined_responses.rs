@@ -173,9 +173,9 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Accepts the kept responses at the end of the pipeline, and adds their transfers to
-    /// `finished`. If extra bytes arrived or the framing was broken, discards the responses
-    /// instead, and each request is sent again without pipelining.
+    /// Accepts the responses that were kept until the end of the pipeline, and adds their transfers
+    /// to `finished`. If extra bytes arrived or the server violated the protocol, discards the
+    /// responses instead, and each request is sent again without pipelining.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
