@@ -162,7 +162,8 @@ pub struct ParsedUrlGroup {
 }
 
 impl ParsedUrlGroup {
-    /// Returns a `--next` group without URLs, with the default options of the persona.
+    /// Returns a `--next` group without URLs, with the default options of the program as which haul
+    /// acts (`persona`: haul or curl).
     pub fn with_defaults(persona: ProgramPersona) -> Self {
         ParsedUrlGroup::with_settings(&NextGroupDefaults::new(persona))
     }

@@ -250,7 +250,7 @@ impl EasyState {
         }
     }
 
-    /// Sets the share of the handle; `None` removes it.
+    /// Sets the share (`CURLSH`) of the handle; `None` removes it.
     pub(crate) fn set_share(&mut self, share: Option<Arc<Share>>) {
         if share.is_none() && self.share.as_ref().is_some_and(|share| share.cookies().is_some()) {
             // As in libcurl, the cookies stay in the share, and nothing else is written to a file.

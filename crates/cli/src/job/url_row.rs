@@ -222,7 +222,8 @@ impl UrlRow {
         self.status == Some(304) || self.exit_code != 0
     }
 
-    /// Returns the key of the row: the stage and the number of its transfer.
+    /// Returns the key of the row: the index of the stage, and the number of the transfer in this
+    /// stage.
     pub(super) fn key(&self) -> (usize, u64) {
         (self.stage, self.number)
     }

@@ -208,7 +208,7 @@ pub(super) struct UncommittedJobEvents {
     /// The rows of finished transfers whose output has not been handed to the output stream yet.
     /// The key is the stage and the number of the transfer.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
-    /// The extracted values of each stage, which wait for the end of their page.
+    /// The extracted values that wait for the end of their page. The key is the index of the stage.
     values: HashMap<usize, Vec<ExtractedPageValues>>,
     /// The rows of finished transfers whose output has been handed to the output stream but not
     /// written yet, in the order of the output.

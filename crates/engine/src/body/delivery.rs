@@ -123,9 +123,9 @@ impl BodyDelivery {
         self.sink
     }
 
-    /// Removes and returns the content that a
-    /// [`RecordMemorySink`](crate::fleet::RecordMemorySink) has collected. Returns `None` for
-    /// other sinks.
+    /// Removes and returns the content that the sink has collected for the transfer's record (such
+    /// as a `--jsonl` line). Returns `None` if the sink is no
+    /// [`RecordMemorySink`](crate::fleet::RecordMemorySink).
     pub fn take_record(&mut self) -> Option<FinishedTransferContent> {
         self.sink.take_record()
     }

@@ -49,8 +49,8 @@ const MAX_SPARE_SEARCHES: usize = 64;
 /// workers, which gives them transfers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// For each stage, its options without credentials. They are used for URLs that come from
-    /// pages, not from the user.
+    /// For each stage of the fleet, its request options without credentials. They are used for URLs
+    /// that come from pages, not from the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemoryBudget>,

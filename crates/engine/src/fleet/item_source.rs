@@ -19,7 +19,8 @@ pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a job")]
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
-    /// No item is ready at present. The source wakes the fleet when it has one.
+    /// No item is ready at present. When an item is ready, the source wakes the fleet (the threads
+    /// that run the transfers).
     Later,
     End,
 }

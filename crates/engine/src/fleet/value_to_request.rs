@@ -9,8 +9,8 @@ use crate::request::RequestOptions;
 /// A mapping from an extracted value to the request for its page and to the page's destination.
 /// Each method except [`page_destination`](Self::page_destination) is called once for each value.
 pub trait ExtractedValueMapper: Send + Sync {
-    /// Returns the URL to fetch for a value. `url` is the URL that the stage's template has made
-    /// from the value. By default, returns `url`.
+    /// Returns the URL to fetch for a value. `url` is the URL that the stage's URL template has
+    /// made from the value. By default, returns `url`.
     fn url(&self, _value: &[u8], url: String) -> String {
         url
     }
@@ -33,8 +33,8 @@ pub trait ExtractedValueMapper: Send + Sync {
     }
 
     /// Returns the options for the request of a value's page, or `None` to use `_options`, the
-    /// options of the stage. If the target must not receive credentials, `_options` contains none.
-    /// By default, returns `None`.
+    /// options that the requests of the stage share. If the target must not receive credentials,
+    /// `_options` contains none. By default, returns `None`.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

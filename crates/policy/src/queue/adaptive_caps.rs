@@ -134,8 +134,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.update_host_state(index);
     }
 
-    /// Returns true if the jobs of `host` share a connection; see
-    /// [`set_shared_connection`](Self::set_shared_connection).
+    /// Returns true if the jobs of `host` share a connection, as
+    /// [`set_shared_connection`](Self::set_shared_connection) has recorded.
     pub fn shares_connection(&self, host: HostId) -> bool {
         let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         state.is_some_and(|state| match &state.concurrency {

@@ -47,7 +47,7 @@ pub enum PartFetchOrder {
 /// A part of a body that a connection has claimed, to fetch it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedPart {
-    /// The id of the claim, for the methods of [`PartTracker`].
+    /// The id by which the methods of [`PartTracker`] find this claim.
     pub id: usize,
     /// The range of the part in the body, in bytes.
     pub span: Range<u64>,

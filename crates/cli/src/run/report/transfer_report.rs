@@ -24,7 +24,8 @@ pub(crate) struct TransferReport<'a> {
     pub(crate) method: &'a str,
     pub(crate) file: Option<&'a Path>,
     pub(crate) outcome: &'a TransferOutcome,
-    /// The settings of the transfer's stage; `None` if they are unknown.
+    /// The settings of the transfer's stage (`--then` separates stages); `None` if they are
+    /// unknown.
     pub(crate) settings: Option<&'a StageArgs>,
 }
 

@@ -105,8 +105,8 @@ pub(crate) struct UrlGroupRequestSettings {
     /// True if each item carries these settings. This is necessary if items of other URL groups run
     /// in parallel with the items of this group.
     pub(crate) runs_with_other_groups: bool,
-    /// The value that each item carries for its reporter; `None` if the fleet has one reporter for
-    /// all items.
+    /// The value that each item carries for its reporter; `None` if one reporter reports all items
+    /// of the parallel run.
     pub(crate) context: Option<ItemUserData>,
 }
 

@@ -62,8 +62,8 @@ pub(super) struct DatagramReceiveBuffers {
     slots: Vec<BytesMut>,
     /// The indices of the slots (receive buffers) that the receive in progress uses.
     chosen: SmallVec<[usize; MAX_SLOTS]>,
-    /// The number of slots that the next receive should use. It grows when a receive fills all
-    /// slots.
+    /// The number of slots (receive buffers) that the next receive should use. It grows when a
+    /// receive fills all slots.
     wanted: usize,
     /// The receive buffer that is used when all slots are in use. Datagrams are copied out of it.
     copied: Vec<u8>,

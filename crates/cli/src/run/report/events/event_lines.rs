@@ -18,7 +18,7 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) url: &'a str,
     /// The URL of the last request; `None` if no request was sent.
     pub(super) effective_url: Option<&'a str>,
-    /// The index of the transfer's stage, from 0.
+    /// The index of the transfer's stage, from 0 (`--then` separates stages).
     pub(super) stage: usize,
     /// The status of the last response; `None` without one.
     pub(super) status: Option<u16>,
