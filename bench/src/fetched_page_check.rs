@@ -167,8 +167,8 @@ impl PageCheck {
     }
 }
 
-/// Counts the pages in a client's output that the client must fetch. Returns their number, or a
-/// message about a page that is damaged, unexpected or repeated.
+/// Counts the required pages (those that the client must fetch) in a client's output. Returns their
+/// number, or a message about a page that is damaged, unexpected or repeated.
 fn count_pages(mut output: impl BufRead, keys: &RequiredAndOptionalPages) -> io::Result<Result<usize, String>> {
     let mut missing = keys.clone();
     let mut line = Vec::new();

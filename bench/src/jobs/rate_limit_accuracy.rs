@@ -143,8 +143,8 @@ impl RateLimit {
         }))
     }
 
-    /// Writes the list of pages that are fetched in parallel; successive pages are on different
-    /// servers. Returns the paths.
+    /// Writes the list of the URLs that are fetched in parallel; successive URLs are on different
+    /// servers. Returns the paths of the URLs.
     fn write_list(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Vec<String>> {
         let path = |page: usize| format!("/{}/{page}", self.len);
         let pages = self.pages(bench) * servers.len();

@@ -49,8 +49,8 @@ pub struct RetryRules {
     /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
     /// True to wait like curl; default off. A Retry-After then replaces the computed delay even if
-    /// it is shorter. `max_time` then limits the start of a computed delay, and the end of a delay
-    /// from Retry-After.
+    /// it is shorter. A retry is then made only if `max_time` has not passed at the start of a
+    /// computed delay, or at the end of a delay from Retry-After.
     pub waits_as_curl: bool,
     /// The longest delay that a Retry-After can cause; a Retry-After with a longer delay counts as
     /// this delay. Default 1 hour.
@@ -186,8 +186,8 @@ pub fn retry_delay(
     in_time.then_some(wait)
 }
 
-/// Returns the delay before a retry: a time between half and all of 1 s · 2^attempt, at most ten
-/// minutes. The random number `entropy` selects the time.
+/// Returns the delay before a retry: 2^attempt seconds, at most ten minutes, shortened by up to
+/// half. The random number `entropy` selects how much the delay is shortened.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
     const MAX_BACKOFF_MS: u64 = 600_000;
     let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < MAX_BACKOFF_MS).unwrap_or(MAX_BACKOFF_MS);

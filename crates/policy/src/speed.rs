@@ -57,8 +57,8 @@ pub struct SpeedWatch {
     time: u64,
     average: u64,
     check_interval: u64,
-    /// The time that counts since the watch began, in nanoseconds. Pauses do not count, nor does
-    /// time in which the process was stopped.
+    /// The time since the watch began, in nanoseconds, without pauses and without time in which the
+    /// process was stopped.
     clock: u64,
     /// The time at which `clock` was last updated.
     updated_at: MonotonicTime,

@@ -357,8 +357,8 @@ fn redirects(outcome: &TransferOutcome, report: &mut DiagnosisReport) {
     report.add(section);
 }
 
-/// Adds the response to the request for the URL, or the error of that request, to the report.
-/// `is_stopped` is true if the probe stopped the transfer before the end of the body.
+/// Adds a row about the outcome of the request for the URL to the report: the response or the
+/// error. `is_stopped` is true if the probe stopped the transfer before the end of the body.
 fn response(outcome: &TransferOutcome, is_stopped: bool, report: &mut DiagnosisReport) {
     let mut section = DiagnosisSection::new("response", "Response");
     section.add_fact("url", shown_url(&outcome.target));

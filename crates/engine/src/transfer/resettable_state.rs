@@ -144,7 +144,7 @@ pub(super) struct ResponseDecisions {
     /// The delay before the retry that follows the delivery of this response's body; `None` if no
     /// retry follows.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause before the next request to this host that the response requests by Retry-After;
+    /// The pause that the response requests by Retry-After, before the next request to this host;
     /// `None` if it requests no pause.
     pub(super) host_pause: Option<Duration>,
 }

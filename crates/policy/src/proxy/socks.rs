@@ -152,8 +152,8 @@ impl SocksHandshake {
         gssapi_message(2, wrapped)
     }
 
-    /// Handles the protection level that the proxy chose, unwrapped by the GSS-API security
-    /// context. Returns the request to send.
+    /// Handles the protection level that the proxy chose. `level` is the proxy's message after the
+    /// GSS-API security context has unwrapped it. Returns the request to send.
     pub fn on_level(&mut self, level: &[u8]) -> Result<Vec<u8>, SocksError> {
         match level {
             [0] => {

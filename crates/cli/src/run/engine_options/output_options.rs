@@ -118,7 +118,8 @@ pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Targe
     Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())
 }
 
-/// Returns the path of an output file. A relative `name` is below the directory of `--output-dir`.
+/// Returns the path of an output file: `name`, below the directory of `--output-dir` if that option
+/// is given. An absolute `name` stays unchanged, unless files are written in place as in curl.
 pub(crate) fn in_output_dir(group: &UrlGroup, name: OsString) -> PathBuf {
     match &group.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.

@@ -44,8 +44,8 @@ pub(super) struct Uploads {
     resumes_at: Option<Instant>,
     /// True if a read of content may block the sending thread.
     may_block: bool,
-    /// True if sending was interrupted although more content can be sent. The connection must be
-    /// checked for an early response first.
+    /// True if sending stopped although more content can be sent, because the connection must first
+    /// be checked for an early response.
     pub(super) is_interrupted: bool,
 }
 

@@ -213,8 +213,8 @@ impl SelectorProgram {
     }
 
     /// Returns true if an element must be examined: a step in `steps` may match the element, or the
-    /// element changes the state of the selectors. `steps` is the set of steps that the element's
-    /// name allows.
+    /// selectors depend on other elements too, so that each element changes their state. `steps` is
+    /// the set of steps that the element's name allows.
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }

@@ -36,8 +36,8 @@ impl Connecting {
         self.is_quic_alone || matches!(self.key.http3, Http3Choice::Only(_))
     }
 
-    /// Begins the QUIC handshakes. The attempt over TCP begins later, when the head start of QUIC
-    /// is over.
+    /// Begins the QUIC handshakes. The attempt over TCP begins later, after the head start of QUIC
+    /// (the time in which only QUIC is tried).
     pub(super) fn begin_quic(
         &mut self,
         route: ResolvedRoute,
@@ -124,8 +124,8 @@ impl Connecting {
         Ok(Some(ConnectProgress::Open(OpenedConnection::Quic(won))))
     }
 
-    /// Waits until the head start of QUIC is over, and then starts the attempt over TCP. Starts it
-    /// immediately if QUIC has failed.
+    /// Waits until the head start of QUIC (the time in which only QUIC is tried) is over, and then
+    /// starts the attempt over TCP. Starts it immediately if QUIC has failed.
     pub(super) fn wait_for_head_start(
         &mut self,
         route: Box<ResolvedRoute>,
