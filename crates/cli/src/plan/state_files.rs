@@ -11,8 +11,8 @@
 
 use std::path::PathBuf;
 
-/// The cookie files and the cookie jar of a stage (`--then` separates stages). (The cookies of `-b
-/// TEXT` are part of the request.)
+/// The cookie files and the cookie jar of a stage (`--then` separates stages). (The cookies of
+/// `-b TEXT` are part of the request.)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
     /// `-b FILE`: files from which cookies are read, in order; `-` is standard input. A missing
