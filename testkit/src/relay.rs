@@ -280,7 +280,7 @@ impl RelayForwarder {
         }
         // At a rate, pieces of 5 ms keep the flow even.
         let piece = self.link.slowest().map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
-        let mut forward_times = PieceForwardTimes { link: self.link, rng: Rng::new(seed), last: Instant::now() };
+        let mut forward_schedule = PieceForwardSchedule { link: self.link, rng: Rng::new(seed), last: Instant::now() };
         let mut buffer = BytesMut::new();
         loop {
             buffer.reserve(piece);
@@ -289,7 +289,7 @@ impl RelayForwarder {
             // would collect for 40 ms. Sending takes the setting back, so it is made each time.
             let _ = SockRef::from(from.as_ref()).set_tcp_quickack(true);
             let bytes = buffer.split().freeze();
-            let due = forward_times.due();
+            let due = forward_schedule.due();
             // Closed when the writer has given up.
             let Ok(permit) = room.acquire_many(len as u32).await else { return };
             permit.forget();
@@ -318,13 +318,13 @@ impl LinkSettings {
 }
 
 /// Computes the time at which the relay forwards each piece of data of one direction.
-struct PieceForwardTimes {
+struct PieceForwardSchedule {
     link: LinkSettings,
     rng: Rng,
     last: Instant,
 }
 
-impl PieceForwardTimes {
+impl PieceForwardSchedule {
     /// Returns the time at which a piece of data that arrives now must be forwarded; `None` if the
     /// direction has no delay.
     fn due(&mut self) -> Option<Instant> {

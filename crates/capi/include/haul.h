@@ -444,7 +444,8 @@ typedef struct {
   uint64_t total;
 } haul_times;
 
-// The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
+// The TLS session that carried a reply. All slices are valid until the haul_response is used for
+// another call or freed.
 typedef struct {
   // The protocol version, such as "TLSv1.3".
   haul_slice version;
@@ -742,7 +743,7 @@ bool haul_error_is_timeout(const haul_error *error);
 // method.
 bool haul_error_is_connect(const haul_error *error);
 
-// Returns true if the name of the host or of a proxy has no address.
+// Returns true if the request failed because no address was found for the host or for a proxy.
 bool haul_error_is_resolve(const haul_error *error);
 
 // Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA
@@ -787,7 +788,7 @@ haul_status haul_jar_to_text(const haul_jar *jar, int format, char **text, size_
 haul_status haul_jar_add_text(haul_jar *jar, const char *text, size_t len, size_t *refused);
 
 // Stores the value of the Cookie field for a request to `url` in `cookie`; NULL if there are no
-// cookies to send. Free it with haul_free.
+// cookies to send. Free the value with haul_free.
 haul_status haul_jar_cookie_header(const haul_jar *jar, const char *url, char **cookie);
 
 // Stores the cookie of a Set-Cookie header in a reply from `url`. Returns HAUL_STATUS_SETUP if RFC

@@ -35,7 +35,7 @@ const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
-    search: Option<Box<BodySearch>>,
+    search: Option<Box<BodyValueExtraction>>,
     /// The page observer, which reads the link to the next page; `None` unless the body is a page
     /// of a paginated listing.
     page: Option<Box<PageContentObserver>>,
@@ -73,7 +73,7 @@ impl BodyDelivery {
     /// are searched.
     #[must_use]
     pub fn with_search(mut self, search: PageSearch, search_in: RegexInputKind) -> Self {
-        self.search = Some(Box::new(BodySearch {
+        self.search = Some(Box::new(BodyValueExtraction {
             search,
             search_in,
             text: None,
@@ -451,7 +451,7 @@ pub enum RegexInputKind {
 
 /// The search for values in a body: the search itself and, for a search in text, the converter to
 /// UTF-8.
-struct BodySearch {
+struct BodyValueExtraction {
     search: PageSearch,
     search_in: RegexInputKind,
     /// The converter of the body to UTF-8; `None` if the unchanged bytes are searched.
@@ -462,7 +462,7 @@ struct BodySearch {
     records: ExtractedValues,
 }
 
-impl BodySearch {
+impl BodyValueExtraction {
     fn begin(&mut self, page: &PageInfo<'_>) {
         self.search.begin(page);
         self.text = (self.search_in == RegexInputKind::Text).then(|| self.search.text_reader(page));

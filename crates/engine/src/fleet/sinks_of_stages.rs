@@ -13,8 +13,8 @@ use haul_policy::terminal_text::escape_for_terminal;
 
 use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
+use super::next_repetition_urls_sink::LevelSink;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::repeated_stage_sink::LevelSink;
 use super::stage_value_store_for_resume::{RecalledValueKind, StageValueStore};
 use super::written_output_observer::FleetOutputProgress;
 use super::{FleetOptions, FleetStage};

@@ -2,7 +2,7 @@
 //! if splicing is impossible: every byte is correct.
 
 use crate::common;
-use crate::support::spliced_bodies;
+use crate::support::spliced_byte_counts;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -16,7 +16,7 @@ use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::MemorySink;
 use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
-use spliced_bodies::{
+use spliced_byte_counts::{
     MIB, body, fetch, fetch_with_marks, head, head_then_body, pipe_read_by, read_all, waiting_output,
 };
 use tempfile::TempDir;
@@ -65,7 +65,7 @@ fn bytes_received_with_head_precede_spliced_body() {
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!((told.exit, told.counts.moved() + told.counts.written()), (0, len));
-    assert!(!spliced_bodies::CAN_SPLICE || told.counts.written() <= 10_000);
+    assert!(!spliced_byte_counts::CAN_SPLICE || told.counts.written() <= 10_000);
     assert_same(&reading.join().unwrap(), &body(len));
 }
 
@@ -284,12 +284,12 @@ fn slow_tls_body_is_delivered_without_delay() {
     let identity = TestCertificates::generate();
     let (options, _file) = trusting_ca(identity.ca_pem());
     let peer = Arc::new(H1Peer::start_tls(vec![pausing_script(FIRST, REST)], &identity, &[]));
-    let (sink, counts) = spliced_bodies::CountingSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
+    let (sink, counts) = spliced_byte_counts::CountingSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
     let outcome = with_time_limit("the transfer", move || {
         Client::new().fetch(haul::Target::parse(&url).unwrap(), Arc::new(options), Box::new(sink))
     });
-    spliced_bodies::SpliceOutcome::of(outcome, counts).assert_copied(FIRST + 1 + REST);
+    spliced_byte_counts::SpliceOutcome::of(outcome, counts).assert_copied(FIRST + 1 + REST);
 }
 
 #[test]

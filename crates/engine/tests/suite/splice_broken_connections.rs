@@ -2,7 +2,7 @@
 //! fails.
 
 use crate::common;
-use crate::support::spliced_bodies;
+use crate::support::spliced_byte_counts;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::assert_same;
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
-use spliced_bodies::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, waiting_output};
+use spliced_byte_counts::{MIB, body, fetch, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
 use testkit::h1_peer::{H1Peer, PeerScript, ScriptStep};
 

@@ -35,10 +35,10 @@ pub(super) struct AgentCall {
     socket: Arc<UnixStream>,
     registry: Registry,
     token: Token,
-    output: Mutex<AgentCallOutput>,
+    output: Mutex<AgentCallBodyWriter>,
 }
 
-struct AgentCallOutput {
+struct AgentCallBodyWriter {
     /// The writer to the descriptor that receives the body; `None` once the descriptor is closed.
     output: Option<DescriptorWriter>,
     /// True while the pipe that receives the body has no room for more bytes. `output` then buffers
@@ -59,7 +59,7 @@ struct AgentCallOutput {
 
 impl AgentCall {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
-        let outlet = AgentCallOutput {
+        let outlet = AgentCallBodyWriter {
             output: Some(DescriptorWriter::new(output)),
             is_full: false,
             is_watched: false,
@@ -76,7 +76,7 @@ impl AgentCall {
         self.id
     }
 
-    fn output(&self) -> MutexGuard<'_, AgentCallOutput> {
+    fn output(&self) -> MutexGuard<'_, AgentCallBodyWriter> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl AgentCall {
 
     /// Closes the descriptor of the body, and wakes the transfer. The agent then receives the
     /// remaining bytes of the response and discards them.
-    fn close_and_discard(&self, outlet: &mut AgentCallOutput) {
+    fn close_and_discard(&self, outlet: &mut AgentCallBodyWriter) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
@@ -159,7 +159,7 @@ impl AgentCall {
 
     /// Closes the descriptor of the body, then sends the result of the call if there is one. In
     /// this order, the agent writes nothing more once the caller has the result.
-    fn close(&self, outlet: &mut AgentCallOutput) {
+    fn close(&self, outlet: &mut AgentCallBodyWriter) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
         {
@@ -183,7 +183,7 @@ impl AgentCall {
         sent
     }
 
-    fn watch(&self, outlet: &mut AgentCallOutput) -> bool {
+    fn watch(&self, outlet: &mut AgentCallBodyWriter) -> bool {
         if outlet.is_watched {
             return true;
         }

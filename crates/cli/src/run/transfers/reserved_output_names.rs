@@ -2,7 +2,7 @@
 //! one URL never replaces the body of another.
 //!
 //! The names are stored as hashes in a [`OnDiskHashIndex`]. The URLs, which are needed for error
-//! messages, are stored in a [`UrlLog`]. Both use temporary files when they grow, so that ten
+//! messages, are stored in a [`AppendOnlyUrlStore`]. Both use temporary files when they grow, so that ten
 //! million files need less than 20 MB of memory. If two names had the same 64-bit hash, the second
 //! one would be refused; a disk failure is more likely.
 
@@ -42,7 +42,7 @@ struct ReservedOutputNamesState {
     /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
     /// that reserved it.
     names: OnDiskHashIndex,
-    urls: UrlLog,
+    urls: AppendOnlyUrlStore,
     /// The hashes of the paths of directories that contain output files.
     /// [`ReservedOutputNames::avoid_blocked_path`] gives no output file the path of such a
     /// directory.
@@ -242,7 +242,7 @@ impl ReservedOutputNamesState {
 /// A log of URLs, to which URLs are appended, and which is rarely read. The last URLs are in
 /// memory, and the earlier ones in an unnamed temporary file.
 #[derive(Debug, Default)]
-struct UrlLog {
+struct AppendOnlyUrlStore {
     /// The temporary file; `None` as long as all URLs are in memory.
     file: Option<File>,
     /// The number of bytes in the temporary file.
@@ -251,7 +251,7 @@ struct UrlLog {
     last: Vec<u8>,
 }
 
-impl UrlLog {
+impl AppendOnlyUrlStore {
     /// Appends a URL to the log. Returns its offset.
     fn add(&mut self, url: &str) -> io::Result<u64> {
         if self.last.len() >= MAX_URL_BYTES_IN_MEMORY {

@@ -27,7 +27,7 @@ impl AsFd for HttpConnection {
 impl PoolableConnection for HttpConnection {
     fn is_reusable(&mut self, _now: Instant) -> bool {
         match self {
-            Self::H1(_) | Self::H2(_) => self.has_received_nothing(),
+            Self::H1(_) | Self::H2(_) => self.is_open_without_input(),
             #[cfg(feature = "http3")]
             Self::H3(connection) => connection.is_reusable(_now),
         }
@@ -71,7 +71,7 @@ impl HttpConnection {
 
     /// Returns true if the socket is open and has no unread input.
     #[must_use]
-    pub fn has_received_nothing(&self) -> bool {
+    pub fn is_open_without_input(&self) -> bool {
         peek_idle(self.as_fd()) == IdleSocketState::Silent
     }
 

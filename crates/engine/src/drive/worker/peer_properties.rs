@@ -122,7 +122,7 @@ impl Worker {
         if self.peers.get(key).answers_once {
             return true;
         }
-        if connection.has_received_nothing() {
+        if connection.is_open_without_input() {
             return false;
         }
         let (key, leaves_at_once) = (Arc::clone(key), connection.response_count() == 1 && *idle_since == self.now);

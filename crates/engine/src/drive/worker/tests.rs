@@ -157,7 +157,7 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
 /// events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
-    while connection.has_received_nothing() {
+    while connection.is_open_without_input() {
         std::thread::yield_now();
     }
 }

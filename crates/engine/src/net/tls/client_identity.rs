@@ -87,8 +87,8 @@ impl Pem {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let certificate = IdentityPart { what: CERTIFICATE_WHAT, source: "memory".to_owned() };
-        let key = IdentityPart { what: KEY_WHAT, ..certificate.clone() };
+        let certificate = CertificateOrKeyBytes { what: CERTIFICATE_WHAT, source: "memory".to_owned() };
+        let key = CertificateOrKeyBytes { what: KEY_WHAT, ..certificate.clone() };
         parse_identity(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
     }
 }
@@ -110,8 +110,8 @@ impl ClientCertificateFiles {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let part = |what, path: &Path| IdentityPart { what, source: path.display().to_string() };
-        let read = |path: &Path, part: &IdentityPart| {
+        let part = |what, path: &Path| CertificateOrKeyBytes { what, source: path.display().to_string() };
+        let read = |path: &Path, part: &CertificateOrKeyBytes| {
             fs::read(path)
                 .map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable_message(), error))
         };
@@ -130,12 +130,12 @@ impl ClientCertificateFiles {
 /// The bytes of a certificate or a key. Also contains the file or option that they come from, for
 /// error messages.
 #[derive(Clone)]
-struct IdentityPart {
+struct CertificateOrKeyBytes {
     what: &'static str,
     source: String,
 }
 
-impl IdentityPart {
+impl CertificateOrKeyBytes {
     fn unusable_message(&self) -> String {
         format!("cannot use the {} in {}", self.what, self.source)
     }
@@ -149,8 +149,8 @@ impl IdentityPart {
 /// server requests a certificate.
 fn parse_identity(
     provider: &CryptoProvider,
-    (chain, of_chain): (Vec<u8>, &IdentityPart),
-    (key, of_key): (Vec<u8>, &IdentityPart),
+    (chain, of_chain): (Vec<u8>, &CertificateOrKeyBytes),
+    (key, of_key): (Vec<u8>, &CertificateOrKeyBytes),
     passphrase: Option<&Passphrase>,
 ) -> Result<Arc<SingleCertAndKey>> {
     let chain = parse_chain(chain).map_err(|why| of_chain.error(&why))?;
@@ -163,8 +163,8 @@ fn parse_identity(
 fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
-    of_chain: &IdentityPart,
-    of_key: &IdentityPart,
+    of_chain: &CertificateOrKeyBytes,
+    of_key: &CertificateOrKeyBytes,
 ) -> Result<Arc<SingleCertAndKey>> {
     let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.error(&error.to_string()))?;
     let known = CertifiedKey::new(chain, signer);

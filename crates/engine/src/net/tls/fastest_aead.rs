@@ -30,7 +30,7 @@ pub(super) enum TlsRecordAead {
 impl TlsRecordAead {
     /// Makes an AEAD with this key. Returns `None` if the key has the wrong length.
     pub(super) fn new(cipher: TlsAeadAlgorithm, key: &[u8]) -> Option<Self> {
-        if cpu_has_vaes() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
+        if should_use_aws_lc() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
 
     fn aws_lc(cipher: TlsAeadAlgorithm, key: &[u8]) -> Option<Self> {
@@ -87,7 +87,7 @@ impl TlsRecordAead {
 /// Returns true if the processor has the vector AES instructions (VAES) that aws-lc's fastest code
 /// needs. Without them, another implementation is used.
 #[cfg(target_arch = "x86_64")]
-fn cpu_has_vaes() -> bool {
+fn should_use_aws_lc() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
@@ -95,7 +95,7 @@ fn cpu_has_vaes() -> bool {
 /// Always returns true, so that aws-lc is used: on processors other than x86-64, it is as fast as
 /// ring.
 #[cfg(not(target_arch = "x86_64"))]
-fn cpu_has_vaes() -> bool {
+fn should_use_aws_lc() -> bool {
     true
 }
 
