@@ -31,9 +31,9 @@ pub trait FilesAndEnvironment {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// Opens a config file; `-` is standard input. A reader of standard input consumes no byte
-    /// after the last line that it returned, so that an option can read the remaining input as
-    /// request content. The default implementation calls [`FilesAndEnvironment::open`].
+    /// Opens a config file; `-` is standard input. The reader of standard input reads no further
+    /// than the end of a line, so that an option of the config file can read the rest of the input
+    /// as request content. The default implementation calls [`FilesAndEnvironment::open`].
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }

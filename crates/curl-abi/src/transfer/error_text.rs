@@ -68,8 +68,8 @@ fn timeout_text(outcome: &TransferOutcome, millis: u128, cause: &str) -> String 
     }
 }
 
-/// Returns OpenSSL's error number and message for a certificate error. `cause` is the engine's
-/// message.
+/// Returns OpenSSL's error number and message for a certificate error. `cause` is haul's message
+/// for the error.
 fn certificate_fault(cause: &str) -> (i64, &str) {
     let why = cause.rsplit(": ").next().unwrap_or(cause);
     match why {

@@ -26,8 +26,8 @@ impl IdleCoreDetector {
     }
 }
 
-/// Returns the time for which all cores together have been idle since the system started; `None` if
-/// it is unknown.
+/// Returns the sum of the idle times of all cores since the system started; `None` if it is
+/// unknown.
 pub(crate) fn idle_time() -> Option<Duration> {
     let ticks = idle_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
     Some(Duration::from_millis(ticks.saturating_mul(TICK_MS)))

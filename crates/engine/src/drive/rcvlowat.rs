@@ -39,8 +39,8 @@ pub const MARK_FOR_MANY_STREAMS: usize = 2 << 20;
 pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
 /// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
 pub const BULK_TEST_BYTES: usize = 512 << 10;
-/// The time within which [`BULK_TEST_BYTES`] bytes must arrive, i.e. at a rate of 20 MB/s. For a
-/// slower body, the number of reads does not matter.
+/// The time within which [`BULK_TEST_BYTES`] bytes must arrive for a body to count as bulk: a rate
+/// of 20 MB/s. For a slower body, the number of reads does not matter.
 pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
 /// lowered.

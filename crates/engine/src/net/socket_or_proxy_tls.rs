@@ -324,8 +324,8 @@ impl ProxyTls {
         }
     }
 
-    /// Passes the decrypted bytes to the tunnel, up to its next event. Returns false if the tunnel
-    /// needs more bytes than are available.
+    /// Passes decrypted bytes to the tunnel until it reports an event (bytes of the stream, its end,
+    /// or an error). Returns false if the tunnel needs more bytes than are available.
     fn pass_to_tunnel(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;

@@ -25,8 +25,8 @@ pub(super) struct DeliveryProgress {
     /// The offset in the content at which the last failure occurred, to measure the progress since
     /// then.
     pub(super) failed_at: u64,
-    /// True if the sink has accepted the head of a response, and has kept all content received
-    /// since then.
+    /// True if the delivery to the sink has begun: the sink has accepted the head of a response,
+    /// and has kept all content after that head.
     pub(super) has_begun: bool,
     /// True if the current response has a content coding or transfer coding that the decoder or the
     /// sink removes.

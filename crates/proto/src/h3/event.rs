@@ -41,7 +41,7 @@ pub enum H3Event {
     /// The QPACK table entries for a blocked response have arrived. Call `step` for its stream
     /// again, with the input that was kept (which may be empty).
     Unblocked {
-        /// The request whose response was blocked.
+        /// The request whose response was blocked until now.
         id: RequestId,
     },
     /// The peer's SETTINGS arrived on its control stream.

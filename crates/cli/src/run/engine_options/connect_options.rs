@@ -80,8 +80,8 @@ fn has_https_proxy(given: Option<&Proxy>, environment: &ProxyEnvironment) -> boo
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
-/// Returns the TLS options for the DNS server of `--doh-url`. They are the TLS options of the
-/// stage, without options that concern only the server of the URL.
+/// Returns the TLS options for connections to the DNS server of `--doh-url`. They are the options
+/// for transfers, without those that concern only the servers of the transfers' URLs.
 pub(crate) fn doh_tls_options(args: &TransferArgs) -> Result<TlsOptions> {
     let of_server = TlsArgs { pins: None, ech: EchArgs::default(), client: ClientCert::default(), ..args.tls.clone() };
     let mut options = tls_options(&of_server, HttpVersion::Any, ProgramPersona::Haul)?;

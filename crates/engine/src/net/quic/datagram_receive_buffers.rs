@@ -65,7 +65,8 @@ pub(super) struct DatagramReceiveBuffers {
     /// The number of slots (receive buffers) that the next receive should use. It grows when a
     /// receive fills all slots.
     wanted: usize,
-    /// The receive buffer that is used when all slots are in use. Datagrams are copied out of it.
+    /// The buffer into which datagrams are received when all receive buffers are in use. Each
+    /// datagram is copied out of it.
     copied: Vec<u8>,
 }
 
