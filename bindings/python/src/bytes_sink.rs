@@ -169,8 +169,8 @@ impl KeptReadBuffer {
             return Err(offered);
         }
         if let Some(batch) = batch {
-            // At most two threads increase the number, the batch's and the one that runs a lone request.
-            // A check followed by an addition exceeds the limit by no more than one.
+            // At most two threads increase the number, the batch's and the one that runs a lone
+            // request. A check followed by an addition exceeds the limit by no more than one.
             if batch.kept_read_buffers.load(Ordering::Relaxed) >= MAX_KEPT_READ_BUFFERS {
                 return Err(offered);
             }

@@ -58,7 +58,7 @@ pub enum UrlSource<'a> {
     InputFile(&'a str),
 }
 
-/// The sources of the URLs of a URL group (the URLs between two `--next`), in the order of the
+/// The sources of the URLs of a URL group (`--next` separates groups), in the order of the
 /// command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UrlSources {

@@ -55,7 +55,7 @@ pub enum UsageErrorReason {
     /// The subject of `--help` begins with a dash, but is not an option. Occurs only if haul acts
     /// as curl.
     NoSuchHelp,
-    /// A group of options (between two `--next`) contains no URL.
+    /// A group of options (`--next` separates groups) contains no URL.
     NoUrl,
     /// The command line is empty. curl prints only the hint about `--help` in this case.
     NothingAsked,

@@ -99,7 +99,8 @@ impl WatchedBatch {
         }
     }
 
-    /// Opens a connection with a request, and uses it for another one. It is in the pool afterwards.
+    /// Opens a connection with a request, and uses it for another one. It is in the pool
+    /// afterwards.
     fn warm_up(&self, url: &str) {
         for _ in 0..2 {
             self.batch.submit(self.get(url));

@@ -115,7 +115,7 @@ impl OsFamily {
     }
 
     /// Returns true if the name of an output file names a device by itself, in any directory: on
-    /// Windows `NUL`, `con.txt` or `\\\\.\\COM10`. Always false on Unix, where a name does not show
+    /// Windows `NUL`, `con.txt` or `\\.\COM10`. Always false on Unix, where a name does not show
     /// that the file is a device.
     pub fn names_device(self, path: &[u8]) -> bool {
         let name = || path.rsplit(|&byte| self.is_separator(byte) || byte == b':').find(|name| !name.is_empty());

@@ -97,9 +97,9 @@ impl PageBase {
         }
     }
 
-    /// Returns the URL of a reference that needs no parsing: a plain path, possibly with a query, or
-    /// such a path after the origin of the base. Returns `None` for other references. Most links in
-    /// pages are such references.
+    /// Returns the URL of a reference that needs no parsing: a plain path, possibly with a query,
+    /// or such a path after the origin of the base. Returns `None` for other references. Most links
+    /// in pages are such references.
     fn url_with_plain_path(&self, reference: &str) -> Option<String> {
         let origin = self.base().origin();
         // A zone has more than one spelling.
@@ -124,6 +124,7 @@ fn without_userinfo_and_fragment(target: &Target) -> Target {
     Target::parse_near(&target.to_url(), Some(&target.origin()), target.scheme(), false).unwrap_or_else(|_| {
         let mut target = target.clone();
         target.drop_userinfo();
+        target.drop_fragment();
         target
     })
 }

@@ -13,7 +13,7 @@ use super::socket::AgentUnavailable;
 use crate::file_and_environment_access::print_error_line;
 use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
-/// Fetches `url` through the agent. `group` is the URL group (the URLs between two `--next`)
+/// Fetches `url` through the agent. `group` is the URL group (`--next` separates groups)
 /// that contains the URL. Returns `None` if `--agent` is not given, or if the agent cannot be used
 /// for this request.
 ///

@@ -1,4 +1,4 @@
-//! Refuses options of one group (the options between two `--next`) that contradict each other. If
+//! Refuses options of one group (`--next` separates groups) that contradict each other. If
 //! curl refuses them too, the error message is curl's.
 
 use std::borrow::Cow;

@@ -24,7 +24,8 @@ const IN_TARGET: &str = "values are not filled in the request target: put the pl
 /// Refuses a stage that has placeholders of this syntax in options that cannot contain
 /// placeholders.
 ///
-/// # Errors An option contains a placeholder. The error names the option.
+/// # Errors
+/// An option contains a placeholder. The error names the option.
 pub(super) fn check(stage: &ParsedStage, syntax: PlaceholderSyntax) -> Result<(), UsageError> {
     let in_text = |text: &[u8]| ValueTemplate::parse(text, PlaceholderEncoding::Plain, syntax).literal_text().is_none();
     let in_path = |path: &Path| in_text(path.as_os_str().as_encoded_bytes());

@@ -90,8 +90,8 @@ fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
     options.iter().find(|(is_given, _)| *is_given).map(|(_, option)| *option)
 }
 
-/// Refuses options that apply to a single response, such as `--range`, in a URL group (the URLs
-/// between two `--next`) that fetches paginated listings.
+/// Refuses options that apply to a single response, such as `--range`, in a URL group
+/// (`--next` separates groups) that fetches paginated listings.
 pub(super) fn check(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     if !group.stages.iter().any(|stage| stage.pagination.is_given()) {
         return Ok(());

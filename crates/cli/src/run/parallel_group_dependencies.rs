@@ -62,7 +62,7 @@ fn may_join(group: &UrlGroup) -> bool {
         && !(group.in_place && group.has_file_url())
 }
 
-/// Returns true if two URL groups (the URLs between two `--next`) have the same settings for the
+/// Returns true if two URL groups (`--next` separates groups) have the same settings for the
 /// run's HTTP client, and for the stores that transfers change, such as cookies.
 fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
     let (first, group) = (&first.stages[0].transfer, &group.stages[0].transfer);
@@ -110,7 +110,7 @@ fn reads_stdin(group: &UrlGroup) -> bool {
         }
 }
 
-/// The files that a URL group (the URLs between two `--next`) reads while its transfers run, or the
+/// The files that a URL group (`--next` separates groups) reads while its transfers run, or the
 /// files that it writes.
 #[derive(Default)]
 struct FilesReadOrWritten {

@@ -2,8 +2,9 @@
 //!
 //! A batch's thread costs a program that waits for each response in its event loop two wake-ups a
 //! request: the thread's and the loop's. The direct driver needs only the loop's. The thread that
-//! submits a request sends it on an idle connection, and [`drive`](DirectDriver::drive) receives when
-//! the program looks for results. The descriptor of the batch is readable when it is worth looking.
+//! submits a request sends it on an idle connection, and [`drive`](DirectDriver::drive) receives
+//! when the program looks for results. The descriptor of the batch is readable when it is worth
+//! looking.
 //!
 //! ```text
 //!  submit ─▶ idle connection ─▶ send ─▶ ReadinessSet ◀── the program's event loop
@@ -13,9 +14,9 @@
 //!
 //! A program may be busy for long before it looks for results again. That must not delay more than
 //! one short response. So the batch's thread runs a request if another is in progress, if there is
-//! no idle connection, if there is much to send, or if the last body was long. It takes a request over
-//! if its body is long or coded, or if another step follows the response (a retry, a redirect, a
-//! challenge). Of a long body a socket's receive buffer may not take the rest.
+//! no idle connection, if there is much to send, or if the last body was long. It takes a request
+//! over if its body is long or coded, or if another step follows the response (a retry, a redirect,
+//! a challenge). A socket's receive buffer may not hold the rest of a long body.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -40,8 +41,9 @@ use crate::{Error, ErrorKind};
 /// fits into the empty send buffer of a socket.
 const MAX_CONTENT: usize = 8 << 10;
 
-/// The largest piece of a response, in bytes, that the program's thread receives at once. If a body is
-/// coded, the batch's thread decodes what comes after the first piece, since decoding may take long.
+/// The largest piece of a response, in bytes, that the program's thread receives at once. If a body
+/// is coded, the batch's thread decodes what comes after the first piece, since decoding may take
+/// long.
 const MAX_PIECE: usize = 32 << 10;
 
 /// The maximum number of receives for a response before the batch's thread takes over.
@@ -55,9 +57,9 @@ pub(super) struct DirectDriver {
     /// for the descriptor of the batch. Before, requests go to the batch's thread.
     readiness: OnceLock<ReadinessSet>,
     state: Mutex<DirectState>,
-    /// Locked while a request starts, and while a thread looks for a request that it cancels. So that
-    /// thread finds the request with this driver or with the batch's thread, never between the two.
-    /// It is locked before any other lock. No sink is called meanwhile.
+    /// Locked while a request starts, and while a thread looks for a request that it cancels. So
+    /// that thread finds the request with this driver or with the batch's thread, never between the
+    /// two. It is locked before any other lock. No sink is called meanwhile.
     starting: Mutex<()>,
     buffers: Arc<BufferPool>,
     waker: Arc<dyn TransferWaker>,
@@ -242,7 +244,8 @@ impl DirectDriver {
         }
     }
 
-    /// Cancels the request with this id like [`RequestExecutor::cancel`], also if this driver runs it.
+    /// Cancels the request with this id like [`RequestExecutor::cancel`], also if this driver runs
+    /// it.
     pub(super) fn cancel(&self, id: u64) -> bool {
         let Some(readiness) = self.readiness.get() else { return self.executor.cancel(id) };
         let starting = self.starting.lock().ignore_poison();
@@ -297,9 +300,9 @@ impl DirectDriver {
         self.client.stats().connection_closed(&connection);
     }
 
-    /// Gives the request in progress to the batch's thread, because a thread of the program is about
-    /// to sleep until there is a result. Later requests go to the batch's thread, too, until the
-    /// returned value is dropped.
+    /// Gives the request in progress to the batch's thread, because a thread of the program is
+    /// about to sleep until there is a result. Later requests go to the batch's thread, too, until
+    /// the returned value is dropped.
     pub(super) fn yield_to_batch_thread(&self) -> WaitingThread<'_> {
         let mut state = self.lock();
         state.waiting_threads += 1;
@@ -377,8 +380,8 @@ impl DirectDriver {
         self.hand_over(readiness, exchange);
     }
 
-    /// Receives what has arrived, and then ends the exchange if its time is over: a response that is
-    /// there counts, however late the program looks for it. Returns the exchange if it goes on.
+    /// Receives what has arrived, and then ends the exchange if its time is over: a response that
+    /// is there counts, however late the program looks for it. Returns the exchange if it goes on.
     fn advance(&self, mut guard: ExchangeGuard<'_>, now: Instant) -> Option<DirectExchange> {
         let readiness = guard.readiness;
         let mut finished = FinishedTransfers::new();

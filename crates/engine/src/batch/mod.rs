@@ -2,9 +2,9 @@
 //! requests. Responses are complete, and are returned in the order of the requests or of
 //! completion.
 //!
-//! One thread serves all requests, except those that [`BatchOptions::direct`] leaves to the program's
-//! threads. It starts with the first request and ends by itself. The memory of bodies is bounded: if
-//! the program does not take the responses, haul stops receiving.
+//! One thread serves all requests, except those that [`BatchOptions::direct`] leaves to the
+//! program's threads. It starts with the first request and ends by itself. The memory of bodies is
+//! bounded: if the program does not take the responses, haul stops receiving.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -107,11 +107,11 @@ pub struct BatchOptions {
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
     /// yet. One body may exceed this limit. Default 64 MiB.
     pub memory: u64,
-    /// True if the program watches the descriptor of the batch ([`Batch::fd`]), and looks for results
-    /// soon after it becomes readable. The program's threads may then send and receive a request by
-    /// themselves, if it is the only one of the batch: [`Batch::submit`] sends it, and
-    /// [`Batch::try_next`] receives its response. This saves the wake-up of the batch's thread. Other
-    /// systems than Linux ignore it. Default: false.
+    /// True if the program watches the descriptor of the batch ([`Batch::fd`]), and looks for
+    /// results soon after it becomes readable. The program's threads may then send and receive a
+    /// request by themselves, if it is the only one of the batch: [`Batch::submit`] sends it, and
+    /// [`Batch::try_next`] receives its response. This saves the wake-up of the batch's thread. Has
+    /// an effect on Linux only. Default: false.
     pub direct: bool,
     /// A callback that is called while the program waits for results, and that decides whether to
     /// stop waiting. Default: none.
@@ -244,9 +244,9 @@ impl Batch {
         if self.is_inherited() { 0 } else { self.queue.lock().outstanding }
     }
 
-    /// Returns the next finished request, or `None` if there is none at present. Never waits for the
-    /// network. With [`BatchOptions::direct`], it may receive a response, and call the sink of its
-    /// request. A panic of the sink then leaves this method.
+    /// Returns the next finished request, or `None` if there is none at present. Never waits for
+    /// the network. With [`BatchOptions::direct`], it may receive a response, and call the sink of
+    /// its request. A panic of the sink then leaves this method.
     pub fn try_next(&self) -> Option<FinishedRequest> {
         self.try_bunch(1).pop()
     }
@@ -348,7 +348,7 @@ impl Batch {
     /// receives then. Do not read from it. The first call creates it.
     ///
     /// # Errors
-    /// The process or the system has no file descriptors left. Or the process is a forked child.
+    /// The process or the system has no file descriptors left, or the process is a forked child.
     pub fn fd(&self) -> io::Result<OwnedFd> {
         if self.is_inherited() {
             return Err(io::Error::other(INHERITED));

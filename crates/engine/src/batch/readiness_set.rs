@@ -1,5 +1,5 @@
-//! A descriptor that is readable while any of several descriptors is, or after a time. The program's
-//! event loop watches this one descriptor, whatever a batch waits for.
+//! A descriptor that is readable while any of several descriptors is, or after a time. The
+//! program's event loop watches this one descriptor, whatever a batch waits for.
 
 use std::io;
 use std::time::Duration;

@@ -528,7 +528,8 @@ struct LinkResolverWithEncoding<'l> {
 
 impl LinkResolverWithEncoding<'_> {
     /// Passes on the absolute URL of a match of a regular expression in a page. In HTML and XML,
-    /// first decodes `&amp;` in the match. `query` is the index of the expression.
+    /// first decodes the character references in the match (without the feature `select`, only
+    /// `&amp;`). `query` is the index of the expression.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         if self.links.is_markup && memchr::memchr(b'&', bytes).is_some() {
             return self.pass_reference(query, &without_references(bytes), None, on_value);

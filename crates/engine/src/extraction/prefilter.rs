@@ -166,8 +166,8 @@ pub(super) struct HitAcrossMarkupTest {
     /// byte that may be a hit, or the `&` of a character reference.
     stops: FirstOfThreeBytesFinder,
     /// A bit set for each byte value: [`IS_BEFORE`] and [`IS_AFTER`] if the byte may be directly
-    /// before or after a hit; [`ENDS_RUN`] and [`IS_BREAK`] if the byte ends the run of bytes
-    /// before a hit.
+    /// before or after a hit; [`ENDS_RUN`] if the run of bytes before a hit ends at the byte;
+    /// [`IS_BREAK`] if the byte may interrupt a text.
     neighbours: Box<[u8; 256]>,
     /// The minimum length in bytes of the run that precedes the hit in every match. Only bytes
     /// without [`ENDS_RUN`] belong to the run; markup may interrupt it. 0 if no length is known.

@@ -123,8 +123,8 @@ pub struct ExistingPartialContent {
 pub struct ReceivedIntoSink {
     /// The number of received bytes. 0 means the end of the stream.
     pub bytes: usize,
-    /// True if the bytes filled all the memory that the sink offered. If it is false and fewer bytes
-    /// were received than requested, the socket was empty.
+    /// True if the bytes filled all the memory that the sink offered. If it is false and fewer
+    /// bytes were received than requested, the socket was empty.
     pub filled_memory: bool,
 }
 
@@ -189,9 +189,9 @@ pub trait Sink: Any + Send {
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
     /// one `recv(2)` without flags. Returns the result of that call. The bytes then count as passed
-    /// to the sink. If the call had room for fewer than `_most` bytes and filled it, the result must
-    /// say so: more bytes may wait in the socket, for which no further event comes. A driver calls this if the kernel cannot move the bytes to a descriptor
-    /// ([`Sink::direct`]).
+    /// to the sink. If the call had room for fewer than `_most` bytes and filled it, the result
+    /// must say so: more bytes may wait in the socket, for which no further event comes. A driver
+    /// calls this if the kernel cannot move the bytes to a descriptor ([`Sink::direct`]).
     ///
     /// Returns `None`, the default, if the driver must receive the bytes itself and pass them to
     /// [`Sink::bytes`].

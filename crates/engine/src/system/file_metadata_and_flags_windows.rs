@@ -335,7 +335,8 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// Creates or truncates a file. Each write appends to the file, even if another process writes to
 /// the same file.
 ///
-/// # Errors The file cannot be opened for writing.
+/// # Errors
+/// The file cannot be opened for writing.
 pub fn create_for_appending(path: &Path) -> io::Result<File> {
     if is_named_device(path) {
         return create(path);

@@ -410,8 +410,8 @@ impl SplitPlanner {
 
     /// Records that the server refused one of `connections` connections. From now on, the planner
     /// asks for fewer connections than that, but for at least one. If the planner is comparing a
-    /// single connection with several, the comparison continues, and the new limit is below the
-    /// larger of the number compared and `connections`.
+    /// single connection with several, the new limit is below the larger of the number compared and
+    /// `connections`. The comparison continues, unless the new limit is 1.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,

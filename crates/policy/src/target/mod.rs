@@ -247,6 +247,11 @@ impl Target {
         self.userinfo = None;
     }
 
+    /// Removes the fragment from the URL.
+    pub(crate) fn drop_fragment(&mut self) {
+        self.fragment = None;
+    }
+
     /// Returns the target with `path` instead of its path. `path` is encoded like the path of a
     /// parsed URL.
     pub(crate) fn with_path(&self, path: &str) -> Target {

@@ -29,7 +29,7 @@ use crate::system::os_text::OsStrExt;
 /// `--extract` found replaces it.
 const PLACEHOLDER: &[u8] = b"{}";
 
-/// A stage after `--then`. `group` is the URL group (the options between two `--next`) that
+/// A stage after `--then`. `group` is the URL group (`--next` separates groups) that
 /// contains the stage, and `number` is the index of the stage in this group, from 1.
 pub(crate) struct LaterStage {
     group: UrlGroup,

@@ -41,7 +41,7 @@ pub(crate) use fleet_reporter::FleetReporter;
 /// happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
-/// The reporter of one URL group (the URLs between two `--next`). It prints the result of each
+/// The reporter of one URL group (`--next` separates groups). It prints the result of each
 /// transfer of the group.
 pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,

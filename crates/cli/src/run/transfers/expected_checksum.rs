@@ -22,7 +22,7 @@ use crate::plan::UrlGroup;
 pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {
-    /// Returns the checksum list for a URL group (the URLs between two `--next`) with many URLs,
+    /// Returns the checksum list for a URL group (`--next` separates groups) with many URLs,
     /// with the URL or file name of the list. Returns `None` if `--checksum` is not given or does
     /// not name a list.
     pub(crate) fn list_for_many(

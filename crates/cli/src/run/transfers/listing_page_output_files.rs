@@ -44,7 +44,7 @@ pub(crate) enum PageNaming {
 }
 
 impl ListingPageFiles {
-    /// Returns true if the URLs of a URL group (the URLs between two `--next`) are paginated
+    /// Returns true if the URLs of a URL group (`--next` separates groups) are paginated
     /// listings, and one of these conditions holds:
     ///
     /// * The pages after the first page need separate destinations.

@@ -32,7 +32,7 @@ use crate::run::transfers::url_items::{ProgressCountsForList, UrlGroupRequestSet
 use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
 use crate::system::process_liveness_and_limits::raise_open_file_limit;
 
-/// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
+/// Fetches all URLs of a URL group (`--next` separates groups). Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -178,7 +178,7 @@ fn job_output(
     Ok(output)
 }
 
-/// Returns true if a transfer of the URL group (the URLs between two `--next`) may write to
+/// Returns true if a transfer of the URL group (`--next` separates groups) may write to
 /// standard output.
 fn prints_to_stdout(group: &UrlGroup) -> bool {
     let has_text = |stage: &StageArgs| stage.report.write_out.is_some() || stage.output.is_stdout();
@@ -188,7 +188,7 @@ fn prints_to_stdout(group: &UrlGroup) -> bool {
         || group.stages[0].report.write_out.is_some()
 }
 
-/// Fetches the URLs of several URL groups (a group is the URLs between two `--next`) in parallel,
+/// Fetches the URLs of several URL groups (`--next` separates groups) in parallel,
 /// as if they were one group. `indexes` are the indexes of the groups, which follow one another;
 /// `reporter` belongs to the first of them. Returns the exit code.
 pub(crate) fn run_joined(

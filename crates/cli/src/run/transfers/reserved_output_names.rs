@@ -2,9 +2,9 @@
 //! one URL never replaces the body of another.
 //!
 //! The names are stored as hashes in a [`OnDiskHashIndex`]. The URLs, which are needed for error
-//! messages, are stored in a [`AppendOnlyUrlStore`]. Both use temporary files when they grow, so that ten
-//! million files need less than 20 MB of memory. If two names had the same 64-bit hash, the second
-//! one would be refused; a disk failure is more likely.
+//! messages, are stored in an [`AppendOnlyUrlStore`]. Both use temporary files when they grow, so
+//! that ten million files need less than 20 MB of memory. If two names had the same 64-bit hash,
+//! the second one would be refused; a disk failure is more likely.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};

@@ -26,7 +26,7 @@ pub(crate) struct StateStores {
     alt_svc: Vec<(StateFileArg, AltSvcCache)>,
     /// The HTTP/3 endpoints that the run has learned, and the endpoints where HTTP/3 failed.
     http3: Http3Cache,
-    /// The time at which the current URL group (the URLs between two `--next`) began; `None` before
+    /// The time at which the current URL group (`--next` separates groups) began; `None` before
     /// the first one.
     began: Option<Instant>,
     /// The host of the first URL in the current URL group; `None` if there is none. A `Set-Cookie`
@@ -65,7 +65,7 @@ fn is_output(jar: &Path) -> bool {
 }
 
 impl StateStores {
-    /// Records that a URL group (the URLs between two `--next`) begins now, and the host of its
+    /// Records that a URL group (`--next` separates groups) begins now, and the host of its
     /// first URL.
     pub(crate) fn begin_group(&mut self, group: &UrlGroup) {
         self.began = Some(Instant::now());

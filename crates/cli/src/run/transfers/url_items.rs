@@ -96,7 +96,7 @@ struct JobWithUrlStateCursor {
     is_at_end: bool,
 }
 
-/// The request settings that all URLs of a URL group (the URLs between two `--next`) share.
+/// The request settings that all URLs of a URL group (`--next` separates groups) share.
 pub(crate) struct UrlGroupRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,

@@ -12,8 +12,8 @@
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
 //! requests in progress fail, since their connections are lost. Waiting requests continue on a new
 //! event loop. (A panic on a thread that runs a request directly fails only this request. A
-//! [`Read`](std::io::Read) that supplies content runs on a separate thread, and its panic fails only
-//! its own request.)
+//! [`Read`](std::io::Read) that supplies content runs on a separate thread, and its panic fails
+//! only its own request.)
 
 mod admission;
 mod requests_on_other_threads;
@@ -135,8 +135,8 @@ impl RequestExecutor {
         id
     }
 
-    /// Accepts a request, and returns its id, its transfer if `may_start` is true and it has started,
-    /// and how the caller must wake the event loop otherwise.
+    /// Accepts a request, and returns its id, its transfer if `may_start` is true and it has
+    /// started, and how the caller must wake the event loop otherwise.
     fn accept(
         &self,
         request: Request,
@@ -281,9 +281,9 @@ impl RequestExecutor {
         }
     }
 
-    /// Fails all requests after an event loop has failed. A request that the program submits when it
-    /// gets these errors waits for the next event loop. It must not start on the program's thread, since
-    /// this thread forgets all requests in progress afterwards.
+    /// Fails all requests after an event loop has failed. A request that the program submits when
+    /// it gets these errors waits for the next event loop. It must not start on the program's
+    /// thread, since this thread forgets all requests in progress afterwards.
     fn fail_all_of_run(&self, error: &Error) {
         self.lock().is_over = true;
         self.fail_all(error);

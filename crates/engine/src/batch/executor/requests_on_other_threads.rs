@@ -11,13 +11,13 @@ use crate::sink::Sink;
 use crate::transfer::Transfer;
 use crate::{Client, Error, Result};
 
-/// The largest rest of a body, in bytes, that another thread receives. A socket's receive buffer takes
-/// it, however late the thread looks for it. A longer body is a long one.
+/// The largest rest of a body, in bytes, that another thread receives. A socket's receive buffer
+/// takes it, however late the thread looks for it. A longer body is a long one.
 pub(in crate::batch) const LONG_BODY: u64 = 64 << 10;
 
 impl RequestExecutor {
-    /// Returns true if another thread may run the next request: the executor has no request, and the
-    /// last body was not long.
+    /// Returns true if another thread may run the next request: the executor has no request, and
+    /// the last body was not long.
     pub(in crate::batch) fn may_start_on_other_thread(&self) -> bool {
         let state = self.lock();
         state.has_no_request_but(0) && !state.had_long_body
@@ -82,8 +82,8 @@ impl RequestExecutor {
         }
     }
 
-    /// Gives the transfer of the request `id`, which this thread began, to the event loop. Returns it
-    /// if the request has already failed, because an event loop has.
+    /// Gives the transfer of the request `id`, which this thread began, to the event loop. Returns
+    /// it if the request has already failed, because an event loop has.
     pub(in crate::batch) fn hand_over(
         self: &Arc<Self>,
         client: &Client,
@@ -108,8 +108,8 @@ impl RequestExecutor {
         None
     }
 
-    /// Removes the transfer of the request `id` if it was handed over and the event loop has not taken
-    /// it yet. Returns `None` if there is no such transfer.
+    /// Removes the transfer of the request `id` if it was handed over and the event loop has not
+    /// taken it yet. Returns `None` if there is no such transfer.
     pub(in crate::batch) fn take_handed_over(&self, id: u64) -> Option<HandedOverWork> {
         let mut state = self.lock();
         let place = state.handed_over.iter().position(|work| match work {

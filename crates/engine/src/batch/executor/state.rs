@@ -53,8 +53,8 @@ pub(super) struct RequestExecutorState {
     pub(super) is_retired: bool,
     /// The time since when the event loop has no request; `None` if it has one.
     pub(super) idle_since: Option<Instant>,
-    /// The last request that another thread began. While it is in `running` and was not handed over,
-    /// the event loop has nothing to do with it.
+    /// The last request that another thread began. While it is in `running` and was not handed
+    /// over, the event loop has nothing to do with it.
     pub(super) on_other_thread: Option<u64>,
     /// The requests in progress that another thread began, and that the event loop has not taken
     /// over yet.
@@ -62,12 +62,12 @@ pub(super) struct RequestExecutorState {
     /// True if the event loop puts its connection into the client's pool when the last request in
     /// progress ends. Another thread may then send the next request on it.
     pub(super) pools_last_connection: bool,
-    /// True if the request that ended last used an open connection. Only such a connection is put into
-    /// the pool for another thread. The event loop watches those of servers that get one request, and
-    /// closes them when their servers do.
+    /// True if the request that ended last used an open connection. Only such a connection is put
+    /// into the pool for another thread. The event loop watches those of servers that get one
+    /// request, and closes them when their servers do.
     pub(super) has_reused_connection: bool,
-    /// True if the body of the request that ended last was long. The event loop runs the next request
-    /// and keeps its connection, because that body is probably long, too.
+    /// True if the body of the request that ended last was long. The event loop runs the next
+    /// request and keeps its connection, because that body is probably long, too.
     pub(super) had_long_body: bool,
 }
 

@@ -172,8 +172,8 @@ impl Scheduler for RequestExecutor {
             if state.running.is_empty() {
                 state.is_over = state.is_retired || is_late;
             } else if is_late {
-                // The event loop may have to take over the request of another thread. It looks again
-                // later, because nothing wakes it when that request ends.
+                // The event loop may have to take over the request of another thread. It looks
+                // again later, because nothing wakes it when that request ends.
                 state.idle_since = Some(now);
             }
         }

@@ -109,7 +109,8 @@ pub trait Scheduler: Send + Sync {
     /// the calling worker. If the output is full, the first worker waits until the output is
     /// writable.
     ///
-    /// # Errors The output cannot be written any more. The run ends.
+    /// # Errors
+    /// The output cannot be written any more. The run ends.
     fn flush(&self, _worker: usize) -> Result<OutputReadiness> {
         Ok(OutputReadiness::Free)
     }
@@ -136,7 +137,8 @@ pub trait Scheduler: Send + Sync {
     }
 
     /// Removes and returns the work that other threads have handed over. The worker calls it after
-    /// the message [`TakeHandedOverWork`](crate::drive::worker_inbox::WorkerMessage). Default: none.
+    /// the message [`TakeHandedOverWork`](crate::drive::worker_inbox::WorkerMessage). Default:
+    /// none.
     fn take_handed_over_work(&self) -> Vec<HandedOverWork> {
         Vec::new()
     }

@@ -87,8 +87,8 @@ impl Pem {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let certificate = CertificateOrKeyBytes { what: CERTIFICATE_WHAT, source: "memory".to_owned() };
-        let key = CertificateOrKeyBytes { what: KEY_WHAT, ..certificate.clone() };
+        let certificate = CertificateOrKeySource { what: CERTIFICATE_WHAT, source: "memory".to_owned() };
+        let key = CertificateOrKeySource { what: KEY_WHAT, ..certificate.clone() };
         parse_identity(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
     }
 }
@@ -110,8 +110,8 @@ impl ClientCertificateFiles {
         provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
     ) -> Result<Arc<SingleCertAndKey>> {
-        let part = |what, path: &Path| CertificateOrKeyBytes { what, source: path.display().to_string() };
-        let read = |path: &Path, part: &CertificateOrKeyBytes| {
+        let part = |what, path: &Path| CertificateOrKeySource { what, source: path.display().to_string() };
+        let read = |path: &Path, part: &CertificateOrKeySource| {
             fs::read(path)
                 .map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable_message(), error))
         };
@@ -127,15 +127,14 @@ impl ClientCertificateFiles {
     }
 }
 
-/// The bytes of a certificate or a key. Also contains the file or option that they come from, for
-/// error messages.
+/// The source of a certificate or a key, for error messages: the path of the file, or `memory`.
 #[derive(Clone)]
-struct CertificateOrKeyBytes {
+struct CertificateOrKeySource {
     what: &'static str,
     source: String,
 }
 
-impl CertificateOrKeyBytes {
+impl CertificateOrKeySource {
     fn unusable_message(&self) -> String {
         format!("cannot use the {} in {}", self.what, self.source)
     }
@@ -149,8 +148,8 @@ impl CertificateOrKeyBytes {
 /// server requests a certificate.
 fn parse_identity(
     provider: &CryptoProvider,
-    (chain, of_chain): (Vec<u8>, &CertificateOrKeyBytes),
-    (key, of_key): (Vec<u8>, &CertificateOrKeyBytes),
+    (chain, of_chain): (Vec<u8>, &CertificateOrKeySource),
+    (key, of_key): (Vec<u8>, &CertificateOrKeySource),
     passphrase: Option<&Passphrase>,
 ) -> Result<Arc<SingleCertAndKey>> {
     let chain = parse_chain(chain).map_err(|why| of_chain.error(&why))?;
@@ -163,8 +162,8 @@ fn parse_identity(
 fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
-    of_chain: &CertificateOrKeyBytes,
-    of_key: &CertificateOrKeyBytes,
+    of_chain: &CertificateOrKeySource,
+    of_key: &CertificateOrKeySource,
 ) -> Result<Arc<SingleCertAndKey>> {
     let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.error(&error.to_string()))?;
     let known = CertifiedKey::new(chain, signer);

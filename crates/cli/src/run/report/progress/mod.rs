@@ -247,7 +247,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Begins a URL group, i.e. the URLs between two `--next`, with this number of stages. `output`
+    /// Begins a URL group (`--next` separates groups) with this number of stages. `output`
     /// is what its transfers print on the terminal.
     pub(crate) fn group_begins(&self, output: OutputBesideProgress, stages: usize) {
         if self.wanted {
