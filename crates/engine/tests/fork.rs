@@ -4,9 +4,17 @@
 mod common;
 
 use std::panic::AssertUnwindSafe;
+#[cfg(linux_calls)]
+use std::sync::Arc;
+#[cfg(linux_calls)]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::start_origin;
 use haul::batch::BatchOptions;
+#[cfg(linux_calls)]
+use haul::buffer_pool::OfferedBodyBytes;
+#[cfg(linux_calls)]
+use haul::sink::Sink;
 use haul::{Client, Response};
 
 #[test]
@@ -53,6 +61,47 @@ fn forked_child_cannot_use_the_parents_batch() {
     });
     assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
     assert!(all.next().unwrap().1.is_ok() && all.next().is_none());
+}
+
+/// A sink that records that it was dropped.
+#[cfg(linux_calls)]
+struct DropRecordingSink(Arc<AtomicBool>);
+
+#[cfg(linux_calls)]
+impl Sink for DropRecordingSink {
+    fn bytes(&mut self, _: OfferedBodyBytes<'_>) -> haul::Result<()> {
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(linux_calls)]
+impl Drop for DropRecordingSink {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(linux_calls)]
+#[test]
+fn forked_child_does_not_drop_direct_sinks() {
+    let origin = start_origin();
+    let client = Client::new();
+    let mut batch = Some(client.batch(BatchOptions { direct: true, ..BatchOptions::default() }));
+    let _fd = batch.as_ref().unwrap().fd().unwrap();
+    // Its connection is in the pool afterwards, so the batch sends the next request directly.
+    client.get(&origin.url("/small")).send().and_then(Response::text).unwrap();
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let request = client.get(&origin.url("/delay/100/small")).build().unwrap();
+    batch.as_ref().unwrap().submit_into(request, Box::new(DropRecordingSink(Arc::clone(&is_dropped))));
+    assert_in_forked_child(|| {
+        drop(batch.take());
+        assert!(!is_dropped.load(Ordering::SeqCst));
+    });
+    assert!(batch.unwrap().next().unwrap().unwrap().outcome().result.is_ok());
 }
 
 fn assert_in_forked_child(check: impl FnOnce()) {

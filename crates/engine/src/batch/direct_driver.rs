@@ -59,7 +59,8 @@ pub(super) struct DirectDriver {
     state: Mutex<DirectState>,
     /// Locked while a request starts, and while a thread looks for a request that it cancels. So
     /// that thread finds the request with this driver or with the batch's thread, never between the
-    /// two. It is locked before any other lock. No sink is called meanwhile.
+    /// two. It is locked before any other lock. Of a sink, only [`Sink::partial`] is called
+    /// meanwhile.
     starting: Mutex<()>,
     buffers: Arc<BufferPool>,
     waker: Arc<dyn TransferWaker>,
@@ -310,9 +311,16 @@ impl DirectDriver {
         if let Some(exchange) = &exchange {
             state.receiving = Some(exchange.id);
         }
+        let readiness = self.readiness.get();
+        if let Some(readiness) = readiness
+            && state.timer_at.is_some()
+        {
+            // A program that never calls `drive` again would see the descriptor readable for ever.
+            update_timer(readiness, &mut state, Instant::now());
+        }
         drop(state);
         let waiting = WaitingThread(self);
-        if let (Some(exchange), Some(readiness)) = (exchange, self.readiness.get()) {
+        if let (Some(exchange), Some(readiness)) = (exchange, readiness) {
             let id = exchange.id;
             self.hand_over(readiness, exchange);
             self.end_receiving(id);
@@ -488,8 +496,8 @@ fn has_to_send(connection: &HttpConnection) -> bool {
 }
 
 /// Returns true if sending the request never waits for anything but the socket, calls none of the
-/// program's functions, and needs no rate limit. The target must not change either, since the
-/// connection is chosen by it: a store of HSTS may change it to https.
+/// program's functions but [`Sink::partial`], and needs no rate limit. The target must not change
+/// either, since the connection is chosen by it: a store of HSTS may change it to https.
 fn is_simple(request: &Request) -> bool {
     let options = &*request.options;
     let has_little_content = match request.own.content(options) {

@@ -209,6 +209,8 @@ impl Batch {
     /// Adds a request whose response body goes into this sink. Returns the request's id. The sink
     /// is used on another thread, or with [`BatchOptions::direct`] also by [`Batch::try_next`] and
     /// [`Batch::try_bunch`], and is returned with the result ([`FinishedRequest::into_parts`]).
+    /// With [`BatchOptions::direct`], this method itself may call [`Sink::partial`], which must not
+    /// use the batch.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
@@ -393,13 +395,17 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        if !self.is_inherited() {
-            if let Some(direct) = &self.direct {
-                direct.close();
-            }
-            // Joined, since the thread must not use code that the program unloads after this. It
-            // waits only in its event loop, so it ends at once. A panic was reported already.
-            let _ = self.executor.close().map(JoinHandle::join);
+        if self.is_inherited() {
+            // The request in progress belongs to the parent, and so does its file, which a dropped
+            // sink may remove. Dropping it may also need a lock that stays locked for ever.
+            std::mem::forget(self.direct.take());
+            return;
         }
+        if let Some(direct) = &self.direct {
+            direct.close();
+        }
+        // Joined, since the thread must not use code that the program unloads after this. It
+        // waits only in its event loop, so it ends at once. A panic was reported already.
+        let _ = self.executor.close().map(JoinHandle::join);
     }
 }
