@@ -272,7 +272,8 @@ impl SplitPlanner {
                 if wanted < 2 || elapsed < REVIEW_INTERVAL {
                     return wanted;
                 }
-                let rate = self.begin_measurement(seen);
+                let rate = self.measured_rate(seen);
+                self.begin_measurement(seen);
                 let idle_before = core::mem::replace(&mut self.idle, idle());
                 // Fewer may deliver for a while, at the end of the body and after failures. A time
                 // without any byte does not show that one connection is as fast.
@@ -293,7 +294,7 @@ impl SplitPlanner {
     /// unknown.
     fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
         let elapsed = seen.now.since(self.since);
-        let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
+        let rate = self.measured_rate(seen);
         let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
         let is_starved = is_brisk && !is_core_idle(self.idle, idle, elapsed);
         // Nearly each delivers as much as the one did: measuring longer would not change the
@@ -346,14 +347,14 @@ impl SplitPlanner {
             self.since = self.since + seen.now.since(at);
         }
         let elapsed = seen.now.since(self.since);
-        let so_far = per_second(seen.received.saturating_sub(self.received), elapsed);
-        let is_as_fast = requests <= 1 && elapsed >= LONG_MEASUREMENT && !has_gain(several, so_far, SMALL_GAIN);
+        let rate = self.measured_rate(seen);
+        let is_as_fast = requests <= 1 && elapsed >= LONG_MEASUREMENT && !has_gain(several, rate, SMALL_GAIN);
         if elapsed < COMPARISON_TIME && !is_as_fast {
             let waiting_since = (seen.delivering == 0).then_some(seen.now);
             self.phase = SplitPhase::Comparing(RateComparison { waiting_since, ..comparison });
             return 1;
         }
-        let rate = self.begin_measurement(seen);
+        self.begin_measurement(seen);
         // The rate before the comparison may have been low for a moment only. More connections are
         // assumed to be at least as fast as those that are left.
         let several = if requests > 1 { several.max(rate) } else { several };
@@ -382,12 +383,14 @@ impl SplitPlanner {
         (self.since, self.received, self.idle) = (seen.now, seen.received, idle());
     }
 
-    /// Begins a new measurement. Returns the download rate since the previous measurement began, in
-    /// bytes a second.
-    fn begin_measurement(&mut self, seen: SplitSample) -> u64 {
-        let rate = per_second(seen.received.saturating_sub(self.received), seen.now.since(self.since));
+    /// Returns the download rate since the present measurement began, in bytes a second.
+    fn measured_rate(&self, seen: SplitSample) -> u64 {
+        per_second(seen.received.saturating_sub(self.received), seen.now.since(self.since))
+    }
+
+    /// Begins a new measurement.
+    fn begin_measurement(&mut self, seen: SplitSample) {
         (self.since, self.received) = (seen.now, seen.received);
-        rate
     }
 
     /// Ends the measurement, and returns the number of connections to use from now on: `wanted`, or
