@@ -170,8 +170,8 @@ impl BenchRunResults {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// Returns the results of the part with this [`name`](PartResult::name); `None` if the part did
-    /// not run.
+    /// Returns the results of the part of a job with this full name (`JOB` or `JOB:PART`, see
+    /// [`PartResult::name`]); `None` if that part did not run.
     pub(crate) fn part(&self, name: &str) -> Option<&PartResult> {
         self.part_results.iter().find(|part_result| part_result.name() == name)
     }
@@ -196,20 +196,20 @@ impl PartResult {
     }
 
     /// Returns the ratio of the result of the program `of` to the result of the program `against`,
-    /// as the median over the rounds; `None` if any run of either program was wrong.
+    /// as the median over the rounds; `None` if any run of the two failed or had wrong output.
     pub(crate) fn ratio(&self, what: MetricKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
     /// Returns the ratio of the result of the program `of` to the result of the program `against`
-    /// in each round; `None` if any run of either program was wrong.
+    /// in each round; `None` if any run of the two failed or had wrong output.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.bench_program(of)?.runs.iter().zip(&self.bench_program(against)?.runs);
         pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()
     }
 
     /// Returns the value that a goal bounds (a ratio or a result) and its unit; `None` if a run on
-    /// which the value depends was wrong.
+    /// which the value depends failed or had wrong output.
     pub(crate) fn value_of_goal(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
@@ -220,8 +220,8 @@ impl PartResult {
 }
 
 impl ProgramRuns {
-    /// Returns the median of the program's results of this kind over the rounds; `None` if any run
-    /// was wrong.
+    /// Returns the median of the program's results of this kind over the rounds; `None` if a run
+    /// has no such result, because it failed or its output was wrong.
     pub(crate) fn median(&self, what: MetricKind) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.metric(what)).collect();
         figures.and_then(median)

@@ -112,8 +112,9 @@ pub(crate) enum OutputCheck {
     /// In every round, the output must consist of these pages in any order. If pages are missing,
     /// the output is wrong, and the number of missing pages is recorded.
     Pages(Rc<PageCheck>),
-    /// In every round, the server must have sent these replies, and the client must have written
-    /// the current pages to files. The number of content bytes that the server sent is recorded.
+    /// In every round, the server must have sent the expected numbers of pages and of 304 replies,
+    /// and the client's files must contain the pages as the server has them at the end of the run.
+    /// The number of content bytes that the server sent is recorded.
     Replies(Rc<ReplyCheck>),
 }
 
@@ -132,7 +133,8 @@ impl OutputCheck {
     }
 }
 
-/// A goal of one part of a benchmark job: an upper bound on the result `what` of the program `of`.
+/// A goal of one part of a benchmark job: an upper bound on a result of one program. `what` is the
+/// kind of the result, and `of` the name of the program.
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,
@@ -200,7 +202,7 @@ pub(crate) enum MetricKind {
     #[serde(rename = "first_byte_s")]
     FirstByte,
     /// The number of pages that the client should have got, but did not get. This number is
-    /// recorded even for a wrong run.
+    /// recorded even if the run counts as wrong, because pages are missing.
     #[serde(rename = "missing_pages")]
     MissingPages,
     /// The time from the client's start to the last page that the server sent.

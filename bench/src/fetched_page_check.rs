@@ -14,7 +14,7 @@ use testkit::page_server::{PageServer, ServerCounts, page, page_key};
 
 use crate::Result;
 
-/// The check of a client's output that consists of pages from testkit's page server.
+/// The check that the output of a client consists of the right pages of testkit's page server.
 pub(crate) struct PageCheck {
     pub(crate) expected: ExpectedPages,
     /// The total length of the expected pages in bytes.
@@ -22,10 +22,10 @@ pub(crate) struct PageCheck {
     pub(crate) pages: Arc<PageServer>,
     /// The network of hosts that sends the pages; `None` if one page server sends them.
     pub(crate) network: Option<Rc<HostNetwork>>,
-    /// True if the hosts of `network` use TLS.
+    /// True if clients connect to the page server, or to the hosts of `network`, by TLS.
     pub(crate) tls: bool,
-    /// The rate of requests or bytes that the servers must measure. `None` if the rate is not
-    /// checked.
+    /// The rate limit (requests or bytes per second) that is set for the client, and with which the
+    /// rate that the page servers measured is compared. `None` if the rate is not checked.
     pub(crate) rate: Option<ExpectedRate>,
 }
 
@@ -86,15 +86,17 @@ pub(crate) enum ExpectedPages {
 pub(crate) struct RequiredAndOptionalPages {
     /// The keys of the pages that a client must fetch.
     pub(crate) required: HashSet<u64>,
-    /// The keys of pages that a client may fetch but need not fetch, for example pages of a host
-    /// whose name may be looked up too late.
+    /// The keys of pages that a client may fetch but need not fetch: the name server answers for
+    /// their hosts so late that a request may exceed the client's time limit.
     pub(crate) optional: HashSet<u64>,
 }
 
-/// The pages that a client fetched in one run, and the counts of the server in that run.
+/// The results of the check of one run: the number of pages that the client fetched, and numbers
+/// that the server counted, such as its connections and 503 responses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FetchedPageCounts {
-    /// The number of required pages in the client's output.
+    /// The number of pages in the client's output that are among the required pages, which the
+    /// client has to fetch.
     pub(crate) fetched: usize,
     /// The number of required pages: the client must fetch all of them, because their hosts work.
     #[serde(rename = "healthy")]
@@ -114,8 +116,9 @@ pub(crate) struct FetchedPageCounts {
     /// there was no request so late, or if the pages are on many hosts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) peak_later: Option<usize>,
-    /// The largest difference between the expected rate and the rate measured at a server, in
-    /// percent; `None` if the rate is not checked.
+    /// The largest difference between the rate limit of the client and the rate that a server
+    /// measured, in percent of the limit; `None` if the rate is not checked. The rates are in
+    /// requests or bytes per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) rate_difference: Option<f64>,
 }
@@ -197,8 +200,9 @@ fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<R
     Ok(Ok(fetched))
 }
 
-/// Returns the number ([`page_key`]) that identifies the page in this line. Returns `None` if the
-/// line is not exactly the page that belongs to the URL at its start.
+/// Returns the key ([`page_key`]) of the page in a line of a client's output. The page server sends
+/// each page as one line: the URL, a blank, and a text that depends on the URL. Returns `None` if
+/// the line is not exactly the page of the URL with which it starts.
 fn key_of(line: &[u8]) -> Option<u64> {
     let text = str::from_utf8(line).ok()?;
     let url = text.split(' ').next()?;

@@ -18,8 +18,9 @@ use crate::{Result, installed_programs, tls_files};
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the quic-go server that is built for the bench.
 const PROGRAM: &str = "quicgo-server";
-/// The TCP congestion control in a comparison with HTTP/2 over a lossy link: the one that most
-/// servers use. With the default of this machine, the comparison would depend on the machine.
+/// The TCP congestion control of the server's HTTP/2 connections, when HTTP/3 is compared with
+/// HTTP/2 over a lossy link. Most servers use cubic. With the default of the machine on which the
+/// bench runs, the comparison would depend on the machine.
 const CONGESTION_CONTROL: &str = "cubic";
 
 /// A running server of large bodies. Dropping it stops it. Clients must trust the certificate in

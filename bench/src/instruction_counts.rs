@@ -179,8 +179,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCountCase {
-    /// Returns the number of instructions that the case needs for one request. If the first number
-    /// in `requests` is 0, returns the number for the whole run.
+    /// Returns the number of instructions that the case needs for one request. The number is
+    /// computed from a short run and a long run. If the short run has 0 requests, only the long run
+    /// is made, and the number of all its instructions is returned.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;

@@ -20,13 +20,13 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The parts of the job that vary the number of pages: the name of each part, and the number. Each
-/// part is a point of one curve in a chart. If the site has fewer pages, its pages are fetched
-/// repeatedly.
+/// The parts of the job `curves` that differ in the number of fetched pages: the name and the
+/// number of pages of each part. Each part is a point of one curve in a chart. If the site has
+/// fewer pages, its pages are fetched repeatedly.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// The parts of the job that vary the length of one body: the name of each part, and the length in
-/// bytes. Each part is a point of one curve in a chart.
+/// The parts of the job `curves` that differ in the length of the fetched body: the name of each
+/// part, and the length in bytes. Each part is a point of one curve in a chart.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -37,22 +37,23 @@ const BODY: [(&str, u64); 8] = [
     ("body@1000000000", 1_000_000_000),
     ("body@10000000000", 10_000_000_000),
 ];
-/// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
-/// since ten gigabytes are too much to write for one point of a curve.
+/// The maximum length in bytes of a body whose file, which the server sends, is written to disk
+/// completely. The file of a longer body is sparse: writing ten gigabytes takes too long for one
+/// point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// The parts of the job that vary the number of concurrent connections: the name of each part, and
-/// the number. Each part is a point of one curve in a chart.
+/// The parts of the job `curves` that differ in the number of concurrent connections: the name and
+/// the number of connections of each part. Each part is a point of one curve in a chart.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// The parts of the job that vary the round-trip time: the name of each part, and the time in
-/// milliseconds. Each part is a point of one curve in a chart.
+/// The parts of the job `curves` that differ in the round-trip time: the name of each part, and the
+/// time in milliseconds. Each part is a point of one curve in a chart.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// The parts of the job that vary the cores on which the client may run: the name of each part, and
-/// the numbers of the cores. Each part is a point of one curve in a chart. The server may use all
-/// cores.
+/// The parts of the job `curves` that differ in the cores on which the client may run: the name of
+/// each part, and the numbers of the cores. Each part is a point of one curve in a chart. The
+/// server may use all cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";
@@ -231,8 +232,9 @@ fn rtt_part(
     Ok(new_part(bench, part, entries, name, WorkPerRun::Requests(paths.len())))
 }
 
-/// Creates the part of the job for a number of cores. The programs do the same work as in the job
-/// `site`. `cores` is the list of core numbers for `taskset`.
+/// Creates the part of the job in which the programs may run only on the cores `cores`, a list of
+/// core numbers for `taskset` such as `0,1`. The programs fetch the site's index pages, extract AS
+/// numbers, fetch the page of each number, and extract address blocks.
 fn cores_part(
     bench: &JobEnvironment,
     files: &SiteFiles,

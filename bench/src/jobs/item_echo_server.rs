@@ -13,17 +13,18 @@ use crate::output_digest::OutputDigest;
 
 const RTT: Duration = Duration::from_millis(50);
 
-/// The end of a shell command, which reads the server's replies and prints the items in them,
-/// sorted.
+/// The last commands of a shell pipeline: they read the server's replies, and print the items in
+/// the replies, sorted.
 const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
 
-/// Returns the text of the item with this number.
+/// Returns the item with this number: the text `item=NUMBER`, which a client sends as the content
+/// of one request.
 pub(super) fn item(number: usize) -> String {
     format!("item={number}")
 }
 
-/// A server that echoes the items that it receives, and the digest of the sorted list of all items.
-/// The server runs until the job is finished.
+/// A running server that replies to each request with the content of the request, and the digest of
+/// the sorted list of all items that clients send. The server runs until the job is finished.
 pub(super) struct ItemEchoServer {
     /// The URL that echoes the content of requests.
     pub(super) url: String,
@@ -33,7 +34,7 @@ pub(super) struct ItemEchoServer {
 }
 
 impl ItemEchoServer {
-    /// Starts a server that has to receive the items with the numbers below `items`.
+    /// Starts the server. Clients have to send the items with the numbers from 0 to `items` - 1.
     pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemEchoServer> {
         let origin = Origin::builder().record(false).start()?;
         let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;
@@ -46,9 +47,9 @@ impl ItemEchoServer {
         Ok(ItemEchoServer { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
-    /// Creates the benchmark program for the shell command `null`, which is measured. The shell
-    /// command `proof` runs once to check the program: `proof` sends the same requests, and prints
-    /// the server's replies.
+    /// Creates the benchmark program that runs the shell command `null` in each round. `null` sends
+    /// the items and discards the server's replies. The shell command `proof` sends the same items
+    /// once, before the rounds, and prints the replies, which are compared with the expected items.
     pub(super) fn bench_program(&self, name: &'static str, null: &str, proof: &str) -> BenchProgram {
         shell_program(
             name,

@@ -15,8 +15,8 @@ const REQUESTS: usize = 20_000;
 const HAUL: &str = "haul --jsonl";
 const CURL: &str = "curl -Z -w %{json}, jq";
 
-/// The end of a shell command, which reads haul's JSON records and prints the URL, status and body
-/// of each, sorted.
+/// The last commands of a shell pipeline: they read haul's JSON records, and print the URL, status
+/// and body of each record, sorted.
 const FIELDS: &str =
     r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
 

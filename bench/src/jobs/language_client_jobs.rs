@@ -14,8 +14,8 @@ use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 
-/// A client: the displayed name, its name as an argument of the program, and the module that it
-/// needs.
+/// An HTTP client of a programming language: the displayed name, the argument that selects the
+/// client in the benchmark's script, and the module that the client needs.
 pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 
 /// The displayed name of the program that shows the lower limit of the CPU time.
@@ -27,13 +27,16 @@ pub(super) struct SequentialRequestsJob<'a> {
     pub(super) script: &'a [&'a str],
     /// The clients that are installed and take part in the job.
     pub(super) clients: &'a [LanguageClient],
-    /// The displayed name of haul's client, to which the goals apply.
+    /// The displayed name of haul's client. The goals of the job, except the goal of `replaced`,
+    /// limit the CPU time of this client.
     pub(super) haul: &'static str,
-    /// The number of requests, and the maximum CPU time as a multiple of the lower limit, for each
-    /// of the parts `small`, `page` and `post`.
+    /// The number of requests of each of the parts `small`, `page` and `post`, and the goal of the
+    /// part: the maximum CPU time of haul's client, as a multiple of the CPU time of the program
+    /// with the name [`LIMIT`].
     pub(super) parts: [(usize, f64); 3],
-    /// A client whose POST requests are very slow. A separate part, with a twentieth of the
-    /// requests, compares only haul with this client. `None` if no client is so slow.
+    /// The displayed name of a client whose POST requests are very slow. This client does not take
+    /// part in `post`. Instead, the part `post-few`, with a twentieth of the requests, compares it
+    /// with haul. `None` if no client is so slow; there is then no part `post-few`.
     pub(super) slow_to_post: Option<&'static str>,
     /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
     /// times. `None` if haul replaces no other library in the language's clients.

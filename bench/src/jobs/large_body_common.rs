@@ -12,12 +12,13 @@ use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 use crate::tls_files;
 
-/// The name of the haul command in the list of compared programs, by which goals refer to it.
+/// The name of the haul command in the list of compared programs and in the goals of a job (upper
+/// bounds on results).
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// The name of the libcurl program in the list of compared programs, by which goals refer to it.
-/// The results file contains its version.
+/// The name of the libcurl program in the list of compared programs and in the goals of a job
+/// (upper bounds on results). The version of libcurl is in the results file.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";

@@ -31,8 +31,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
-/// One case of the benchmark of package fetchers: the connection to the mirror (with or without
-/// TLS, with or without a delayed handshake), and the goal.
+/// One part of the benchmark of package fetchers: the connection to the mirror (with or without
+/// TLS, with or without a delayed handshake), and the limit for the wall time of haul.
 struct MirrorConnectionCase {
     part: &'static str,
     tls: bool,

@@ -81,9 +81,10 @@ fn loads(module: &str) -> Command {
     perl
 }
 
-/// Creates the parts in which Search::Elasticsearch alternately writes and reads documents.
-/// HTTP::Tiny has a separate part with fewer documents, because it sends head and content
-/// separately and waits for a TCP acknowledgement between them.
+/// Creates the parts `search` and `search-few`, in which the Perl module Search::Elasticsearch
+/// alternately writes and reads documents, by haul or by another HTTP client. HTTP::Tiny takes part
+/// only in `search-few`, which has fewer documents: it sends the head and the content of a request
+/// separately, and waits for a TCP acknowledgement between them.
 fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let connections = installed(&CONNECTIONS, loads);
     if !connections.iter().any(|(name, ..)| *name == HAUL) {

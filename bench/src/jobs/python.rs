@@ -67,9 +67,9 @@ const PAGES: [LanguageClient; 14] = [
 
 /// The path of the Python interpreter, relative to the working directory of the commands.
 const PYTHON: &str = "environment/bin/python";
-/// The command that runs Python without environment variables. requests reads all variables twice
-/// for each request. With the seventy variables of a CI system, this took half of the time of
-/// requests.
+/// The command that runs Python without environment variables. The Python package `requests` reads
+/// all variables twice for each request. With the seventy variables of a CI system, this took half
+/// of the package's time.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 /// A Python program in `bench/python`, and the modules that it needs.
@@ -182,8 +182,9 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     Ok(job_part)
 }
 
-/// Creates benchmark programs for the installed clients. Each runs the program `file` of
-/// `bench/python` with the client's name and `words` as arguments.
+/// Creates a benchmark program for each of `clients` whose module is installed. The program is the
+/// Python script `file` in `bench/python`; its arguments are the name that selects the client in
+/// the script, and `words`.
 pub(super) fn bench_programs(
     bench: &JobEnvironment,
     file: &str,
@@ -204,7 +205,8 @@ pub(super) fn bench_programs(
     installed(&bench.work, clients).into_iter().map(bench_program).collect()
 }
 
-/// Returns the clients whose module this Python interpreter can import.
+/// Returns the clients whose module the interpreter [`PYTHON`] can import. `work` is the working
+/// directory of the interpreter.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
     language_client_jobs::installed(clients, |module| {
         let mut python = Command::new(PYTHON);

@@ -123,8 +123,8 @@ impl RateLimit {
         }
     }
 
-    /// Returns the limit as the value of the option or argument. If the limit is a number of
-    /// requests, the text `per_second`, such as `/s`, is appended.
+    /// Returns the limit as text. A limit in requests is followed by `per_second`: `/s` for haul's
+    /// option, empty for the argument of `fetch_many`. A limit in bytes stands alone.
     fn value(&self, per_second: &str) -> String {
         let per_second = if self.unit == RateUnit::Requests { per_second } else { "" };
         format!("{}{per_second}", self.per_second)

@@ -21,7 +21,8 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const RTT: Duration = Duration::from_millis(20);
 
-/// A part of the job: a link with a limited rate.
+/// The settings of one part of the job: whether the connections use TLS, their maximum rate, and
+/// the length of the fetched body in bytes.
 struct RateLimitedLink {
     part: &'static str,
     tls: bool,

@@ -22,8 +22,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(vec![new_part(bench, "changed", changed, served)?, new_part(bench, "unchanged", unchanged, wall)?])
 }
 
-/// Makes a part of the job with two programs. In each round, the first fetches all pages to files;
-/// the second fetches the pages again on the next day, when some of them have changed.
+/// Makes a part of the job with two programs, which run one after the other in each round. The
+/// first program fetches all pages of the site to files. The second program begins the next day of
+/// the site, on which some pages may have changed, and fetches the pages again by `--refresh`.
 fn new_part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goal: PartGoal) -> Result<JobPart> {
     let (host, pages, changing) = (site.addr, site.pages(), site.changing());
     bench.write_lines(name, (0..pages).map(|number| format!("http://{host}/{number}")))?;

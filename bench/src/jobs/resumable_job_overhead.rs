@@ -46,8 +46,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 /// Makes a part of the job with two benchmark programs: haul with the arguments `words`, and haul
-/// with `words` and a new `--job`. `check` makes the check of a program's output; its argument is
-/// the program's command line without `words`.
+/// with `words` and a new `--job`. `check` returns the check of a program's output. The argument of
+/// `check` is the start of the program's command line, before `words`.
 fn new_part(
     bench: &JobEnvironment,
     name: &'static str,
