@@ -102,8 +102,8 @@ pub(crate) struct RunMetrics {
     /// Peak memory (resident set size) of the largest process, in KiB.
     #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
-    /// User and system time in seconds, without the time of the `cat` that reads the output; `None`
-    /// if there is no `cat`.
+    /// The user and system time of the command alone, in seconds, if `user` and `sys` also contain
+    /// the time of the `cat` that reads the command's output. `None` if no `cat` reads it.
     #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
     /// The time from the start to the first byte of output, in seconds; `None` if it was not
@@ -181,8 +181,9 @@ pub(crate) fn run_within(
     Ok(serde_json::from_slice(&std::fs::read(figures)?).map_err(|error| format!("no figures: {error}")))
 }
 
-/// Runs and measures a command, and writes the measurements to the file `figures` of `run`. [`run`]
-/// starts a helper process, which calls this function. Returns the exit code of the command.
+/// Runs and measures the command of `run`, and writes the measurements to the file `run.figures`.
+/// Returns the exit code of the command. The caller is the helper process (`bench --measure`) that
+/// measures one command.
 pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);

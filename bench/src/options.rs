@@ -52,11 +52,13 @@ pub(crate) enum BenchCommand {
     /// Compares instruction counts with the baseline. The values are the command-line arguments;
     /// see [`crate::instruction_counts`].
     Instructions(Vec<String>),
-    /// Runs a program that does the minimum of work for a transfer. The values are the command-line
-    /// arguments; see [`crate::lower_limit_programs`].
+    /// Runs `bench limit`: a program that does only the minimum of work for a transfer, such as
+    /// reading the body from the socket. Its cost is the lower limit with which other programs are
+    /// compared. The values are the command-line arguments; see [`crate::lower_limit_programs`].
     Limit(Vec<String>),
-    /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see
-    /// [`crate::ray_data_comparison`].
+    /// Runs `bench engines`: measures haul and its competitors while they fetch the URLs in tables
+    /// within Ray Data, a Python library that processes tables in parallel. The values are the
+    /// command-line arguments; see [`crate::ray_data_comparison`].
     Engines(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
     /// [`crate::url_partition_simulation`].

@@ -19,7 +19,8 @@ use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
 
-/// The minimum number of rounds. Until so many rounds are done, the time limit is longer by half.
+/// The desired minimum number of rounds of a part of a job. Until so many rounds are done, the time
+/// limit for all rounds of the part ([`RoundLimits::until`]) is longer by half.
 const MIN_ROUNDS: usize = 3;
 /// The duration of a run, in seconds, up to which the bench never skips a program. A program with
 /// longer runs is skipped after its first round if a competitor is more than twice as fast.
@@ -36,8 +37,8 @@ const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) struct RoundLimits {
     /// The maximum number of measured rounds.
     pub(crate) rounds: usize,
-    /// The time after which no further round begins, unless fewer than [`MIN_ROUNDS`] are done;
-    /// `None` for no limit.
+    /// The time after which no further round begins; `None` for no limit. Until [`MIN_ROUNDS`]
+    /// rounds are done, the time from the start to this limit is longer by half.
     pub(crate) until: Option<Instant>,
 }
 
@@ -159,8 +160,8 @@ fn round(
 
 /// Returns for each program whether it is left out after its first round. This is true if the
 /// program takes more than twice as long as the fastest competitor of haul, and longer than
-/// [`LONG_RUN_SECONDS`]. The first program, and the program that shows the lower limit of the cost,
-/// run in every round.
+/// [`LONG_RUN_SECONDS`]. It is false for the first program in the list, and for the program that
+/// does only the minimum of work ([`ProgramRole::Limit`]).
 fn programs_to_skip(part_result: &PartResult) -> Vec<bool> {
     let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
     let peers = part_result.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);
@@ -171,9 +172,10 @@ fn programs_to_skip(part_result: &PartResult) -> Vec<bool> {
     part_result.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Runs the shell command that checks the program once ([`OutputCheck::CheckedOnce`]), if any,
-/// and compares its output with the expected digest. Returns an error message if they differ. The
-/// digest is computed while the output arrives, since there may be gigabytes.
+/// Runs the shell command that shows once, before the rounds, that a program's output is right
+/// ([`OutputCheck::CheckedOnce`], [`OutputCheck::PrintedLength`]). The inner result is a message if
+/// the command fails, or if its output differs from the expected digest. A program without such a
+/// command passes. The digest is computed while the output arrives, since there may be gigabytes.
 fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<(), String>> {
     let (OutputCheck::CheckedOnce(shell, expected) | OutputCheck::PrintedLength(Some(shell), expected)) =
         &bench_program.check
@@ -234,8 +236,9 @@ fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
     }
 }
 
-/// Checks the file that a program wrote, and removes it. If the file stayed, the next program would
-/// find a file to overwrite, or a disk that is still writing the file.
+/// Compares the file that a program wrote with the expected digest, and removes the file. Returns
+/// the measurements `ran`, or a message if the file is wrong. If the file stayed, the next program
+/// would find a file to overwrite, or a disk that is still writing the file.
 fn digest_and_remove(
     path: &Path,
     ran: Result<RunMetrics, String>,

@@ -80,7 +80,8 @@ pub(crate) struct ResultTable {
 }
 
 impl ResultTable {
-    /// Creates the table of one part of a job. Columns without any result are left out.
+    /// Creates the table of the results of one part of a benchmark job, with a row for each
+    /// program. Columns without any result are left out.
     pub(crate) fn from_part(part_result: &PartResult) -> ResultTable {
         let columns = columns(part_result)
             .into_iter()

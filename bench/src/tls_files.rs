@@ -14,10 +14,11 @@ use testkit::test_certificates::NAMES;
 
 use crate::Result;
 
-/// The name of the file with the CA's certificate, for `--cacert`.
+/// The name of the file with the certificate of the test CA, which signs the server's certificate.
+/// The file is for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
-/// The name of the file with all root certificates of the system and the CA's certificate. It is
-/// for programs that use the system's bundle.
+/// The name of the file with all root certificates of the system and the certificate of the test
+/// CA. With this file, programs have to load as many roots as from the system's own file.
 pub(crate) const ROOTS: &str = "roots.pem";
 /// The name of the file with the server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";

@@ -11,7 +11,8 @@ use testkit::rng::Rng;
 
 use crate::Result;
 
-/// The settings of a simulation: the numbers of URLs, hosts and tasks, and their rates.
+/// The settings of a simulation: the numbers of URLs, of hosts, and of tasks (the processes of a
+/// cluster that share the URLs), and the rates at which tasks fetch and hosts permit requests.
 #[derive(Clone, Copy)]
 struct SimulationSettings {
     urls: f64,
@@ -111,8 +112,9 @@ impl SimulationSettings {
         PartitionOutcome { seconds: slowest.max(largest / self.task_rate), contacts, largest }
     }
 
-    /// Assigns each URL to a random task. The number of a host's URLs in a task has a Poisson
-    /// distribution.
+    /// Returns the outcome if each URL is assigned to a random task. `sizes` contains the number of
+    /// URLs of each host. The outcome is computed, not drawn at random: the number of a host's URLs
+    /// in a task is assumed to have a Poisson distribution.
     fn by_url(&self, sizes: &[f64]) -> PartitionOutcome {
         let tasks = self.tasks as f64;
         let (mut contacts, mut slowest) = (0.0, 0.0_f64);
@@ -146,7 +148,9 @@ fn largest_of_poisson(mean: f64, count: f64) -> f64 {
     value
 }
 
-/// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]` and prints a table.
+/// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]`: simulates how long the
+/// tasks (processes) of a cluster take to fetch a list of URLs. Prints a table with the outcome of
+/// each rule by which the URLs are assigned to tasks.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut cluster = GUIDE;
     let mut seed = 1;

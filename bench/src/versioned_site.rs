@@ -103,7 +103,8 @@ impl VersionedSite {
 /// The check of the replies of a site whose pages change, and of the files that a client wrote.
 pub(crate) struct ReplyCheck {
     pub(crate) site: Rc<VersionedSite>,
-    /// The replies that the site must have sent. Their number of bytes is not checked.
+    /// The numbers of replies that the site has to send in the run. The number of bytes in this
+    /// value is not compared.
     pub(crate) replies: ServedReplyCounts,
     /// The directory, below the working directory, of the files that the client wrote.
     pub(crate) files: PathBuf,

@@ -48,7 +48,8 @@ const AIOHTTP: &str = "aiohttp";
 const URLS_A_HOST: usize = 4;
 /// The number of concurrent requests in most parts of the job.
 const PARALLEL: usize = 300;
-/// The number of concurrent requests in the parts in which every host answers.
+/// The number of concurrent requests of the competitors in the parts `reuse`, `fair` and
+/// `unanswered` of the job, where haul uses its default number.
 const FEW_PARALLEL: usize = 50;
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(5);
@@ -243,8 +244,8 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job that compares haul's memory for 1,000,000 URLs of 100,000 hosts with its
-/// memory for 100,000 URLs of 10,000 hosts.
+/// Makes a part of the job in which haul runs twice: with 1,000,000 URLs of 100,000 hosts, and with
+/// 100,000 URLs of 10,000 hosts. The goal limits the ratio of the peak memory of the two runs.
 fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = ManyHostsWorkload {
         part: "memory",
@@ -265,12 +266,12 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     Ok(job_part)
 }
 
-/// A running network of hosts, and the URL lists for it.
+/// A running network of test hosts, and the files with the URLs that the clients fetch from it.
 struct HostNetworkWithLists {
     load: ManyHostsWorkload,
     network: Rc<HostNetwork>,
     list: String,
-    /// The name of curl's config file, which contains the URLs of the list.
+    /// The name of curl's config file (`curl -K`). It contains the same URLs as the file `list`.
     config: String,
     urls: Vec<PageOnHost>,
 }
@@ -306,9 +307,10 @@ impl HostNetworkWithLists {
         Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
-    /// Makes a workload with a part of the hosts: `has` returns true for the index of each host to
-    /// keep. The list must contain one URL of each host in turn, and then begin again with the
-    /// first host ([`UrlOrder::InTurn`]).
+    /// Returns the same network with new files, named after `name`, that contain only the URLs of
+    /// some hosts: `has` returns true for the index of each host to keep. `self.urls` must contain
+    /// one URL of each host in turn, and then begin again with the first host
+    /// ([`UrlOrder::InTurn`]).
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
@@ -346,7 +348,8 @@ impl HostNetworkWithLists {
         shell_program(name, format!("{line}; [ $? -lt 100 ]"), self.check())
     }
 
-    /// Returns the options that haul and curl have in common.
+    /// Returns the command-line options that haul and curl both get: silence, the time limit of a
+    /// request, and the CA certificate if the hosts use TLS.
     fn common(&self) -> String {
         let cacert = if self.load.tls { format!(" --cacert {}", ca_of(self.load.part)) } else { String::new() };
         format!("-s -m {}{cacert}", self.load.limit.as_secs())
@@ -359,8 +362,9 @@ impl HostNetworkWithLists {
         self.command(name, &line)
     }
 
-    /// Makes the benchmark program `curl -Z` with the job's name server; `None` if this process may
-    /// not use namespaces.
+    /// Makes the benchmark program `curl -Z`. It runs in a mount namespace in which
+    /// `/etc/resolv.conf` names the job's name server. Returns `None` if this process may not
+    /// create a mount namespace, or if the name server's port is not 53.
     fn curl(&self, bench: &JobEnvironment, options: &str) -> Option<BenchProgram> {
         let server = self.network.name_server();
         if server.port() != 53 || !has_namespaces() {

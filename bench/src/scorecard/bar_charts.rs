@@ -94,8 +94,9 @@ fn panel(area: &BarArea<'_>, part_result: &PartResult, top: i32) -> DrawResult<(
     Ok(())
 }
 
-/// Returns the kind of CPU time to compare. It is the CPU time of the client alone if the measured
-/// time also includes the program that reads the client's output.
+/// Returns the kind of CPU time that the chart of a part compares: the CPU time of the client alone
+/// if it was measured, else the CPU time of all processes. The client's time is measured separately
+/// if another program reads the client's output.
 fn cpu_of(part_result: &PartResult) -> MetricKind {
     if part_result.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         MetricKind::Client

@@ -49,8 +49,9 @@ pub(super) fn charts(record: &BenchRunResults) -> Result<Vec<(String, String)>> 
     Ok(charts)
 }
 
-/// Returns the parts of each job in the order in which they ran. Leaves out parts that are points
-/// of a curve in a line chart.
+/// Returns the jobs of a run of the bench, each with the results of its parts, in the order in
+/// which they ran. The parts of a job measure the same kind of work under different conditions.
+/// Parts with the name `CURVE@X` are left out, since line charts show them.
 fn jobs(record: &BenchRunResults) -> Vec<(&str, Vec<&PartResult>)> {
     let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
     for part_result in record

@@ -11,15 +11,17 @@ pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
 /// The colours of haul's competitors in line charts, in the order in which they are used.
 pub(super) const PEERS: [RGBColor; 3] = [PEER, RGBColor(204, 121, 167), RGBColor(86, 180, 233)];
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
-/// The colour of the second variant of haul in line charts.
+/// The colour of the further programs of haul in a line chart. The first program of haul has the
+/// colour [`HAUL`]; the others run haul with other options.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT_BAR_MARK: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// The smallest ratio that a chart draws. A smaller ratio would be displayed as 0.00, and does not
-/// compare work, because the program with the larger result ran into its time limit.
+/// The smallest ratio of two programs' results that a chart shows. A smaller ratio would be
+/// displayed as 0.00. It occurs only if the slower program has waited until a time limit, so it
+/// does not compare the cost of the work.
 pub(super) const LEAST_RATIO: f64 = 0.005;
 
 /// The result of drawing a chart. Drawing fails only if the width or height of the chart is zero.

@@ -95,9 +95,9 @@ impl GoalTableRow {
     }
 }
 
-/// Returns the result of each round (repetition of the measurement) and the maximum that the goal
-/// allows, both in the unit of the goal. Returns `None` if a result is missing, or if the part has
-/// no results in this unit.
+/// Returns the result that the program `haul` reached in each round (repetition of the
+/// measurement), and the maximum that the goal `bound` allows, both in the unit of the goal.
+/// Returns `None` if a result is missing, or if the part of the job has no results in this unit.
 fn figures(
     part_result: &PartResult,
     haul: &ProgramRuns,

@@ -113,8 +113,9 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRunResults) -> DrawResul
     Ok(Some(svg))
 }
 
-/// Returns the programs of a curve in the order of the results, each with its points in ascending
-/// order.
+/// Returns the lines of the chart of a curve for one kind of result. Each line shows one program.
+/// The lines are in the order in which the programs ran, and the points of a line are in ascending
+/// order of their X values, such as the number of pages.
 fn curve_series(curve: &ScalingCurve, record: &BenchRunResults, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
     for part_result in &record.part_results {
@@ -269,7 +270,7 @@ enum ChartLineOwner {
     Haul,
     /// A competitor of haul. The number is its index in [`PEERS`].
     Peer(usize),
-    /// The second variant of haul in the chart.
+    /// A further program of haul in the chart, which runs haul with other options.
     Other,
 }
 

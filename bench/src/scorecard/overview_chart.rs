@@ -13,12 +13,14 @@ const NAMES: i32 = 170;
 const PANEL: i32 = 410;
 /// The length of a bar for the ratio 1.00, in pixels.
 const WIDTH_OF_RATIO_ONE: f64 = 180.0;
-/// The largest ratio that is drawn in full. Longer bars are cut off, but their number is shown.
+/// The largest ratio whose bar is drawn in full length. The bar of a larger ratio is cut off there;
+/// the text beside the bar shows the ratio.
 const MAX_SHOWN_RATIO: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
-/// Draws the chart of all parts in which haul has a competitor; `None` if there is no such part.
+/// Draws a bar chart with a row for each part of a benchmark job in which haul has a competitor.
+/// Returns `None` if there is no such part. Parts that are points of a curve are left out.
 pub(super) fn chart(record: &BenchRunResults) -> DrawResult<Option<String>> {
     let rows: Vec<(&PartResult, [Option<RatioToBestCompetitor>; 2])> = record
         .part_results
@@ -71,9 +73,9 @@ struct RatioToBestCompetitor {
     peer: String,
 }
 
-/// Returns the ratio of the result of the first variant of haul to the result of its best
-/// competitor. Returns `None` if outputs of haul or of all competitors were wrong, or if the ratio
-/// is below [`LEAST_RATIO`].
+/// Returns the ratio of haul's result to the result of its best competitor in a part of a job. If
+/// the part contains several programs of haul, the first one counts. Returns `None` if an output of
+/// haul was wrong, if each competitor had wrong outputs, or if the ratio is below [`LEAST_RATIO`].
 fn ratio(part_result: &PartResult, what: MetricKind) -> Option<RatioToBestCompetitor> {
     let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

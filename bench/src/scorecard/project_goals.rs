@@ -7,8 +7,8 @@ use crate::compared_programs_and_goals::MetricKind;
 
 /// A goal of the project, and the proof that it is met.
 pub(super) struct ProjectGoal {
-    /// The number of the goal: the number of its section, a dot, and the number in the section.
-    /// `bench/causes.md` refers to it.
+    /// The number of the goal, such as `3.2`: the number of its section in [`SECTIONS`], a dot, and
+    /// the number within the section. `bench/causes.md` refers to goals by these numbers.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) proof: GoalProof,
@@ -16,7 +16,8 @@ pub(super) struct ProjectGoal {
 
 /// The way in which the project proves that a goal is met.
 pub(super) enum GoalProof {
-    /// The goal is about a result: `what` of the program `of` in the part `part`.
+    /// A result of the bench shows whether the goal is met: in the part `part` of a benchmark job
+    /// (`JOB` or `JOB:PART`), the result of kind `what` of the program `of` must be within `bound`.
     Figure { part: &'static str, of: &'static str, what: MetricKind, bound: ProjectGoalBound },
     /// The goal is proved by tests. The text names them.
     Tests(&'static str),
@@ -25,9 +26,10 @@ pub(super) enum GoalProof {
 /// The limit that a goal of the project sets on a result of the bench, such as a CPU time or a
 /// ratio.
 pub(super) enum ProjectGoalBound {
-    /// The maximum ratio to the result of this program in the same round.
+    /// The maximum ratio of the result to the result of another program, which the text names, in
+    /// the same round.
     RatioTo(&'static str, f64),
-    /// The maximum ratio to the result of haul's best competitor.
+    /// The maximum ratio of the result to the result of haul's best competitor.
     RatioToBestPeer(f64),
     /// The maximum, in the displayed unit: s/GB, MB or s.
     AtMost(f64),

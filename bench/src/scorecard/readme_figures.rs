@@ -21,8 +21,9 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRunResults) -> Result<Stri
     Ok(text)
 }
 
-/// Returns the ratio of a program's result to the result of haul's best competitor, and the
-/// competitor's name. Returns `None` if one of the two results is missing.
+/// Returns the ratio of the result of the program `of` to the result of haul's best competitor in a
+/// part of a benchmark job, and the competitor's name. `part_result` is the full name of the part,
+/// `JOB` or `JOB:PART`. Returns `None` if one of the two results is missing.
 fn ratio(record: &BenchRunResults, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
     let part_result = record.part(part_result)?;
     let peer = part_result.best_peer(what)?;
@@ -43,8 +44,8 @@ fn site(record: &BenchRunResults) -> Option<String> {
     Some(wrap_text(&text) + "\n")
 }
 
-/// The rows of the README's table of results: a description, the part of a job, and haul's program
-/// in that part.
+/// The rows of the README's table of results: a description, the name of a part of a benchmark job
+/// (`JOB` or `JOB:PART`), and the name of the program there whose result is haul's.
 const ROWS: [(&str, &str, &str); 13] = [
     ("Thousands of pages, the whole job", "site", "haul"),
     ("Fetching alone", "fetch", "haul --unordered"),
