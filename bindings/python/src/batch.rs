@@ -64,8 +64,8 @@ impl PyBatch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns the data that were kept for a request until its end; `None` if no data
-    /// were kept.
+    /// Removes and returns the data that belong to a submitted request, such as its URL and method.
+    /// Returns `None` if there are none, because Python has received the result already.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
         self.pending().remove(&id)
@@ -113,7 +113,8 @@ fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
         .ok_or_else(|| PyValueError::new_err(format!("{name} has to be a positive number")))
 }
 
-/// Returns the name of a method. No memory is allocated for GET.
+/// Returns a copy of the method `method` that does not borrow it. The copy of GET is a constant, so
+/// that no memory is allocated for it.
 fn name_of(method: &str) -> Cow<'static, str> {
     if method == "GET" { Cow::Borrowed("GET") } else { Cow::Owned(method.to_owned()) }
 }
@@ -224,9 +225,9 @@ impl PyBatch {
         py.detach(|| self.batch.cancel(id))
     }
 
-    /// Waits at most `timeout` seconds for the first result, and returns at most `most` results.
-    /// Each has the id of the request, and its response or its exception. Returns an empty list if
-    /// no requests are in progress.
+    /// Returns at most `most` results. If none has arrived, waits for the first one, at most
+    /// `timeout` seconds. Each result has the id of the request, and its response or its exception.
+    /// Returns an empty list if no result arrives in time, or if no requests are in progress.
     #[pyo3(signature = (most=64, timeout=None))]
     fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<NumberedResult>> {
         let wait = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -248,7 +249,9 @@ impl PyBatch {
         self.results(py, self.batch.try_bunch(most))
     }
 
-    /// Returns the descriptor that is readable while results or woken tasks are available.
+    /// Returns a file descriptor for an event loop. It is readable while `try_next` or
+    /// `woken_tasks` has something to return. With `direct`, it may also be readable when
+    /// `try_next` has no result yet.
     fn fileno(&self) -> PyResult<RawFd> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {

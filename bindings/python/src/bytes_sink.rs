@@ -148,7 +148,7 @@ impl SpareBuffers {
     }
 }
 
-/// A complete body in the read buffer in which it arrived. Dropping the value returns the buffer.
+/// A complete body in the read buffer in which it arrived. Dropping the value releases the buffer.
 struct KeptReadBuffer {
     kept: KeptBodyBytes,
     /// The batch that counts such buffers to limit their number; `None` if the body is not of a
@@ -157,10 +157,11 @@ struct KeptReadBuffer {
 }
 
 impl KeptReadBuffer {
-    /// Takes over the read buffer that holds a whole body, so that the body need not be copied.
-    /// Returns `offered` as an error in two cases, so that the caller copies the body: if the body
-    /// fills less than a quarter of the buffer, or if the bodies of the batch already hold
-    /// [`MAX_KEPT_READ_BUFFERS`] buffers.
+    /// Takes over the read buffer that contains the whole body `offered`, so that the body need not
+    /// be copied. Returns the unchanged `offered` as the error if the caller has to copy the body
+    /// instead. This is the case if the body fills less than a quarter of the buffer, if the buffer
+    /// is still needed, or if the bodies of the batch already hold [`MAX_KEPT_READ_BUFFERS`]
+    /// buffers.
     fn take_from<'a>(
         offered: OfferedBodyBytes<'a>,
         batch: Option<&Arc<SpareBuffers>>,
@@ -244,8 +245,8 @@ impl BytesSink {
         }
     }
 
-    /// Returns the body. A body that was received without the interpreter lock is copied into a
-    /// `bytes` object only when the program reads the body.
+    /// Returns the complete body. The body of a request in a batch is still outside Python: it is
+    /// copied into a `bytes` object only when the program reads the body.
     pub(crate) fn into_body(self, py: Python<'_>) -> ReceivedBody {
         let state = match self {
             Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {
@@ -285,9 +286,9 @@ impl BytesSink {
     }
 }
 
-/// A complete body. If a batch received the body, the `bytes` object is created only when the
-/// program uses it: the objects of many results at once would exceed the CPU caches, and the memory
-/// that the allocator keeps for reuse.
+/// A complete body. If the request belonged to a batch, the `bytes` object is created only when the
+/// program uses it. Otherwise, the objects of many results would exist at once: they would not fit
+/// into the CPU caches, nor into the memory that the allocator keeps for reuse.
 pub(crate) struct ReceivedBody(Mutex<ReceivedBodyStorage>);
 
 /// The memory that holds a complete body: a buffer outside Python, which later bodies use again, or

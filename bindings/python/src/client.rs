@@ -176,8 +176,9 @@ fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// Returns the fields that have a value. Repeated names are kept, as in the headers of a prepared
-/// request.
+/// Returns the fields that have a value; a field without a value is one that the program removes.
+/// Repeated names are kept, since the program passed a `PreparedRequest` of the Python package
+/// requests, whose fields are sent unchanged.
 fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -70,8 +70,9 @@ pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED_INTERRUPT.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// Removes and returns the exception that a signal handler raised. Returns `None` if this error has
-/// another cause.
+/// Returns the exception that a signal handler raised in this thread ([`keep_interrupt`]), if
+/// `error` says that the call was interrupted; otherwise `None`. In both cases, the stored
+/// exception is removed.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED_INTERRUPT.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

@@ -157,8 +157,9 @@ pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }
 
-/// Normalises and parses a URL. Raises an exception for an invalid URL, with the message of the
-/// Python package requests.
+/// Normalises a URL, appends `query` to its query, and parses the result. With `as_is`, dot
+/// segments and existing escapes stay unchanged. Raises an exception for an invalid URL, with the
+/// message of the Python package requests.
 fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();
     let no_scheme = || {
@@ -264,8 +265,8 @@ pub(crate) fn prepare_url(url: &str, query: Option<&str>) -> PyResult<String> {
     prepare(url, query).map(|prepared| prepared.url)
 }
 
-/// Resolves a Location against a prepared URL (RFC 3986 section 5). The result keeps the fragment
-/// of the base URL unless the Location has one (RFC 9110 section 10.2.2).
+/// Normalises the base URL, and resolves a Location against it (RFC 3986 section 5). The result
+/// keeps the fragment of the base URL unless the Location has one (RFC 9110 section 10.2.2).
 #[pyfunction]
 pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     let from = prepare(base, None)?;
@@ -297,9 +298,10 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     Ok(url)
 }
 
-/// Converts the text of a received Location. UTF-8 is unchanged; other bytes beyond ASCII are
-/// percent-encoded. Returns `None` for text that cannot be encoded as Latin-1 and so does not
-/// represent bytes.
+/// Converts the value of a received Location to the text of a URL. Python has the value as a `str`
+/// with one character for each byte (Latin-1). Bytes that form UTF-8 are decoded; other bytes
+/// beyond ASCII are percent-encoded. Returns `None` if a character is above U+00FF, so that the
+/// `str` does not stand for bytes.
 #[pyfunction]
 pub(crate) fn location_text(value: &str) -> Option<String> {
     if value.is_ascii() {

@@ -255,7 +255,8 @@ fn tls_version(name: &str) -> PyResult<TlsVersion> {
     known.into_iter().find(|version| version.name() == name).ok_or_else(unknown)
 }
 
-/// Converts a number of seconds to a duration. A huge number means no limit.
+/// Converts a number of seconds to a duration of at most 2^31 seconds (68 years). Raises
+/// `ValueError` if the number is not positive.
 fn seconds(value: f64) -> PyResult<Duration> {
     if value.is_nan() || value <= 0.0 {
         let message = "Attempted to set a timeout to a value less than or equal to 0";
@@ -300,8 +301,8 @@ fn to_field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field
     Ok((name_text, Some(bytes)))
 }
 
-/// Returns `true` if a field value cannot be sent. A leading blank is refused too: it could
-/// continue the previous field (RFC 9112 section 5.2).
+/// Returns `true` if a field value cannot be sent. A value with leading whitespace is refused too,
+/// as in the Python package requests.
 fn is_invalid_value(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }

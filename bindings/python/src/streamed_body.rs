@@ -66,8 +66,8 @@ enum BodySource {
 }
 
 impl BodySource {
-    /// Returns the next bytes of the body; an empty slice at its end. Fails with `WouldBlock` if
-    /// the response is polled and no bytes have arrived.
+    /// Returns the next bytes of the body; an empty slice at its end. If none have arrived, waits,
+    /// or fails with `WouldBlock` for [`BodySource::Polled`].
     fn fill(&mut self) -> io::Result<&[u8]> {
         match self {
             Self::Waiting(response) => response.fill_buf(),
@@ -251,11 +251,11 @@ impl StreamedBody {
         }
     }
 
-    /// Calls the closure `read` without the interpreter lock and without waiting for bytes.
+    /// Calls the closure `read` without the interpreter lock, and returns the bytes that it reads.
     ///
     /// * If no bytes have arrived, returns `None`. The body's waker is woken when bytes arrive.
-    /// * If the body is closed, returns an empty `bytes` object. If it was closed after a call that
-    ///   returned `None`, returns an error.
+    /// * If the body is closed, returns an empty `bytes` object, or raises an exception if the
+    ///   previous call returned `None`.
     fn poll_detached<'py>(
         &self,
         py: Python<'py>,
@@ -342,16 +342,17 @@ impl StreamedBody {
     }
 
     /// Returns the next piece of the body for an iterator: exactly `size` bytes, or fewer at the
-    /// end of the body. Without a size, or for a chunked body, returns the bytes that have arrived:
-    /// as in the Python package requests, a chunk may be an event for which the program waits.
+    /// end of the body. Without a size, or for a body of unannounced length, returns the bytes that
+    /// have arrived, since the program may need each chunk at once; the package requests does so,
+    /// too.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
-    /// Returns the next piece of the body, like `piece`, but never waits: returns `None` if no
-    /// bytes have arrived. `PyBatch::woken_tasks` then returns the id of the body's task when bytes
-    /// arrive.
+    /// Returns the next piece of the body, like `piece`, but returns `None` if no bytes have
+    /// arrived. When bytes arrive, `PyBatch::woken_tasks` returns the task id that the program
+    /// passed to `PyBatch::open` or `attach`. At the end of the body, returns an empty object.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_piece<'py>(
         &self,
@@ -472,8 +473,8 @@ impl StreamedBodyReader {
         }
     }
 
-    /// Replaces the waker of a polled response, and returns the previous one. Does nothing, and
-    /// returns `None`, for any other response.
+    /// Replaces the waker of a response that the program polls ([`BodySource::Polled`]), and
+    /// returns the previous one. For any other response, does nothing and returns `None`.
     fn replace_waker(&mut self, new: impl FnOnce() -> Waker) -> Option<Waker> {
         match &mut self.response {
             Some(BodySource::Polled(_, waker)) => Some(std::mem::replace(waker, new())),

@@ -13,8 +13,8 @@ pub(crate) struct PyPageQuery {
     pub(crate) query: PageQuery,
 }
 
-/// Converts an error of a query or a page into a `ValueError`. The message contains the reason and
-/// the position.
+/// Converts the engine's error for an invalid query, or for a page to which a query cannot be
+/// applied, into a `ValueError` with the same message.
 fn value_error(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -152,7 +152,8 @@ impl Column {
         self.valid.append_non_null();
     }
 
-    /// Appends bytes, and takes ownership of them. The bytes of the first row are not copied.
+    /// Appends a value to a column of long texts or bytes, and takes ownership of the value. If the
+    /// column has no bytes yet, the memory of the value becomes that of the column, without a copy.
     pub(super) fn push_owned(&mut self, value: Vec<u8>) {
         match &mut self.values {
             ColumnValues::LargeText { ends, bytes } | ColumnValues::LargeBinary { ends, bytes } if bytes.is_empty() => {

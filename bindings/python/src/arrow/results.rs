@@ -130,9 +130,10 @@ impl ArrowTableBuilder {
         rows.is_full = rows.bytes >= bytes.min(MAX_BYTES);
     }
 
-    /// Waits for results and appends at most `most` of them. Stops when the rows have `bytes`
-    /// bytes, or when fewer than `ahead` requests of the batch are outstanding. Returns the number
-    /// of appended results; 0 if the table is full or no request is outstanding.
+    /// Waits for results of `batch`, and appends at most `most` of them as rows. Stops early when
+    /// the table is full, or when fewer than `ahead` requests of the batch are outstanding. The
+    /// table is full if its rows have `bytes` bytes, or would exceed them with the next result.
+    /// Returns the number of appended rows; 0 if the table is full or no request is outstanding.
     fn collect(&self, py: Python<'_>, batch: &PyBatch, most: usize, bytes: u64, ahead: usize) -> PyResult<usize> {
         let bytes = bytes.min(MAX_BYTES);
         let collected = py.detach(|| {
@@ -160,7 +161,8 @@ impl ArrowTableBuilder {
         })
     }
 
-    /// Returns the number of rows, and whether the table is full.
+    /// Returns the number of rows, and true if no further row can be appended: the program must
+    /// first take the table (`finish`).
     fn size(&self) -> (usize, bool) {
         let rows = self.rows();
         (rows.rows, rows.is_full)
