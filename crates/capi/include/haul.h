@@ -321,8 +321,8 @@ typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 // return value other than 0 stops the request with HAUL_STATUS_READ.
 typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
 
-// The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
-// add members at the end.
+// The facts about a step of a request (haul_step), for a haul_step_fn. They are valid during the
+// call. Later versions may add members at the end.
 typedef struct {
   // The step that the request has reached.
   haul_step step;
@@ -338,8 +338,8 @@ typedef struct {
   const haul_error *error;
 } haul_step_info;
 
-// Called at each step of a request when it happens. The function must not free the request, the
-// response or the client.
+// Called when a request reaches a step (haul_step), such as an open connection or the head of a
+// reply. The function must not free the request, the response or the client.
 typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
 
 // A complete request in plain memory, which haul reads only during the call. Initialise it with
@@ -408,8 +408,8 @@ typedef struct {
   haul_slice name;
   // The value of the cookie, as it is sent.
   haul_slice value;
-  // The host to which the cookie is sent, or the domain that contains such hosts; without a
-  // leading dot.
+  // The host to which the cookie is sent or, if `host_only` is false, the domain to whose hosts
+  // the cookie is sent; without a leading dot.
   haul_slice domain;
   // The path of the cookie. The cookie is sent for this path and all paths below it.
   haul_slice path;
@@ -481,7 +481,8 @@ haul_status haul_batch_set_order(haul_batch *batch, int order);
 
 // Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress and of
 // finished requests that were not returned yet count. When the maximum is reached, haul stops
-// reading from the servers; one body may exceed it. Default 64 MiB.
+// reading from the servers. While no reply is ready to be returned, haul keeps receiving one body,
+// even beyond the maximum. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
 // Sets the maximum number of requests that are started per second: `all` in the whole batch,
@@ -910,9 +911,9 @@ haul_status haul_request_add_part_file(haul_request *request,
                                        const char *filename,
                                        const char *content_type);
 
-// Sets a function that is called at each step of the request, in the thread that sends the request
-// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
-// member `on_step` instead.
+// Sets a function that is called when the request reaches a step (haul_step). The call is in the
+// thread that sends the request; for a request of a batch, in the batch's own thread. NULL, the
+// default, means no function. For haul_call, set its member `on_step` instead.
 haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section

@@ -163,7 +163,8 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
 
 /// Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress and of
 /// finished requests that were not returned yet count. When the maximum is reached, haul stops
-/// reading from the servers; one body may exceed it. Default 64 MiB.
+/// reading from the servers. While no reply is ready to be returned, haul keeps receiving one body,
+/// even beyond the maximum. Default 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     catch_panic(|| {

@@ -39,8 +39,8 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
-/// Called at each step of a request when it happens. The function must not free the request, the
-/// response or the client.
+/// Called when a request reaches a step (haul_step), such as an open connection or the head of a
+/// reply. The function must not free the request, the response or the client.
 pub type haul_step_fn = Option<unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info)>;
 
 /// A pointer that the caller supplied for its callbacks. haul passes it to these callbacks and

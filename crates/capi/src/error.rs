@@ -173,8 +173,8 @@ impl From<Box<haul_error>> for CallFailure {
     }
 }
 
-/// Converts an error kind of the engine to a status. Some kinds have no status, because they cannot
-/// occur in this interface.
+/// Converts an error kind of the engine to a status. A kind without a status of its own becomes
+/// [`haul_status::Internal`].
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
         ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,

@@ -38,8 +38,8 @@ pub struct haul_cookie {
     pub name: haul_slice,
     /// The value of the cookie, as it is sent.
     pub value: haul_slice,
-    /// The host to which the cookie is sent, or the domain that contains such hosts; without a
-    /// leading dot.
+    /// The host to which the cookie is sent or, if `host_only` is false, the domain to whose hosts
+    /// the cookie is sent; without a leading dot.
     pub domain: haul_slice,
     /// The path of the cookie. The cookie is sent for this path and all paths below it.
     pub path: haul_slice,

@@ -84,8 +84,9 @@ impl StoredBody {
         }
     }
 
-    /// Removes and returns the body. A body that is not in memory from `malloc` is copied. Returns
-    /// `None` if the body is not in memory, or if the memory for the copy cannot be allocated.
+    /// Removes and returns the body as memory from `malloc`. A body in memory of haul or of the
+    /// caller is copied. Returns `None` if a callback received the body, or if the memory for the
+    /// copy cannot be allocated.
     pub(crate) fn take(&mut self) -> Option<MallocBody> {
         let body = self.malloc.take().or_else(|| {
             let body = self.bytes();

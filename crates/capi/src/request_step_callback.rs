@@ -47,8 +47,8 @@ pub enum haul_step {
     Done = 8,
 }
 
-/// The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
-/// add members at the end.
+/// The facts about a step of a request (haul_step), for a haul_step_fn. They are valid during the
+/// call. Later versions may add members at the end.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_step_info {
@@ -73,7 +73,8 @@ struct StepObserver {
     user: UserPointer,
 }
 
-/// Makes the observer that calls a haul_step_fn. Returns `None` if `take` is NULL.
+/// Makes the observer that calls `take` for each step of a request. Returns `None` if `take` is
+/// NULL.
 pub(crate) fn observer(take: haul_step_fn, user: *mut c_void) -> Option<Arc<dyn TransferObserver>> {
     let user = UserPointer(user);
     take.map(|take| Arc::new(StepObserver { take, user }) as Arc<dyn TransferObserver>)
@@ -113,9 +114,9 @@ impl TransferObserver for StepObserver {
     }
 }
 
-/// Sets a function that is called at each step of the request, in the thread that sends the request
-/// or in the batch's own thread. NULL, the default, means no function. For haul_call, set its
-/// member `on_step` instead.
+/// Sets a function that is called when the request reaches a step (haul_step). The call is in the
+/// thread that sends the request; for a request of a batch, in the batch's own thread. NULL, the
+/// default, means no function. For haul_call, set its member `on_step` instead.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_on_step(
     request: *mut haul_request,
