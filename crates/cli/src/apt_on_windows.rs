@@ -12,7 +12,7 @@ pub fn is_apt_method_call(words: &[OsString]) -> bool {
     words.get(1).is_some_and(|word| word == "apt-method")
 }
 
-/// Refuses the command line. Returns the exit code of the process.
+/// Prints an error message: Windows has no apt. Returns the exit code of the process.
 #[must_use]
 pub fn run() -> u8 {
     let code = ErrorKind::Setup.exit_code();

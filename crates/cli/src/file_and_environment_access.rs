@@ -64,7 +64,8 @@ pub trait FilesAndEnvironment {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Reads a password from the next line of standard input, if there is no terminal.
+    /// Reads a password from the next line of standard input. The caller uses this if there is no
+    /// terminal on which to ask for the password.
     ///
     /// # Errors
     /// The errors of reading. The default implementation always fails.

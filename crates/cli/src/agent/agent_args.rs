@@ -16,7 +16,8 @@ pub struct AgentArgs {
     pub idle: Duration,
 }
 
-/// A command that the user sends to a running agent by an option.
+/// A command that the user sends by an option to a running agent: the background process that keeps
+/// connections for later runs of haul.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentCommand {
     /// `--agent-status`: asks for the agent's status.

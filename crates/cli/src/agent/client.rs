@@ -364,10 +364,10 @@ impl AgentBodyReceiver<'_> {
     }
 }
 
-/// Returns the identities of haul's executable and of the TLS files, such as CA certificates. The
-/// agent compares them with the identities of the files that it finds under these paths. Returns
-/// `None` if `SSLKEYLOGFILE` is set or a path is relative, because the agent does not support these
-/// cases.
+/// Returns the identities (path, inode, length and date) of haul's executable and of the TLS files,
+/// such as CA certificates. The agent (the background process that sends the request) compares them
+/// with the identities of the files that the agent finds under these paths. Returns `None` if
+/// `SSLKEYLOGFILE` is set or a path is relative, because the agent does not support these cases.
 fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if haul::trusted_environment_variables::variable("SSLKEYLOGFILE").is_some() {

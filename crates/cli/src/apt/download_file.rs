@@ -75,8 +75,8 @@ fn expected_size(asked: &AptMessage) -> Option<u64> {
     expected_digest(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
-/// Returns the size in bytes that apt expects of the file if it differs from `size`. Returns `None`
-/// if it is equal to `size` or apt expects no size.
+/// Returns the size in bytes that apt expects of the file, if it differs from `size`, the size that
+/// the server announces. Returns `None` if the two are equal, or if apt expects no size.
 pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }

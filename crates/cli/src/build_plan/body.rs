@@ -22,9 +22,10 @@ use crate::usage_error::{UsageError, UsageErrorReason};
 const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
-    /// Returns the request body that `-d` and similar options describe. `form` gives the syntax and
-    /// the encoding of the placeholders in the option values; `None` if the values cannot contain
-    /// placeholders.
+    /// Returns the request body that the options `data` (`-d` and similar options) describe. The
+    /// option values may contain placeholders such as `{}`, in the syntax that `form` gives. `form`
+    /// also gives the encoding of the values that replace them. If `form` is `None`, no text is a
+    /// placeholder.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,

@@ -9,9 +9,10 @@ use crate::plan::{HeaderArg, RecordInputArgs, UploadArg, UrlSource, UrlSources};
 use crate::record_input::RecordInputFormat;
 use crate::usage_error::UsageError;
 
-/// Returns the settings of the group's record lists (`--jsonl-in`, `--csv-in`), and moves the URLs
-/// of the command line from the group to these settings. Returns `None` if each line of the input
-/// files is a URL.
+/// Returns the settings of `--jsonl-in` or `--csv-in` for a group. With these options, each line or
+/// row of the input files describes a request. The URLs of the command line are then only the base
+/// or the template of the requests' URLs, so they are moved from the group to the settings. Returns
+/// `None` if the group has neither option.
 pub(super) fn take_record_args(
     group: &mut ParsedUrlGroup,
     warnings: &mut Vec<String>,

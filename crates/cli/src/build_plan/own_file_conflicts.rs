@@ -43,8 +43,8 @@ enum InodeIdentity {
 }
 
 impl InodeIdentity {
-    /// Returns the identity of the file at `path`. Returns `None` for a device, a pipe, a
-    /// directory, and for `-` and `%`, which do not name files.
+    /// Returns the identity of the file at `path`. Returns `None` for a device, a pipe or a
+    /// directory, for an empty path, and for `-` and `%`, which stand for standard streams.
     fn from_path(path: &Path) -> Option<Self> {
         if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path)
             || file_metadata_and_flags::is_named_device(path)
@@ -145,8 +145,8 @@ fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     Ok(own)
 }
 
-/// Returns an error if the file of `option`, which has this identity, is one of the files `own`
-/// that haul itself writes. `name` is the file's name in the error message.
+/// Returns an error if `identity` is the identity of a file in `own`, the files that haul itself
+/// writes. The error message names the option by `option`, and the file by `name`.
 fn refuse_own<'o>(
     own: impl IntoIterator<Item = &'o OwnFile>,
     option: &str,

@@ -71,7 +71,8 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the id of the call, which is also the tag of the call's transfer.
+    /// Returns the id of the call. The worker thread identifies the call's transfer by the same
+    /// number.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -80,9 +81,9 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the agent has nothing more to do for the call. This is the case if the
-    /// output descriptor is closed, unless the agent still receives and discards the response of a
-    /// caller that has disconnected.
+    /// Returns true if the agent has nothing more to do for the call: the descriptor to which the
+    /// body is written is closed, and the agent is not receiving the rest of a response whose
+    /// caller has disconnected.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
@@ -111,9 +112,10 @@ impl AgentCall {
         }
     }
 
-    /// Writes the buffered bytes of the body. The main thread calls this after the descriptor has
-    /// become writable or its reader has closed it. Wakes the transfer once all buffered bytes are
-    /// written.
+    /// Writes the buffered bytes of the body to the output descriptor that the caller has sent. The
+    /// main thread calls this after that descriptor has become writable, or its reader has closed
+    /// it. Once all bytes are written, wakes the transfer or, if the transfer has ended, sends its
+    /// result.
     pub(super) fn on_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };

@@ -36,7 +36,9 @@ struct TransferQueueState {
 /// prints.
 #[derive(Default)]
 pub(super) struct AgentCounters {
-    /// The number of calls that have ended since the agent started.
+    /// The number of calls that have ended since the agent started. A call is one request that
+    /// another haul process sends to the agent. With redirects or retries, the agent sends several
+    /// requests to servers for one call.
     pub(super) calls: AtomicU64,
     /// The number of requests that the agent sent to servers since it started.
     pub(super) requests: AtomicU64,
