@@ -161,8 +161,8 @@ impl PartGoal {
         PartGoal { what, of, bound: GoalMaximum::RatioTo(against, at_most) }
     }
 
-    /// Creates the goal that the result of the program `of` is at most `at_most` times the result of
-    /// the best program that is not haul.
+    /// Creates the goal that the result of the program `of` is at most `at_most` times the result
+    /// of the best competitor of haul.
     pub(crate) fn ratio_to_best_peer(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalMaximum::RatioToBestPeer(at_most) }
     }

@@ -75,7 +75,8 @@ struct RatioToBestCompetitor {
 
 /// Returns the ratio of haul's result to the result of its best competitor in a part of a job. If
 /// the part contains several programs of haul, the first one counts. Returns `None` if an output of
-/// haul was wrong, if each competitor had wrong outputs, or if the ratio is below [`LEAST_RATIO`].
+/// haul was wrong, if no competitor has only right outputs, or if the ratio is below
+/// [`LEAST_RATIO`].
 fn ratio(part_result: &PartResult, what: MetricKind) -> Option<RatioToBestCompetitor> {
     let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

@@ -70,7 +70,7 @@ pub(crate) struct StoredBody {
     pub(crate) malloc: Option<MallocBody>,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
-    /// True if the body is in `stored`; false if it is in the caller's memory or went to a callback.
+    /// True if the body is in `stored`; false if the caller has it, in memory or by a callback.
     pub(crate) is_stored: bool,
 }
 
