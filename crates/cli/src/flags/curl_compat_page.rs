@@ -85,8 +85,8 @@ const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The options that work differently in curl than in haul when it acts as curl, each with the
-/// difference.
+/// The options that have another effect in haul than in curl, even if haul acts as curl. The second
+/// text of each pair describes the difference.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
     ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),

@@ -7,8 +7,8 @@ use crate::plan::HeaderArg;
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::UsageErrorReason;
 
-/// The empty set of authentication schemes. Each of `--basic`, `--digest` and similar options adds
-/// a scheme to it.
+/// The empty set of authentication schemes, with which a request begins. Each of `--basic`,
+/// `--digest` and similar options adds a scheme to the set of the request.
 pub(super) const NONE: AllowedAuthSchemes = AllowedAuthSchemes::NONE;
 
 /// Returns an error if the bytes contain CR, LF or NUL, with which a value could inject another

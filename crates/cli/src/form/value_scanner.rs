@@ -96,8 +96,8 @@ fn is_parameter_of_option(text: &[u8]) -> bool {
 }
 
 /// Parses a word in double quotes at the beginning of the text. Returns the word and the text after
-/// it. Returns `None` if the opening or the closing quote is missing: the word then counts as
-/// unquoted, and a single quotation mark is an ordinary character of the word.
+/// it. Returns `None` if the opening or the closing double quote is missing: the word then counts
+/// as unquoted, and a double quote is an ordinary character of the word.
 fn parse_quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut word = Vec::new();

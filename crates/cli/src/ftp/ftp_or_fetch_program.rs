@@ -21,7 +21,7 @@ impl FtpProgram {
         }
     }
 
-    /// Returns the program with the name `word`; `None` if neither has this name.
+    /// Returns the program with the name `word`; `None` if the name is neither `ftp` nor `fetch`.
     pub(super) fn from_word(word: &OsStr) -> Option<Self> {
         [Self::Ftp, Self::Fetch].into_iter().find(|program| word == program.name())
     }

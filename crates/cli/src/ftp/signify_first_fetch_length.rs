@@ -12,15 +12,18 @@ const BLOCK_LINE: u64 = 65;
 const FIRST_LINES_BYTES: u64 = 512;
 
 /// The number of bytes after the signature header that the reader of a package, such as signify(1),
-/// has read when it notices that the next program in the pipeline has ended.
+/// has read before it can stop early. The reader notices the end of the next program in the
+/// pipeline only when it cannot pass on a block. By then, the reader has read two blocks.
 const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 
-/// The number of bytes of a package to fetch first if the reader of the package may stop early. For
-/// a package of up to 15 MB, these bytes contain the signature header and two signed blocks.
+/// The number of bytes at the beginning of a package to fetch first if the reader of the package
+/// may stop early. The signature header grows with the package. For a package of up to 15 MB, these
+/// bytes contain the header and the two blocks that the reader needs before it can stop.
 pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
-/// Returns the number of bytes of a package that a reader such as signify(1) needs before it can
-/// stop: the signature header and two blocks. `length` is the length of the package.
+/// Returns the number of bytes at the beginning of a package that a reader such as signify(1) needs
+/// before it can stop: the signature header and two signed blocks of 64 KiB. `length` is the length
+/// of the whole package in bytes.
 pub(crate) fn bytes_before_stop(length: u64) -> u64 {
     (BLOCKS_READ_AHEAD + FIRST_LINES_BYTES + BLOCK_LINE * length.div_ceil(BLOCK)).min(length)
 }

@@ -13,7 +13,8 @@ use super::writer::JobEvent;
 /// writer.
 const MAX_EVENTS: usize = 4096;
 
-/// The maximum size, in bytes, of the values and list texts in the queued events.
+/// The size, in bytes, of the extracted values and of the texts of URL lists in the queued events
+/// at which the queue is full.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The queue of events for the thread that writes the file of a job (`--job`).
@@ -29,7 +30,8 @@ pub(super) struct EventQueue {
 #[derive(Default)]
 struct JobEventQueueState {
     events: Vec<JobEvent>,
-    /// The size, in bytes, of the values and list texts in the queued events.
+    /// The size, in bytes, of the extracted values and of the texts of URL lists in the queued
+    /// events.
     bytes: usize,
     has_end: bool,
     sleep: WriterThreadWait,

@@ -47,8 +47,8 @@ pub(crate) struct JobRun {
     /// The number of the refresh (`--refresh`: requests all URLs again) that this run performs or
     /// continues, counted from 1 over all runs of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
-    /// For each stage, true if a refresh may make the stage's requests conditional
-    /// (`If-None-Match`, `If-Modified-Since`).
+    /// For each stage (`--then` begins a further stage), true if a run with `--refresh` may make
+    /// the stage's requests conditional (`If-None-Match`, `If-Modified-Since`).
     conditional_stages: Vec<bool>,
 }
 
@@ -76,8 +76,10 @@ pub(crate) struct JobRunOutput {
 }
 
 impl JobRun {
-    /// Opens the job of a run, or creates it. Refuses a command line that differs from the job's,
-    /// lists that have changed, and a job that another process runs.
+    /// Opens the job of a run, or creates it. `refreshes` is true if the run requests all URLs of
+    /// the job again (`--refresh`). Refuses a command line that differs from the job's, a file of
+    /// URLs or a config file that has changed since the job read it, and a job that another process
+    /// runs.
     pub(crate) fn open(args: &ResumableJobArgs, group: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
@@ -181,8 +183,8 @@ impl JobRun {
         self.refresh
     }
 
-    /// Returns true if a refresh may make the requests of the stage with this index conditional
-    /// (`If-None-Match`, `If-Modified-Since`).
+    /// Returns true if a run with `--refresh` may make the requests of the stage with the index
+    /// `stage` conditional (`If-None-Match`, `If-Modified-Since`).
     pub(super) fn is_conditional(&self, stage: usize) -> bool {
         self.conditional_stages.get(stage).is_some_and(|&is_conditional| is_conditional)
     }
@@ -212,8 +214,8 @@ impl JobRun {
         self.shared.failure.is_set() || self.shared.stop.is_set()
     }
 
-    /// Returns a cursor over the URLs of the lists. The cursor returns the state of each URL, such
-    /// as finished.
+    /// Returns a cursor over the URLs that the user gave as arguments or in files. For each URL,
+    /// the cursor returns the state that the job has stored, such as finished.
     pub(crate) fn cursor(&self) -> Result<UrlCursor> {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
@@ -351,9 +353,9 @@ impl JobRun {
     }
 
     /// Ends the run, after everything is committed and synced. Returns `exit_code` or, if that is
-    /// 0, the exit code of the job's first failed URL, which may have failed in an earlier run.
-    /// Also returns the results of a refresh as a text for the user; `None` if this run did not
-    /// refresh.
+    /// 0, the exit code of the job's first failed URL, which may have failed in an earlier run. In
+    /// a run with `--refresh` (requests all URLs again), also returns the number of URLs for each
+    /// result, such as `changed`, as a text for the user; `None` in any other run.
     pub(crate) fn end(&self, exit_code: u8) -> Result<(u8, Option<String>)> {
         let mut state = self.lock();
         self.send(JobEvent::End { exit_code });

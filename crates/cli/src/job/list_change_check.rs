@@ -17,8 +17,9 @@ use super::open_and_lock_job_file::JobFile;
 
 /// A list or config file that a job (`--job`) reads, and that must not change between runs.
 pub(super) struct JobInputFile<'a> {
-    /// The index of the list among the arguments and lists of the command line. Config files have
-    /// the next higher indexes.
+    /// The number that the job stores for the file. For a file of URLs, this is its position, from
+    /// 0, among the URL arguments and files of URLs on the command line. Config files follow with
+    /// the next higher numbers.
     pub(super) source: i64,
     pub(super) name: &'a str,
 }

@@ -190,8 +190,8 @@ fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(read)
 }
 
-/// Reads a copied list from the job, chunk by chunk, and waits for chunks that are not committed
-/// yet.
+/// A reader of a list of URLs that came from a pipe and that [`ListCopier`] copies into the job's
+/// file. A read waits until the writer thread has committed the next chunk of the list.
 pub(super) struct CopiedListReader {
     pub(super) connection: Connection,
     pub(super) source: i64,

@@ -110,8 +110,9 @@ impl JobFile {
         make().map_err(|error| database_error(&self.path, error))
     }
 
-    /// Turns on SQLite's write-ahead log for a new job. The job's file stores this setting, and is
-    /// synced. Afterwards SQLite syncs nothing until [`JobFile::create`] has made the tables.
+    /// Turns on SQLite's write-ahead log for a new job, and syncs the job's file, which stores this
+    /// setting. Turns off SQLite's syncs. [`JobFile::create`] turns them on again after it has made
+    /// the tables.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
@@ -185,8 +186,9 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Sto
     Ok((connection, settings))
 }
 
-/// Returns true if a job can be read without a lock: its write-ahead log is empty or missing, as
-/// after a complete run, and this process cannot write to the directory.
+/// Returns true if a job can be read without a lock. This requires that its write-ahead log is
+/// empty or missing, as after a complete run. This process must also be unable to create files in
+/// the job's directory, so that it cannot create those that SQLite needs for a lock.
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

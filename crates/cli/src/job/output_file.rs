@@ -79,7 +79,9 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedJobRunOu
     prepare(file, identity, length, appends, earlier, "standard output")
 }
 
-/// Opens and prepares the file of `-o`. For a new job, truncates the file to zero length.
+/// Opens the file of `-o`, and prepares it for the output of a run. If earlier runs of the job
+/// wrote to the file, truncates it to the end of the output that they committed. For a new job,
+/// truncates it to zero length. `earlier` describes the output of the earlier runs.
 pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedJobRunOutput> {
     let name = path.display().to_string();
     let mut options = OpenOptions::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 use haul::Result;
 use haul::sink::temporary_and_final_names::directory_of;
 
-/// Accepts every directory.
+/// Accepts every directory for the file of a job. Only the check on Unix can refuse one.
 ///
 /// # Errors
 /// None.
@@ -16,7 +16,7 @@ pub(super) fn check_directory(_job: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Accepts every reader.
+/// Allows this user to read every job. On Unix, this check refuses a job of another user.
 ///
 /// # Errors
 /// None.
@@ -25,7 +25,8 @@ pub(super) fn check_reader(_job: &Path, _metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Accepts every owner.
+/// Allows this user to run every job. On Unix, this check refuses a job that another user owns or
+/// could have written.
 ///
 /// # Errors
 /// None.

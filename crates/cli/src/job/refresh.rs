@@ -50,9 +50,10 @@ pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -
     Ok(total.saturating_sub(asked) + later)
 }
 
-/// Records in the job's file that the refresh with the number `round` is complete, if the run has
-/// requested all URLs of the lists and of later stages. A URL that failed because of this computer,
-/// such as a full disk, counts as requested. Returns a message for the user.
+/// Ends a refresh (`--refresh`: requests all URLs of a job again). Records in the job's file that
+/// the refresh with the number `round` is complete, if all URLs of the job have been requested. A
+/// URL that failed because of this computer, such as a full disk, counts as requested. Returns a
+/// message for the user, which also says whether the refresh is complete.
 pub(super) fn end_refresh(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
                 WHERE refresh_round = ?1 AND id < ?2) \

@@ -75,7 +75,9 @@ impl PendingPageValues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a value. If the collected values have [`ROW_FLUSH_BYTES`] bytes, removes and returns
+    /// Adds a value to those that were collected for the same stage and the same use. `is_printed`
+    /// is true if the stage has printed the value, and false if it keeps the value until it ends.
+    /// If the values of this stage and use then have [`ROW_FLUSH_BYTES`] bytes, removes and returns
     /// them; otherwise returns `None`.
     fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<ExtractedPageValues> {
         let mut pages = self.lock();
@@ -218,8 +220,9 @@ impl JobRun {
     }
 }
 
-/// The unfinished transfers of a stage, which are read from the job in batches. In a run with
-/// `--refresh`, these are the transfers that this run has not requested yet.
+/// An iterator over the unfinished transfers of a later stage (after a `--then`), read in batches
+/// from the job's file. In a run with `--refresh`, these are the transfers that this run has not
+/// requested yet.
 struct UnfinishedTransferReader {
     connection: Result<Connection>,
     path: PathBuf,
@@ -227,11 +230,11 @@ struct UnfinishedTransferReader {
     /// The number, within the stage, of the next transfer to read.
     next: u64,
     rows: VecDeque<UnfinishedTransfer>,
-    /// The number of the refresh that this run performs or continues, counted from 1; `None` if
-    /// this run does not refresh.
+    /// The number of the refresh (`--refresh`: requests all URLs again) that this run performs or
+    /// continues, counted from 1 over all runs of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
-    /// True if a refresh may make the requests of the stage conditional (`If-None-Match`,
-    /// `If-Modified-Since`).
+    /// True if a run with `--refresh` may make the requests of the stage conditional
+    /// (`If-None-Match`, `If-Modified-Since`).
     is_conditional: bool,
 }
 

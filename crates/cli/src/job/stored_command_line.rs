@@ -75,8 +75,8 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
     option.value.clone().filter(|_| !option.is_secret)
 }
 
-/// Returns true if all options of a run are of the kind that a job does not store, such as secrets
-/// and limits.
+/// Returns true if a command line has only secrets and options that may differ between two runs of
+/// a job, such as `--job` and limits.
 pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }
@@ -127,10 +127,10 @@ pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
     options.iter().map(option).collect()
 }
 
-/// Returns the complete command line of a run that continues a job: the options `stored` in the
-/// job, with the secrets and limits of `given`, the options of this run. A secret of `given`
-/// replaces the removed secret of the same name. Any other option of `given` must equal a stored
-/// option.
+/// Returns the complete command line of a run that continues a job. `stored` has the options that
+/// the job stores, in which the values of secrets are missing. `given` has the options of this run:
+/// the values of these secrets, and options that may differ between runs, such as limits. Any other
+/// option of `given` is an error unless the job stores it with the same value.
 ///
 /// # Errors
 /// A text for the user: a secret is not given again, or an option does not belong to the job.
@@ -166,9 +166,9 @@ pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOptio
     Ok(arguments)
 }
 
-/// Makes file names absolute in the options whose values a job does not store, such as `--stderr`.
-/// This is necessary because the run changes to the job's directory, to which the stored file names
-/// are relative.
+/// Returns the options of a run with absolute file names for `--events`, `--stderr`, `--trace` and
+/// `--trace-ascii`, which a job does not store. The user gave these names relative to the current
+/// directory, but a run that continues a job changes to the directory of the job.
 ///
 /// # Errors
 /// The working directory is unknown.
@@ -185,8 +185,8 @@ pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<
     given.iter().map(absolute).collect()
 }
 
-/// Returns true if two secrets belong to the same option, and either have the same name or both
-/// have no name.
+/// Returns true if two secrets belong to the same option and have the same name, or both have no
+/// name. The name of a secret is its public part: for `-H`, the name of the header field.
 fn is_same_secret(a: &GivenOption, b: &GivenOption) -> bool {
     (&a.name, &a.secret_name) == (&b.name, &b.secret_name)
 }

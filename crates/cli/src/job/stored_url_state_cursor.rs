@@ -17,15 +17,16 @@ use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 /// The number of rows that one query reads from the job's file.
 const ROWS_PER_READ: i64 = 4096;
 
-/// A cursor over the stored URLs that the user gave (the first stage), in the order of the lists.
+/// A cursor over the states that a job (`--job`) has stored for the URLs that the user gave as
+/// arguments or in files, in the order in which the user gave them.
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,
     rows: VecDeque<(u64, Option<EarlierFetch>)>,
     /// True if the job contains no further row after `rows`.
     is_at_end: bool,
-    /// The number of the refresh that this run performs or continues, counted from 1; `None` if
-    /// this run does not refresh.
+    /// The number of the refresh (`--refresh`: requests all URLs again) that this run performs or
+    /// continues, counted from 1 over all runs of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
 }
 
@@ -56,9 +57,10 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows, beginning with the URL that has the index `from`: the rows of URLs
-    /// that need no request or a conditional request. The second value of a row contains the facts
-    /// about an earlier fetch, for a conditional request; `None` if the URL needs no request.
+    /// Reads a batch of rows about URLs with the index `from` or a higher one. URLs that need an
+    /// unconditional request have no row here. The first value of a row is the index of the URL.
+    /// The second value is the stored result of an earlier fetch, for a conditional request; `None`
+    /// if the URL needs no request.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

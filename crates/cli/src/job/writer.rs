@@ -67,7 +67,8 @@ pub(super) enum JobEvent {
 }
 
 impl JobEvent {
-    /// Returns the size, in bytes, of the values and list texts in the event.
+    /// Returns the size, in bytes, of the event's extracted values, or of its chunk of a URL list's
+    /// text. Returns 0 for an event with neither.
     pub(super) fn bytes(&self) -> usize {
         match self {
             JobEvent::Queued { value, .. } => value.len(),

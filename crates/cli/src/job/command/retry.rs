@@ -11,7 +11,8 @@ use crate::job::job_error_from_sqlite_or_io::database_error;
 use crate::job::open_and_lock_job_file::JobFile;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
-/// The URLs that `haul job retry` resets: a condition in SQL, with its parameters.
+/// The condition, in SQL with its parameters, that selects the URLs of a job that the next run
+/// fetches again (`haul job retry`).
 struct RetryFilter {
     condition: String,
     parameters: Vec<Value>,
@@ -44,7 +45,8 @@ impl RetryFilter {
     }
 }
 
-/// Resets the URLs of a job that the arguments select. Returns a text for the user.
+/// Marks the URLs of a job that the arguments select, so that the next run fetches them again.
+/// Returns a text for the user.
 pub(super) fn reset_urls(path: &Path, arguments: &JobCommandArguments) -> Result<String> {
     let filter = RetryFilter::from_arguments(arguments)?;
     let sets_all = arguments.has("all");

@@ -29,8 +29,8 @@ struct JobStatus<'a> {
     state: JobState,
     settings: StoredJobSettings,
     counts: JobCounts,
-    /// The number of URLs that are not finished. `None` until a run has read all lists to their
-    /// ends.
+    /// The number of the job's URLs that are not finished. `None` as long as no run has read all
+    /// lists of URLs (such as globs and files) to their ends.
     left: Option<u64>,
     /// The results of the last refresh, such as `changed`, each with its number of URLs.
     changes: Vec<(String, u64)>,

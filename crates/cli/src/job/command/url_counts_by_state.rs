@@ -15,7 +15,8 @@ pub(super) struct JobCounts {
     /// The number of URLs of the command line and its lists (the first stage) that are done, failed
     /// or skipped.
     pub(super) finished: u64,
-    /// The number of unfinished URLs of later stages that are known so far.
+    /// The number of unfinished URLs that were made from extracted values, in the stages after a
+    /// `--then`. Pages that are still to be fetched may add further URLs.
     pub(super) queued: u64,
     pub(super) skipped: u64,
     /// The sum of the body sizes, in bytes, of the URLs that are done.

@@ -34,7 +34,7 @@ pub(super) struct ReportFigures {
     pub(super) attempts: u64,
     pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeCount>,
     pub(super) hosts: HashMap<Box<str>, HostFigures>,
-    /// The common figures of all hosts for which `hosts` has no room ([`MAX_HOSTS`]).
+    /// The sums for all hosts without an entry in `hosts`, which has at most [`MAX_HOSTS`] entries.
     pub(super) other_hosts: HostFigures,
     pub(super) first_byte: TimeHistogram,
     pub(super) total: TimeHistogram,
