@@ -57,7 +57,8 @@ pub struct ParsedArgs {
     pub agent_command: Option<crate::agent::status_and_stop_commands::AgentCommand>,
     /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
-    /// The notes that are printed if haul acts as curl, and only with `-v` or a trace.
+    /// The messages, such as the name of a config file that was read, that are printed only if haul
+    /// acts as curl with `-v` or a trace.
     pub notes: Vec<String>,
     /// The error that ended the reading of the default config file (`.curlrc`); `None` if there was
     /// none.
@@ -68,14 +69,14 @@ pub struct ParsedArgs {
     /// The options in the order in which they were given, for a run with a job (`--job`); otherwise
     /// `None`.
     pub given: Option<Vec<GivenOption>>,
-    /// The config file that the last `-K` named. The parser takes the path out of this field at
-    /// once, which leaves `None`, and reads the file.
+    /// The config file that `-K` named, while this option is parsed. Then the parser reads the file
+    /// and sets this field to `None`.
     pub(crate) config: Option<PathBuf>,
-    /// The value of the last `--variable`. The parser takes the value out of this field at once,
-    /// which leaves `None`, and sets the variable.
+    /// The value of `--variable`, while this option is parsed. Then the parser sets the variable,
+    /// and sets this field to `None`.
     pub(crate) variable: Option<Vec<u8>>,
-    /// The file of URLs that curl's `--url @FILE` named. The parser takes the path out of this
-    /// field at once, which leaves `None`, and reads the file.
+    /// The file of URLs that curl's `--url @FILE` named, while this option is parsed. Then the
+    /// parser reads the file and sets this field to `None`.
     pub(crate) list: Option<PathBuf>,
     /// The settings with which each `--next` group begins.
     pub(crate) defaults: NextGroupDefaults,
@@ -118,7 +119,8 @@ pub struct ParsedUrlGroup {
     /// `--jsonl-in`: the format of the input files whose lines describe requests. `None` if each
     /// line is a URL.
     pub record_format: Option<RecordInputFormat>,
-    /// `--allow-body-files`: a record may name a file that is sent.
+    /// `--allow-body-files`: true if a line of `--jsonl-in` may name a file to send as request
+    /// content.
     pub allow_body_files: bool,
     /// The `-o` and `-O` options, in order. The first belongs to the first URL, and so on.
     pub outputs: Vec<OutputArg>,
@@ -237,8 +239,8 @@ pub struct ParsedStage {
     pub unique: bool,
     /// `--sort`: prints the extracted values sorted by their bytes.
     pub sort: bool,
-    /// `--depth`: the number of times that the stage is repeated, each time on the links in its
-    /// previous responses.
+    /// `--depth`: the maximum number of further rounds of the stage after its first round. Each
+    /// further round requests the links in the responses of the round before. 0 without the option.
     pub depth: u32,
     /// The settings of the stage's requests, such as the method and the header fields.
     pub request: ParsedRequestOptions,
@@ -501,8 +503,8 @@ impl ParsedArgs {
     }
 
     /// Removes the last `--next` group if it has no URL and is not the only group. Returns true if
-    /// it was removed. curl reports such a group only after the other groups have run, for example
-    /// if each entry of a config file ends with `next`.
+    /// it was removed. A config file whose entries all end with `next` makes such a group. curl
+    /// reports the missing URL only after the other groups have run.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {

@@ -33,8 +33,9 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// 8192 pages are 32 MiB.
 const MAX_LOG_PAGES: i64 = 8192;
 
-/// The maximum number of directories that are remembered, so that the file system of each is looked
-/// up once. Further directories are ignored: in practice they are on the same file systems.
+/// The maximum number of directories of output files whose file systems are determined, to be
+/// synced. Files in further directories add no file system. In practice, these directories are on
+/// file systems that are already known.
 const MAX_DIRECTORIES: usize = 1024;
 
 /// The state of a job after a commit. A power failure may undo the commit until the job is synced
@@ -116,7 +117,8 @@ impl SyncTargets {
     }
 }
 
-/// The thread that syncs the commits of a job to the disk.
+/// The thread that syncs to the disk what the writer thread has committed to the job's file
+/// (`--job`), and the output files of the run.
 pub(super) struct Syncer {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
@@ -181,7 +183,8 @@ pub(super) fn checkpoint(connection: &Connection, mode: &str) -> DatabaseResult<
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(1))
 }
 
-/// Syncs to the disk the output of a run, the other files that the run wrote, and its archive.
+/// Syncs to the disk the output of a run, the other files that the run wrote, and the run's WARC
+/// archive if there is one.
 pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
     shared.targets.sync()?;
     shared.archive.get().map_or(Ok(()), |archive| archive.sync())

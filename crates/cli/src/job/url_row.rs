@@ -233,9 +233,10 @@ impl UrlRow {
         self.file.as_deref()
     }
 
-    /// Writes the row with the statement [`UPSERT`]. `commit` is the sequence number of the commit,
-    /// and `round` the number of refreshes that have begun; both are stored in the row. If an
-    /// earlier run has stored a row for the URL, replaces it and adds its attempts.
+    /// Writes the row to the job's file with the statement [`UPSERT`]. `commit` is the sequence
+    /// number of the commit, and `round` the number of refreshes (`--refresh`) that the job's runs
+    /// have begun; the row contains both. If an earlier run has stored a row for the URL, the new
+    /// row replaces it, and its number of attempts is the sum of both.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
         let micros = |time: fn(&TransferMilestoneTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();

@@ -40,8 +40,8 @@ pub(super) enum JobEvent {
     /// An extracted value became the URL with the number `number` in the later stage `stage` (after
     /// a `--then`).
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    /// A stage has extracted values from a page. The values are committed together with the page
-    /// that the next [`JobEvent::PassedOn`] of this stage names.
+    /// A stage has extracted values from a page. The values are committed together with the row of
+    /// this page, which the next [`JobEvent::PassedOn`] of the same stage names.
     Values(ExtractedPageValues),
     /// All output of a transfer has been handed to the output stream, which may not have written it
     /// yet. `end` is the length in bytes of the run's output up to the end of this transfer's
@@ -109,8 +109,8 @@ pub(super) struct ListCopyProgress {
     changed: Condvar,
 }
 
-/// The number of chunks of a piped list that are committed to the job's file, and whether they are
-/// the complete list.
+/// The progress of copying a list of URLs from a pipe into the job's file: the number of chunks of
+/// the list's text that are committed, and whether these chunks are the complete list.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CommittedListChunks {
     pub(super) chunks: u64,
@@ -207,7 +207,8 @@ pub(super) struct JobWriter {
 #[derive(Default)]
 pub(super) struct UncommittedJobEvents {
     /// The rows of finished transfers whose output has not been handed to the output stream yet.
-    /// The key is the stage and the number of the transfer.
+    /// The key is the index of the transfer's stage (`--then` separates stages), and the number of
+    /// the transfer in that stage.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
     /// The extracted values that wait for the end of their page. The key is the index of the stage.
     values: HashMap<usize, Vec<ExtractedPageValues>>,
@@ -228,9 +229,10 @@ pub(super) struct UncommittedJobEvents {
     output_begin: Option<u64>,
 }
 
-/// A finished transfer whose output has been handed to the output stream, but may not be written
-/// yet: its row, and the extracted values of its page. The transfer's output is complete once the
-/// run has written `end` bytes.
+/// The row of a finished transfer, and the values extracted from its response, which are committed
+/// once the transfer's output is written. This output has been handed to the output stream, and is
+/// complete when the run has written `end` bytes of output. `row` is `None` if only the values
+/// wait.
 struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
     values: Vec<ExtractedPageValues>,
@@ -323,8 +325,8 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Adds to `batch` (the changes for the next commit) the rows and values in `passed` whose
-    /// output has been written, and removes them from `passed`.
+    /// Moves from `passed` to `batch`, the changes of the next commit, the rows and values whose
+    /// output has been written. `passed` contains those that still wait for their output.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };

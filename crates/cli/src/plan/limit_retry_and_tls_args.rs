@@ -89,8 +89,8 @@ const CONNECT_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(30);
 /// The default of `--stall-time` (the maximum time without progress) in a run of many URLs, unless
 /// haul acts as curl.
 const STALL_LIMIT_FOR_MANY_URLS: Duration = Duration::from_secs(60);
-/// The default of `--stall-time` (the maximum time without progress) for one URL at a time, unless
-/// haul acts as curl.
+/// The default of `--stall-time` (the maximum time without progress) in a run that transfers one
+/// URL after the other, unless haul acts as curl.
 const STALL_LIMIT_FOR_ONE_URL: Duration = Duration::from_secs(300);
 
 /// The size of a run: one URL at a time, or possibly many URLs. The size decides the default time
@@ -136,7 +136,7 @@ impl Default for TransferArgs {
 }
 
 impl TransferArgs {
-    /// Returns the default transfer settings of a persona.
+    /// Returns the default transfer settings of haul or, if haul acts as curl, of curl.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
         let mut transfer = TransferArgs::default();
         if persona.is_curl() {
@@ -157,9 +157,9 @@ impl TransferArgs {
     }
 
     /// Returns the redirect rules for a request. `keep_method` is true if the method comes from
-    /// `-X` and redirects must not change it. `is_post` is true if redirects treat that method as
-    /// POST, and `None` if the method itself decides
-    /// ([`RequestArgs::is_post`](super::RequestArgs::is_post)).
+    /// `-X` and redirects must not change it. `is_post` is `Some(true)` if redirects treat the
+    /// method as POST, whatever its name, `Some(false)` if they never do, and `None` if the name
+    /// decides.
     pub fn redirect_rules(&self, keep_method: bool, is_post: Option<bool>) -> RedirectRules {
         RedirectRules { keep_method, is_post, ..self.options.redirects.clone() }
             .with_protocols(self.redirect.protocols.intersection(self.redirect.redirected))
@@ -220,9 +220,10 @@ pub enum HttpVersion {
 /// The TLS settings for a server or an https proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
-    /// The settings that are stored as TLS options of the engine: `-k`, `--cacert`, `--capath`,
-    /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS
-    /// versions. All other TLS options keep their defaults and are ignored.
+    /// The engine's TLS options, with the values of `-k`, `--cacert`, `--capath`, `--crlfile`,
+    /// `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS versions. All other
+    /// options in this value have the engine's defaults, because the other fields of [`TlsArgs`]
+    /// contain them.
     pub options: TlsOptions,
     /// `--pinnedpubkey`: the file of a public key, or the hashes of public keys. `None` without the
     /// option.

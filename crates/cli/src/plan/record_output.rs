@@ -35,7 +35,8 @@ pub struct RecordOutputArgs {
     pub format: RecordOutputFormat,
     /// True if records contain bodies. A body that is written to a file is left out.
     pub keeps_bodies: bool,
-    /// True if the body of at least one URL is written to a file.
+    /// True if the body of at least one URL is written to an output file of this URL. False if all
+    /// URLs share one output, because records are printed there instead of bodies.
     pub has_files: bool,
 }
 

@@ -16,8 +16,9 @@ pub struct RequestArgs {
     pub method: String,
     /// True if the method comes from `-X`. Redirects then do not change it.
     pub custom_method: bool,
-    /// Only for `--follow` with `-X`: true if redirects treat the method of `-X` as POST, because
-    /// the method would be POST without `-X`. `None` in all other cases.
+    /// `Some` only if both `--follow` and `-X` are given. True if the other options select POST:
+    /// redirects then treat the method of `-X` as POST, whatever its name. False if redirects never
+    /// treat that method as POST.
     pub is_post: Option<bool>,
     /// `-I`: requests only the head of the response, and prints its header fields.
     pub head: bool,
@@ -40,8 +41,8 @@ pub struct RequestArgs {
     /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
     /// columns with `--csv-in`. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The `Content-Type` of the body, unless `fields` contains that field. `None` for a form,
-    /// whose layout determines the type.
+    /// The `Content-Type` of the body, unless `fields` contains that field. `None` for a multipart
+    /// form (`-F`), whose `Content-Type` contains the boundary of its parts.
     pub content_type: Option<String>,
     /// `--request-target`: the request target to send in place of the URL's path and query. `None`
     /// without the option.

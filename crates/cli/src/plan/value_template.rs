@@ -179,8 +179,9 @@ impl ValueTemplate {
         self.fill_by(|name| name.is_none().then_some(value))
     }
 
-    /// Returns the text with each placeholder replaced by its encoded value. `value_of` receives
-    /// the name of a column, or `None` for `{}`. A placeholder for which it returns no value stays
+    /// Returns the text with a value in place of each placeholder, in the encoding of the
+    /// placeholder (such as that of JSON strings). `value_of` receives the name of a column, or
+    /// `None` for `{}`, and returns the value. If it returns `None`, the placeholder stays
     /// unchanged.
     pub fn fill_by<'v>(&self, value_of: impl Fn(Option<&str>) -> Option<&'v [u8]>) -> Vec<u8> {
         let mut out = Vec::new();

@@ -9,7 +9,8 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// The maximum size of a row in bytes: 8 MiB. A larger row ends the reading of the list.
+/// The maximum size of a CSV row in bytes: 8 MiB. A larger row is an error ([`CsvFault::TooLong`]),
+/// and no further row of the list is read.
 const MAX_ROW: usize = 8 << 20;
 const MAX_FIELDS: usize = 1 << 16;
 

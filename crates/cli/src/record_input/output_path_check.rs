@@ -20,8 +20,8 @@ pub enum OutputPathFault {
     Control,
     /// A component of the path has more than 255 bytes, or the whole path more than 4,000.
     TooLong,
-    /// A component of the path is a device on Windows, has a character that no name has there, or may
-    /// be the short name of another file.
+    /// A component of the path is no safe file name on Windows: it is the name of a device,
+    /// contains a character that is not allowed in names, or may be the short name of another file.
     Reserved,
 }
 

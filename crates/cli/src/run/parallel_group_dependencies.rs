@@ -76,10 +76,10 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
         && first.alt_svc == group.alt_svc
 }
 
-/// Returns true if two URL groups can share one set of request options. Their options must be
-/// equal, except for the request content, which must be bytes in memory or absent: the length or
-/// form of any other content determines header fields. A group whose list describes requests line
-/// by line cannot share its options.
+/// Returns true if two URL groups (`--next` separates groups) can share one set of request options.
+/// Their options must be equal, except for the request content. The content must be bytes in memory
+/// or absent, because other content, such as a file or a form, determines header fields. A group
+/// whose input lists describe requests (`--jsonl-in`, `--csv-in`) cannot share its options.
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {

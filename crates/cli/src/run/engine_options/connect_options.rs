@@ -17,7 +17,8 @@ use crate::plan::{
 use crate::program_persona::ProgramPersona;
 
 /// Sets TCP keep-alive (`--keepalive-time`) and the local interface (`--interface`) in the engine's
-/// connection options. All other connection options of the plan already have the engine's types.
+/// connection options. No other connection setting of `args` needs a conversion: these settings
+/// already have the engine's types.
 pub(crate) fn set_connect_options(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,

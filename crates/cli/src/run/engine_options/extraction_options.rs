@@ -25,8 +25,9 @@ pub(crate) fn query_of_stage(stage: &StageArgs) -> Result<Option<PageQuery>> {
     Ok(Some(keep_empty_if_requested(stage, query)))
 }
 
-/// If the stage prints records, makes the query keep empty values, which it leaves out by default.
-/// The n-th values of all expressions then belong to the same item of the page.
+/// Makes the query keep empty values if the stage prints records (`--jsonl`, `--csv`). By default,
+/// a query leaves empty values out. If it keeps them, the n-th values of all its expressions belong
+/// to the same item of the page, and can form one record.
 fn keep_empty_if_requested(stage: &StageArgs, query: PageQuery) -> PageQuery {
     if stage.records.is_some() { query.keeping_empty() } else { query }
 }

@@ -97,9 +97,9 @@ pub(crate) fn chosen_name(name: String) -> OsString {
     }
 }
 
-/// Returns the path of a file that a URL or a value chose in part, changed so that it is a valid
-/// path on this system. `template` is the file name as the user wrote it, and `filled` the path in
-/// which the placeholders are replaced.
+/// Returns the path of an output file whose name has placeholders. `template` is the name as the
+/// user wrote it. `filled` is the name in which parts of a URL or extracted values replace the
+/// placeholders. The returned path is `filled`, changed so that it is valid on this system.
 pub(crate) fn chosen_path(template: &OsStr, filled: Vec<u8>) -> OsString {
     let written = OsFamily::CURRENT.literal_directory_length(template.as_bytes());
     match OsFamily::CURRENT.chosen_path(&filled, written) {
@@ -119,7 +119,8 @@ pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Targe
 }
 
 /// Returns the path of an output file: `name`, below the directory of `--output-dir` if that option
-/// is given. An absolute `name` stays unchanged, unless files are written in place as in curl.
+/// is given. An absolute `name` stays unchanged in haul. If haul acts as curl, even an absolute
+/// `name` is appended to the directory.
 pub(crate) fn in_output_dir(group: &UrlGroup, name: OsString) -> PathBuf {
     match &group.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
@@ -328,9 +329,9 @@ pub(crate) fn shows_content(group: &UrlGroup) -> bool {
     is_unnamed && group.stages.iter().all(|stage| stage.output == OutputArg::Stdout) && std::io::stdout().is_terminal()
 }
 
-/// Returns the size limits of the records that the group prints instead of bodies; `None` if it
-/// prints no records. One record may take a quarter of `--max-memory`, so that the memory also
-/// holds the records that wait for earlier output.
+/// Returns the options of the records (`--jsonl`, `--csv`) that a URL group (`--next` separates
+/// groups) prints instead of bodies. Returns `None` if the group prints no records. One record may
+/// take a quarter of `--max-memory`. The rest is for the records that wait for earlier output.
 pub(crate) fn record_options(global: &GlobalArgs, group: &UrlGroup) -> Option<RecordOptions> {
     let records = group.record_output()?;
     Some(RecordOptions {

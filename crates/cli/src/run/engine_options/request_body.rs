@@ -64,8 +64,8 @@ impl UploadContent {
     ///
     /// # Errors
     /// * The file cannot be read.
-    /// * The file ends before the offset of `-C`: the upload is already complete. The error has the
-    ///   exit code that curl has for it.
+    /// * The offset of `-C` is not before the end of the file, so that no content remains to be
+    ///   sent. The error has the exit code of curl for a file that is already completely uploaded.
     pub(crate) fn from_file(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
         let BodyPiece::File { offset, length, .. } = &mut piece else {

@@ -93,7 +93,9 @@ pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&
 /// The beginning of the engine's message for an error of writing to standard output.
 const LOST_OUTPUT_TEXT: &str = "failed to write the output";
 
-/// The size, in bytes, of the buffer of curl's standard output.
+/// The size, in bytes, of the buffer in which curl collects standard output. curl writes a body
+/// that is shorter than this buffer only at the end of the transfer, and notices a write error only
+/// then.
 const OUTPUT_BUFFER: u64 = 4096;
 
 /// The maximum number of bytes that curl passes to its output in one call.

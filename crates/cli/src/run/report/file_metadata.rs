@@ -76,7 +76,8 @@ pub(crate) fn make_directories(group: &UrlGroup, path: &Path) -> std::io::Result
 }
 
 /// Returns the entity tag of a response, followed by a line end. Returns `None` if the response has
-/// no entity tag, or is an error page, whose tag does not belong to the content.
+/// no entity tag, or if its status is an error. The entity tag of an error response identifies the
+/// error page, and not the content that the user requested.
 pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
     let tag = head.get("etag").filter(|tag| (200..400).contains(&head.status()) && !tag.is_empty())?;
     Some([tag, b"\n"].concat())

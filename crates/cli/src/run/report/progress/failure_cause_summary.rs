@@ -35,8 +35,9 @@ struct RepeatedFailure {
 }
 
 impl FailureCounts {
-    /// Counts a failure at a host. Returns true if a terminal is to show the line about this
-    /// failure.
+    /// Counts a failure at a host. Returns true if a terminal is to show the error line of this
+    /// failure: it is one of the first [`MAX_SHOWN_PER_CAUSE`] with the same cause at the same
+    /// host, or there are more than [`MAX_PAIRS`] pairs of cause and host.
     pub(super) fn add(&mut self, host: &str, error: &Error) -> bool {
         let label = label(error);
         match self.causes.iter_mut().find(|(cause, _)| *cause == label) {
@@ -54,9 +55,9 @@ impl FailureCounts {
         repeated.count <= MAX_SHOWN_PER_CAUSE
     }
 
-    /// Returns one line for each pair of cause and host that failed more often than its error was
-    /// shown, in the order of the first errors. The line contains the number of further failures.
-    /// Removes the counts of all pairs.
+    /// Returns one line for each pair of cause and host with more than [`MAX_SHOWN_PER_CAUSE`]
+    /// failures, in the order of the first failures. The line contains the number of failures after
+    /// the first [`MAX_SHOWN_PER_CAUSE`]. Removes the counts of all pairs.
     pub(super) fn folded_lines(&mut self) -> Vec<String> {
         let mut folded: Vec<_> =
             self.pairs.drain().filter(|(_, repeated)| repeated.count > MAX_SHOWN_PER_CAUSE).collect();

@@ -18,7 +18,7 @@ const TITLES: &str = "DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left  
 /// The minimum time between two drawings of the meter.
 pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The number of drawings from which the speed is computed.
+/// The number of last drawings of the meter over which the shown speed is the average.
 const SPEED_SAMPLES: usize = 10;
 
 /// The state of curl's progress meter for parallel transfers.

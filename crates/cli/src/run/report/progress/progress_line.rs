@@ -38,7 +38,8 @@ pub(super) enum ProgressView {
 pub(super) struct BodyFigures {
     /// The number of bytes that the output file already contained, from an earlier run or attempt.
     pub(super) already: u64,
-    /// The number of bytes that have arrived in addition to `already`.
+    /// The number of bytes of the body that have arrived so far, without those that the output file
+    /// already contained (`already`).
     pub(super) moved: u64,
     /// The length of the complete content in bytes; `None` if it is unknown.
     pub(super) total: Option<u64>,

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The maximum number of hosts that are measured. Further hosts are ignored.
+/// The maximum number of hosts whose transfer durations are recorded. The durations of transfers
+/// from further hosts are ignored.
 const MAX_HOSTS: usize = 1000;
 
 /// The durations of finished transfers by host.
