@@ -25,7 +25,8 @@ pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 /// The engine's message for a server whose certificate is an untrusted, self-signed CA certificate.
 pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// The minimum duration of a failed transfer whose error message states the duration.
+/// The minimum duration of a failed transfer that its error message states. Messages for shorter
+/// transfers leave the duration out.
 const MIN_SHOWN_DURATION: Duration = Duration::from_secs(1);
 
 /// Returns the remedy for an error, such as the name of an option that solves the problem. `failed`
@@ -336,7 +337,8 @@ fn client_certificate_remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns true if an error with this cause concerns the target of a redirect, and not a response.
+/// Returns true if `cause`, the text of an error, says that the URL to which a redirect leads
+/// cannot be requested. Otherwise, such an error after a request is due to an invalid response.
 fn is_about_redirect(cause: &str) -> bool {
     cause.contains("redirect")
 }

@@ -37,8 +37,8 @@ use crate::write_out::WriteOutValues;
 
 pub(crate) use fleet_reporter::FleetReporter;
 
-/// The minimum pause before a retry that haul announces, so that the user knows why nothing
-/// happens.
+/// The longest pause before a retry that haul does not announce. For a longer pause, haul prints a
+/// message, so that the user knows why nothing happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// The reporter of one URL group (`--next` separates groups). It prints the result of each
@@ -53,7 +53,8 @@ pub(crate) struct UrlGroupReporter {
     group: Arc<UrlGroup>,
     is_silent: bool,
     with_url: bool,
-    /// The maximum number of bytes of a record's content, such as a body.
+    /// The maximum size, in bytes, of the CSV rows of one page that are kept in memory to be sorted
+    /// or compared (`--sort`, `--unique`).
     max_content: u64,
     before: Arc<SharedByUrlGroups>,
     /// True if a file other than the response body could not be written, such as the file of
@@ -135,8 +136,9 @@ impl UrlGroupReporter {
         })
     }
 
-    /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
-    /// exit code of this reporter counts the failures of both.
+    /// Returns the reporter of another URL group, `group`, whose transfers run in parallel with
+    /// those of this reporter's group. If an output file of either group cannot be written, the
+    /// exit codes of both groups report it.
     pub(crate) fn for_joined_group(&self, global: &GlobalArgs, group: &Arc<UrlGroup>) -> Result<Self> {
         let (before, unwritten) = (Arc::clone(&self.before), Arc::clone(&self.has_unwritten_output));
         Self::with_state(global, group, Arc::clone(&self.progress), before, unwritten)
@@ -255,7 +257,7 @@ impl UrlGroupReporter {
 
     /// Reports the end of a transfer, and returns the text to print, as
     /// [`UrlGroupReporter::report`] does. `transfer` is the value of `%{xfer_id}` if haul acts as
-    /// curl. Returns `None` if there is nothing to print.
+    /// curl, and otherwise unused. Returns `None` if there is nothing to print.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;
@@ -339,8 +341,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Reports a URL whose transfer could not begin: prints its record, such as a `--jsonl` line,
-    /// and writes its event.
+    /// Reports a URL whose transfer could not begin: prints the URL's record, such as a `--jsonl`
+    /// line, and writes the event of the transfer's end to the file of `--events`.
     pub(crate) fn report_unbegun(&self, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(
             error.kind(),

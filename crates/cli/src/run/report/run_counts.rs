@@ -9,8 +9,8 @@ use indicatif::{HumanBytes, HumanDuration};
 /// The value of [`RunCounts::total`] for an unknown number of URLs.
 const UNKNOWN_TOTAL: u64 = u64::MAX;
 
-/// The counts of all URLs of a run. They are kept in every run, because a signal can request them
-/// at any time.
+/// The numbers of finished, failed and skipped URLs, of received bytes, and of running transfers in
+/// a run. Every run counts them, because a signal can request them at any time.
 #[derive(Debug)]
 pub(crate) struct RunCounts {
     began: Instant,

@@ -9,8 +9,10 @@ pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<TransferSourceRange>>>,
 }
 
-/// A range of transfers whose sources are either the same (a glob) or consecutive (a file of URLs).
-/// Ranges keep the memory small for millions of transfers.
+/// A range of consecutive transfers, which begins with the transfer `first` from the source
+/// `source`. The next transfer comes from the same source (`step` 0, such as the URLs of a glob) or
+/// from the next source (`step` 1, such as the lines of a file). Ranges keep the memory small for
+/// millions of transfers.
 struct TransferSourceRange {
     first: u64,
     source: u64,

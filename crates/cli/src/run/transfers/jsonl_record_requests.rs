@@ -26,14 +26,15 @@ pub(crate) struct RecordRequestBase {
     /// The request options for origins other than that of the command line's URL. They contain
     /// neither the credentials nor the content of the command line.
     untrusted: Arc<RequestOptions>,
-    /// The URL of the command line, with its target. `None` if the command line has no URL, or its
-    /// URL is invalid.
+    /// The URL of the command line, as a text and in parsed form. `None` if the command line has no
+    /// URL, or its URL is invalid.
     base: Option<(String, Target)>,
     /// The method for records that do not name a method; `None` if it depends on whether the record
     /// has content.
     method: Option<String>,
-    /// True if the command line has content. The method in the options `trusted`, such as POST,
-    /// then fits only requests that have this content.
+    /// True if the command line has content. A request to another origin is sent without this
+    /// content. Such a request uses GET if its record has no content, and neither the record nor
+    /// the command line names a method.
     has_content: bool,
     /// True if `-H` sets the `Content-Type` for all content.
     has_content_type: bool,

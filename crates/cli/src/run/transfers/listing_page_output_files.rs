@@ -31,24 +31,27 @@ pub(crate) struct ListingPageFiles {
 }
 
 /// The source of the names of the output files for the pages of a paginated listing: the output
-/// option or a record.
+/// option of the command line, or a line of `--jsonl-in`.
 pub(crate) enum PageNaming {
-    /// The output option of the command line, with the values of the globs in the URL of the first
-    /// page.
+    /// The output option of the command line, such as `-o '#1.json'`. The values that the globs
+    /// have in the URL of the first page replace the placeholders in its value.
     Globs(GlobValues),
-    /// The output option of the command line, with the column names and the values of a row in a
-    /// list.
+    /// The output option of the command line, such as `-o '{id}.json'`. The columns of a row of
+    /// `--csv-in` replace the placeholders in its value: the fields are the names of the columns,
+    /// and the row.
     Columns(Arc<[String]>, Arc<CsvRow>),
-    /// The value of the key `output` in a record of a list.
+    /// The value of the key `output` in a record (a line of `--jsonl-in`, which describes a
+    /// request).
     Record(PathBuf),
 }
 
 impl ListingPageFiles {
-    /// Returns true if the URLs of a URL group (`--next` separates groups) are paginated
-    /// listings, and one of these conditions holds:
+    /// Returns true if the URLs of a URL group (`--next` separates groups) are paginated listings,
+    /// and one of these conditions holds:
     ///
     /// * The pages after the first page need separate destinations.
-    /// * The pages after the first page may be fetched only with some of the protocols.
+    /// * `--proto` restricts the protocols of URLs, so that the URL of each further page must be
+    ///   checked.
     pub(crate) fn are_needed(group: &UrlGroup) -> bool {
         let first = &group.stages[0];
         let to_stdout = |source| group.output_of_source(source).is_stdout();
@@ -60,7 +63,7 @@ impl ListingPageFiles {
     }
 }
 
-/// Returns true if all pages of the first stage are written to one output.
+/// Returns true if a URL group without `--then` writes the bodies of all its pages to one output.
 fn pages_share_file(group: &UrlGroup) -> bool {
     group.stages.len() == 1 && group.shared_output().is_some()
 }

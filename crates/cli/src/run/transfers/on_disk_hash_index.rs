@@ -21,7 +21,8 @@ use haul::system::file_metadata_and_flags::FileExt;
 const MAX_RECENT: usize = 64 << 10;
 /// The number of sorted runs of the same level that are merged into one run of the next level.
 const RUNS_PER_MERGE: usize = 8;
-/// The size, in bytes, of an entry in a sorted run: its 64-bit hash and its 64-bit number.
+/// The size, in bytes, of an entry in a sorted run (a file of sorted entries): a 64-bit hash, and
+/// the 64-bit number that was inserted for this hash.
 const ENTRY_SIZE: usize = 16;
 /// The number of entries in a block of a sorted run (a file of entries sorted by their hashes). A
 /// lookup reads one block.

@@ -146,7 +146,8 @@ fn are_named_by_responses(group: &UrlGroup) -> bool {
     (0..group.urls.len()).all(|source| is_named_by_response(group, group.output_of_source(source)))
 }
 
-/// Returns the first URL of a group, or the name of its first list.
+/// Returns the first URL argument of a group, for messages. If a file of URLs comes first, returns
+/// the name of that file.
 fn first_url(group: &UrlGroup) -> &str {
     let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
         group.urls.get(0).unwrap_or(UrlSource::Argument(""));

@@ -26,8 +26,9 @@ use crate::system::output_path_rules;
 /// written to a temporary file.
 const MAX_URL_BYTES_IN_MEMORY: usize = 1 << 20;
 
-/// The first character of an owner's description, which [`ReservedOutputNames::reserve`] stores in
-/// place of a URL. No URL begins with this character.
+/// The first character of a text that describes the use of a file, such as `the job`.
+/// [`ReservedOutputNames::reserve`] stores this text in the place of the URL that is stored for an
+/// output file. No URL begins with this character.
 const OWNER_MARK: char = '\0';
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
@@ -124,11 +125,11 @@ impl ReservedOutputNames {
         })
     }
 
-    /// Reserves the name of a file that no output may replace. `owner` describes the use of the
-    /// file in error messages.
+    /// Reserves the name of a file that the run uses, such as the job (`--job`), so that no output
+    /// of a URL replaces the file. `owner` describes the use of the file in error messages.
     ///
     /// # Errors
-    /// A temporary file cannot be written.
+    /// The reserved names no longer fit into memory, and cannot be written to a temporary file.
     pub(crate) fn reserve(&self, path: &Path, owner: &str) -> Result<()> {
         if self.has(path) {
             return Ok(());
@@ -221,8 +222,8 @@ impl ReservedOutputNamesState {
         self.hasher.hash_one(self.family.comparison_key(path.as_os_str().as_bytes()))
     }
 
-    /// Returns the hash of an output path. All spellings of a path have the same hash, and so does
-    /// a link to the file.
+    /// Returns the hash of the file to which an output path leads. All spellings of the path have
+    /// the same hash. The path of a symbolic link has the hash of the link's target.
     fn hash(&mut self, path: &Path) -> u64 {
         let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
         let linked = is_link.then(|| path.canonicalize().ok()).flatten();

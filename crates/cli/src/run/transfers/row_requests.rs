@@ -37,12 +37,12 @@ pub(crate) struct RowRequestBuilder {
     /// The origins of the command line's URLs, which may receive its credentials.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
-    /// The request options for origins that the command line does not name. They have no
-    /// credentials, and keep the command line's content only if that content contains the
-    /// placeholder of a column.
+    /// The request options for origins other than those of the command line's URLs. They have no
+    /// credentials. They also lack the request content of the command line (such as `-d`), unless
+    /// this content contains placeholders, which the columns of a row replace.
     secretless: Arc<RequestOptions>,
-    /// The method of requests that are sent without the command line's content. `None` leaves the
-    /// method of the request options unchanged.
+    /// The method of requests with the options `secretless` if these options lack the content of
+    /// the command line: GET. `None` leaves the method of the options unchanged.
     bare_method: Option<&'static str>,
     /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,
@@ -283,8 +283,9 @@ impl ColumnNames<'_> {
         Error::new(ErrorKind::Setup, message)
     }
 
-    /// Refuses a text that contains the name of a column in braces if this name is not allowed in
-    /// placeholders. Without this check, the braces would be sent unchanged.
+    /// Returns an error if the text contains, in braces, the name of a column that cannot be a
+    /// placeholder, for example because the name contains a slash. Without this error, the name and
+    /// its braces would be sent unchanged.
     fn check_names_in(&self, text: &[u8]) -> Result<()> {
         let is_misused = |column: &&String| {
             let written = format!("{{{column}}}");

@@ -170,8 +170,8 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Prints the record of a transfer that could not begin. If haul acts as curl, also prints the
-    /// output of `-w` for it.
+    /// Prints the record (such as a `--jsonl` line) of a transfer that could not begin. If haul
+    /// acts as curl, also prints the output of `-w` for the transfer.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         self.reporter.report_unbegun(url, error)?;
         let is_transfer = matches!(

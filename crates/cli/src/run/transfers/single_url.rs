@@ -40,8 +40,8 @@ use crate::run::report::transfer_report::TransferReport;
 pub(crate) struct SingleUrlTransfer<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
-    /// The URL as the user gave it. Unlike `url`, it does not contain the name of the uploaded
-    /// file, so that `-O` does not overwrite that file.
+    /// The URL as the user gave it, from which `-O` derives the name of the output file. For an
+    /// upload, `url` may end in the name of the uploaded file, which the output must not overwrite.
     pub(crate) given: &'a str,
     /// The index of the source (an argument, or a file of URLs) from which the URL comes.
     pub(crate) index: usize,

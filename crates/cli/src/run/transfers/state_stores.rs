@@ -16,8 +16,8 @@ use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::expected_checksum::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all URL groups (`--next`) and
-/// stages (`--then`) of a run share. A clone of this value shares the stores that exist when the
-/// clone is made.
+/// stages (`--then`) of a run share. A clone shares the stores that exist when the clone is made.
+/// Stores that are opened later belong only to the value that opened them.
 #[derive(Clone, Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,

@@ -48,7 +48,8 @@ pub(crate) struct UrlItems {
     pub(super) current: OpenUrlSource,
     /// The upload (`-T`) that is being sent to the URLs of the current argument or list.
     upload: UrlUpload,
-    /// The uploads that follow `upload`, for the URLs of the same argument or list.
+    /// The further uploads, after `upload`, to the URLs of the current argument or list. There are
+    /// several uploads if the value of `-T` is a glob.
     uploads: VecDeque<UrlUpload>,
     pub(super) requests: UrlGroupRequestSettings,
     /// The settings for the records in the group's JSON Lines lists; `None` if each line of a list
@@ -60,14 +61,15 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL; `None` before the first one. If the next URL has the same
     /// origin, it shares the memory of this value.
     near: Option<Origin>,
-    /// The destination that the bodies of all URLs of one source share, after the index of that
-    /// source. `None` as long as no such destination is known.
+    /// The index of a URL source (an argument or a list), and the destination that the bodies of
+    /// all its URLs share. `None` if the last source has no such destination, or before the first
+    /// URL.
     common: Option<(usize, BodyDestination)>,
-    /// The number of items made so far, including those of all earlier URL groups whose items the
-    /// same fleet fetches.
+    /// The number of items made so far, including those of earlier URL groups (`--next` separates
+    /// groups) that run in parallel with this group. Counted only if haul acts as curl.
     made: u64,
-    /// The number of URL sources (arguments and lists) in all earlier URL groups whose items the
-    /// same fleet fetches.
+    /// The number of URL sources (arguments and lists) in the earlier URL groups (`--next`
+    /// separates groups) that run in parallel with this group.
     earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
@@ -78,8 +80,9 @@ pub(crate) struct UrlItems {
     counts: ProgressCountsForList,
 }
 
-/// The progress counts of a run, for the iterator over a list of URLs: it counts the URLs that it
-/// skips and, at the end of the list, sets the total number of URLs.
+/// The progress counts of a run, as far as the iterator over a list of URLs changes them. The
+/// iterator counts each URL that it skips and, at the end of the list, sets the total number of
+/// URLs.
 #[derive(Default)]
 pub(crate) struct ProgressCountsForList {
     /// The progress counts of the run; `None` if the run does not need them.
@@ -102,8 +105,8 @@ pub(crate) struct UrlGroupRequestSettings {
     pub(crate) options: Arc<RequestOptions>,
     /// The content of each request; `None` if `options` contains the content.
     pub(crate) body: Option<RequestBody>,
-    /// True if each item carries these settings. This is necessary if items of other URL groups run
-    /// in parallel with the items of this group.
+    /// True if transfers of other URL groups run in parallel with those of this group. Each item (a
+    /// transfer to run) then carries these settings, because the groups have different ones.
     pub(crate) runs_with_other_groups: bool,
     /// The value that each item carries for its reporter; `None` if one reporter reports all items
     /// of the parallel run.
@@ -112,8 +115,8 @@ pub(crate) struct UrlGroupRequestSettings {
 
 impl UrlGroupRequestSettings {
     /// Returns the request settings of one item (a transfer to run). Returns `None` if the item
-    /// needs none of its own, because the settings of the first stage apply. `upload` is the
-    /// content to upload and its method.
+    /// uses the settings that all transfers of the first stage share. `upload` is the content to
+    /// upload and its method.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
             let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
@@ -328,8 +331,9 @@ impl UrlItems {
         is_list && *output == OutputArg::RemoteName && !self.group.in_place
     }
 
-    /// Returns the destinations for the pages of a paginated listing after its first page. Returns
-    /// `None` if these pages need neither separate output files nor a check of their protocols.
+    /// Returns the value that chooses the output of each page of a paginated listing after the
+    /// first page, and checks its protocol. Returns `None` if all pages have the same output, and
+    /// no page needs a check.
     pub(super) fn later_pages(
         &self,
         source: usize,
@@ -339,8 +343,8 @@ impl UrlItems {
         Some(Arc::new(ListingPageFiles { group, source, naming: naming(), names: self.names.clone() }))
     }
 
-    /// Returns an error if the URL has a user name that is not allowed, or the netrc file is
-    /// missing.
+    /// Returns an error if the URL contains a user name and `--disallow-username-in-url` is given,
+    /// or if `-n` is given and the netrc file is missing.
     pub(super) fn check_login(&self, url: &str) -> Result<()> {
         let stage = &self.group.stages[0];
         if !stage.request.no_user_in_url && stage.request.auth.netrc != NetrcFileText::Missing {
@@ -375,9 +379,10 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source of URLs, or opens the current one again for its next upload. Returns
-    /// the item of a single URL. Returns `Some(Ok(None))` if a glob or a file of URLs was opened,
-    /// or if the URL is skipped. Returns `None` after the last source.
+    /// Opens the next source of URLs (an argument, or a file of URLs). If `-T` names several files
+    /// for the current source, opens the current source again for each of them. Returns the item of
+    /// a single URL. Returns `Some(Ok(None))` if a glob or a file of URLs was opened, or if the URL
+    /// is skipped. Returns `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         if self.uploads.is_empty() {
             let index = self.at;
@@ -449,10 +454,11 @@ impl UrlItems {
         }
     }
 
-    /// Applies the state that the job has stored for the item with the index `number`. Returns
-    /// `Ok(None)` if the job has already finished the item, or if the item is skipped. Otherwise
-    /// sets the number of the item, and makes its request conditional if an earlier run has fetched
-    /// the URL.
+    /// Applies the state that the job has stored for the item with the index `number`. `found` is
+    /// the item, `None` for a URL to skip, or the error of a transfer that cannot begin; such an
+    /// error becomes an item that fails. Returns `Ok(None)` if the job has already finished the
+    /// item, or for a URL to skip. Makes the item's request conditional if an earlier run has
+    /// fetched the URL. Without a job, returns `found`.
     fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(JobWithUrlStateCursor { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.state_of_url(number)? {
@@ -478,8 +484,8 @@ impl UrlItems {
         Ok(Some(item))
     }
 
-    /// Reports the end of the list of URLs to the job, and the number of URLs to the progress
-    /// counts.
+    /// Reports the end of the list of URLs to the job (`--job`) of the run, if there is one. Sets
+    /// the total number of URLs in the progress counts, if the run has no other URLs.
     fn end_list(&mut self) {
         if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
             counts.set_total(self.position);

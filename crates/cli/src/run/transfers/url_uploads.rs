@@ -11,8 +11,9 @@ use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::url_to_allowed_target::parse_target;
 use crate::run::parse_glob;
 
-/// Returns true if the `-T` value for the source of URLs at this index may be a glob, which stands
-/// for several files.
+/// Returns true if the `-T` value for one source of URLs looks like a glob, which stands for
+/// several files. The source is the URL argument or the file of URLs at the position `index` in the
+/// group.
 pub(crate) fn is_glob(group: &UrlGroup, index: usize) -> bool {
     match group.upload_of_source(index) {
         Some(UploadArg::File(file)) => {
@@ -72,8 +73,9 @@ impl UrlUpload {
     }
 }
 
-/// Returns the uploads for the source of URLs at this index, in order. As in curl, each upload is
-/// sent to all URLs of the source.
+/// Returns the uploads (`-T`) for one source of URLs, in order. The source is the URL argument or
+/// the file of URLs at the position `index` in the group. As in curl, each upload is sent to all
+/// URLs of the source.
 pub(crate) fn uploads(group: &UrlGroup, index: usize) -> Result<Vec<UrlUpload>> {
     Ok(match group.upload_of_source(index) {
         None | Some(UploadArg::Nothing) => vec![UrlUpload::Nothing],

@@ -37,7 +37,9 @@ pub(crate) enum RowBuffering {
     Compared(u64),
 }
 
-/// The CSV rows of a page, formatted piece by piece from its values.
+/// The CSV rows (`--csv`) of one page, made from the values that its stage has extracted from the
+/// page. The n-th row has the n-th value of each column. The rows are formatted in pieces, so that
+/// a large page needs little memory for the text.
 pub(super) struct PageValuesCsv {
     values: ExtractedValues,
     /// For each column, the indexes in `values` of the column's values.

@@ -26,7 +26,9 @@ pub(super) enum JsonlContentMember {
     Binary(Vec<u8>),
     /// `values`: the extracted values, as a list.
     Values(ExtractedValues),
-    /// `values`: an object with a list of values for each name, in the order of the expressions.
+    /// `values`: the extracted values, as an object with a list of values for each name in the
+    /// `Vec`. The n-th name belongs to the values of the n-th expression, such as
+    /// `--select name=...`.
     NamedValues(ExtractedValues, Vec<String>),
 }
 
@@ -34,11 +36,12 @@ pub(super) enum JsonlContentMember {
 struct JsonlLinePieceIterator {
     start: Option<Vec<u8>>,
     content: JsonlContentMember,
-    /// The index of the next value, or of the next byte of a binary body.
+    /// The index of the next extracted value to write or, for a binary body, of the next byte.
     at: usize,
     /// The index in `NamedValues` of the name whose list of values is written next.
     name: usize,
-    /// True if the list of values of the current name (`name`) already contains a value.
+    /// True if a value was already written to the JSON list of the current name (`name`), so that a
+    /// comma must precede the next value.
     has_value: bool,
     is_over: bool,
 }
@@ -79,7 +82,8 @@ impl JsonlLinePieceIterator {
         });
     }
 
-    /// Appends the next piece of the values or the body. Returns false at their end.
+    /// Appends the next piece of `content`: of a body, or of extracted values. Returns false at the
+    /// end of the content.
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {

@@ -15,9 +15,9 @@ use crate::run::report::error_message;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::urlnum_variable::UrlNumbers;
 
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The fleet
-/// may also run transfers of other groups. Such a transfer carries the [`UrlGroupReporter`] of its
-/// group as context, and that reporter reports it.
+/// The reporter of the transfers that run in parallel in the engine's fleet. `reporter` prints the
+/// results of its URL group (`--next` separates groups). A transfer of another group in the same
+/// fleet carries the [`UrlGroupReporter`] of that group, which prints its result instead.
 pub(crate) struct FleetReporter {
     reporter: Arc<UrlGroupReporter>,
     numbers: UrlNumbers,
