@@ -21,8 +21,9 @@ impl EarlierFetch {
     }
 }
 
-/// Returns the number of URLs for each result of a refresh, such as `changed`, sorted by the name
-/// of the result. `round` is the number of the refresh, from 1.
+/// Returns the number of URLs for each result of a refresh (`--refresh`: requests all URLs again),
+/// such as `changed`, sorted by the name of the result. `round` is the number of the refresh, from
+/// 1.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
     let mut select = connection.prepare(
         "SELECT change, count(*) FROM url WHERE refresh_round = ?1 AND change IS NOT NULL \
@@ -32,7 +33,8 @@ pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec
     rows.collect()
 }
 
-/// Formats the results of a refresh as a text, such as `3 changed, 1 new`.
+/// Formats the results of a refresh (`--refresh`), with their numbers of URLs, as a text such as
+/// `3 changed, 1 new`.
 pub(super) fn changes_text(changes: &[(String, u64)]) -> String {
     let texts: Vec<String> = changes.iter().map(|(change, count)| format!("{count} {change}")).collect();
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }

@@ -41,8 +41,8 @@ pub struct RequestArgs {
     /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
     /// columns with `--csv-in`. Each is a name and a value.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
-    /// The `Content-Type` of the body, unless `fields` contains that field. `None` for a multipart
-    /// form (`-F`), whose `Content-Type` contains the boundary of its parts.
+    /// The `Content-Type` of the body, unless `fields` contains that field. `None` without a body,
+    /// and for a multipart form (`-F`), whose `Content-Type` contains the boundary of its parts.
     pub content_type: Option<String>,
     /// `--request-target`: the request target to send in place of the URL's path and query. `None`
     /// without the option.

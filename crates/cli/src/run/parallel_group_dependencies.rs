@@ -79,7 +79,7 @@ fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
 /// Returns true if two URL groups (`--next` separates groups) can share one set of request options.
 /// Their options must be equal, except for the request content. The content must be bytes in memory
 /// or absent, because other content, such as a file or a form, determines header fields. A group
-/// whose input lists describe requests (`--jsonl-in`, `--csv-in`) cannot share its options.
+/// whose lists describe requests (as with `--jsonl-in`) cannot share its options.
 pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
     let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
     let is_shareable = |group: &UrlGroup| {

@@ -32,7 +32,8 @@ struct JobStatus<'a> {
     /// The number of the job's URLs that are not finished. `None` as long as no run has read all
     /// lists of URLs (such as globs and files) to their ends.
     left: Option<u64>,
-    /// The results of the last refresh, such as `changed`, each with its number of URLs.
+    /// The results of the last run with `--refresh` (requests all URLs again), such as `changed`,
+    /// each with its number of URLs.
     changes: Vec<(String, u64)>,
 }
 

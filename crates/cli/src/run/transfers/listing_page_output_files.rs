@@ -34,11 +34,11 @@ pub(crate) struct ListingPageFiles {
 /// option of the command line, or a line of `--jsonl-in`.
 pub(crate) enum PageNaming {
     /// The output option of the command line, such as `-o '#1.json'`. The values that the globs
-    /// have in the URL of the first page replace the placeholders in its value.
+    /// have in the URL of the first page replace the placeholders in the option's value.
     Globs(GlobValues),
-    /// The output option of the command line, such as `-o '{id}.json'`. The columns of a row of
-    /// `--csv-in` replace the placeholders in its value: the fields are the names of the columns,
-    /// and the row.
+    /// The output option of the command line, such as `-o '{id}.json'`. The fields are the names of
+    /// the columns of a list (`--csv-in`, `--tsv-in`), and one row of the list. The values of the
+    /// row replace the placeholders in the option's value.
     Columns(Arc<[String]>, Arc<CsvRow>),
     /// The value of the key `output` in a record (a line of `--jsonl-in`, which describes a
     /// request).

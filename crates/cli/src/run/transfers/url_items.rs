@@ -56,7 +56,7 @@ pub(crate) struct UrlItems {
     /// is a URL.
     pub(super) records: Option<RecordRequestBase>,
     /// True if the group's URLs are paginated listings whose further pages need separate
-    /// destinations.
+    /// destinations, or a check of their protocols.
     has_listings: bool,
     /// The origin of the last URL; `None` before the first one. If the next URL has the same
     /// origin, it shares the memory of this value.

@@ -74,7 +74,8 @@ impl ProgressBar {
 
     /// Ends a transfer, and the terminal line that shows its bar. Returns `false` if no body with a
     /// bar has begun. `was_reached` is true if the transfer had a connection to a server. If such a
-    /// transfer has drawn no bar, the next [`ProgressBar::end_undrawn`] prints an empty line.
+    /// transfer has drawn no bar, the next [`ProgressBar::end_undrawn`] prints an empty line,
+    /// unless the bar is hidden.
     pub(crate) fn transfer_over(&mut self, was_reached: bool) -> bool {
         self.owes_line = was_reached && !self.is_hidden && self.drawn.is_none();
         self.end_line();
