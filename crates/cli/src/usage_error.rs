@@ -329,8 +329,8 @@ impl UsageError {
         }
     }
 
-    /// Returns the last line of haul's own message: the hint about the option's help, with an
-    /// example.
+    /// Returns the last line of an error message in haul's wording (not curl's). Usually this is an
+    /// example of the option's use, and the command that prints the option's help.
     fn plain_hint(&self) -> String {
         let option = match &self.position {
             ArgPosition::Option(option) | ArgPosition::Config { option, .. } => option.as_str(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-/// Opens a file, only to write it to the disk.
+/// Opens an existing file to sync its content to the disk, not to change the content.
 ///
 /// # Errors
 /// The errors of `open(2)`.

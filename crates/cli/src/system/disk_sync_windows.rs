@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens a file, only to write it to the disk, for which Windows wants the right to write.
+/// Opens an existing file to sync its content to the disk, not to change the content. The file is
+/// opened for writing, because Windows does not sync a file otherwise.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -20,8 +21,9 @@ pub(crate) fn sync_content(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Does nothing: only an administrator may write a whole volume to the disk. After a loss of power,
-/// a job may count a file of the last seconds as complete whose content is lost.
+/// Does nothing, because only an administrator may sync a whole volume to the disk. So after a loss
+/// of power, the job's file (`--job`) may record a transfer as finished although content of its
+/// output file is lost.
 #[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
 pub(crate) fn sync_file_system(_directory: &File) -> io::Result<()> {
     Ok(())

@@ -12,10 +12,10 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::file_and_environment_access::{PASSWORD_MAX, remove_line_end};
 
-/// Returns an error if standard input is not open for reading.
+/// Returns an error if standard input is not open for reading. Reads nothing.
 ///
 /// # Errors
-/// The error of a read.
+/// `EBADF`, the error with which a read would fail.
 pub(crate) fn check_stdin(stdin: &Stdin) -> io::Result<()> {
     match fcntl_getfl(stdin)?.contains(OFlags::WRONLY) {
         true => Err(Errno::BADF.into()),

@@ -36,8 +36,8 @@ pub(crate) fn is_in_background() -> bool {
     false
 }
 
-/// The character set of the console before [`Utf8Console::begin`] changed it; 0 if it has not changed
-/// it, or if it is restored.
+/// The character set that the console had before [`Utf8Console::begin`] set UTF-8; 0 while the
+/// console has its former character set.
 static FORMER_CHARACTER_SET: AtomicU32 = AtomicU32::new(0);
 
 /// The character set in which the console reads the output of programs: UTF-8 while this value
@@ -45,9 +45,10 @@ static FORMER_CHARACTER_SET: AtomicU32 = AtomicU32::new(0);
 pub struct Utf8Console(());
 
 impl Utf8Console {
-    /// Makes the console read UTF-8, also if Ctrl-C ends the process. If standard output is no console,
-    /// this has no effect: std converts what it prints on standard error. So in `haul A | haul B`, the
-    /// end of the first process does not disturb the output of the second.
+    /// Makes the console read the output of programs as UTF-8, until this value is dropped or
+    /// Ctrl-C ends the process. Has no effect if standard output is no console: std converts the
+    /// text for standard error itself. So in `haul A | haul B`, the first process does not change
+    /// the character set, and its end does not disturb the output of the second.
     #[must_use]
     pub fn begin() -> Self {
         // SAFETY: the call takes no pointer.

@@ -21,8 +21,8 @@ pub(super) struct ArchiveFile {
     max_size: Option<u64>,
     is_private: bool,
     file: Arc<File>,
-    /// The full files that were written since the last sync. `None` without a job, because only a
-    /// job syncs its archive.
+    /// The archive's files before `file` that were completed since the last sync to the disk.
+    /// `None` without a job (`--job`), because only a job syncs its archive.
     unsynced: Option<Vec<Arc<File>>>,
     number: u32,
     /// The length of the file in bytes, which is the end of its last complete record.
@@ -47,12 +47,13 @@ impl ArchiveFile {
         Self::at_position(name, max_size, is_private, file, ArchivePosition::default()).begin_file(opening)
     }
 
-    /// Opens the archive of a job (`--job`) to continue it at `position`, and removes everything
-    /// after that position: the rest of the file, and the later files of the archive. These are
-    /// records of transfers that are not in the job's file, since the last run was interrupted.
+    /// Opens the archive of a job (`--job`) to continue it at `position`. Removes everything after
+    /// that position: the rest of the file, and the later files of the archive. The removed records
+    /// belong to transfers that the job's file does not contain, because an interruption ended the
+    /// last run.
     ///
     /// # Errors
-    /// The file is missing or shorter, or cannot be opened.
+    /// The file at `position` is missing, is shorter than `position`, or cannot be opened.
     pub(super) fn reopen(
         name: ArchiveName,
         max_size: Option<u64>,

@@ -83,7 +83,9 @@ impl WarcArchive {
         Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
     }
 
-    /// Returns the maximum number of payloads that an archive can remember in `memory` bytes.
+    /// Returns the maximum number of response payloads whose digests an archive with a memory
+    /// budget of `memory` bytes keeps. A later response with such a payload is archived as a
+    /// reference to the earlier record, without the payload.
     pub(crate) fn max_payloads(memory: usize) -> u64 {
         RememberedPayloads::max_entries(memory / 2) as u64
     }
@@ -173,8 +175,11 @@ impl ArchiveState {
 
     /// Appends the records of a request and its response to the archive. If the run has a job
     /// (`--job`), holds the records back until the job commits their transfer, and returns the id
-    /// of the held-back records; otherwise returns `None`. `payload` is the digest of the
-    /// response's payload and its record, to which records of an equal payload refer later.
+    /// of the held-back records; otherwise returns `None`.
+    ///
+    /// `payload` is the digest of the response's payload, and the record that contains this
+    /// payload. A later response with an equal payload is archived as a reference to that record.
+    /// `payload` is `None` if no record may refer to this response.
     ///
     /// # Errors
     /// The archive cannot be written, or an earlier write failed.

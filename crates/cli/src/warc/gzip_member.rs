@@ -71,8 +71,8 @@ impl Deflater {
     }
 }
 
-/// The second part of the deflate stream in a gzip member, which contains the payload of a record.
-/// [`member_start`] makes the first part.
+/// A compressor for the second part of the deflate stream in a gzip member: the payload of a
+/// record. [`member_start`] compresses the first part, with the record's head.
 #[derive(Debug)]
 pub struct GzipMemberBodyCompressor {
     /// The compressor; `None` if the payload is stored without compression.

@@ -47,9 +47,9 @@ impl RecordingResources {
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
     }
 
-    /// Reserves `bytes` bytes of the archive's memory budget. They are for the records of a
-    /// finished transfer that wait in memory until the job's file records the transfer. Returns
-    /// `None` if the budget has fewer bytes left.
+    /// Reserves `bytes` bytes of the archive's memory budget for the WARC records of a finished
+    /// transfer. The records wait in memory until the transfer is committed to the job's file
+    /// (`--job`). Returns `None` if the budget has fewer bytes left.
     pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
         let mut reserved = ReservedMemory::new(&self.budget);
         reserved.grow(bytes).then_some(reserved)

@@ -42,9 +42,11 @@ struct UncommittedRecordsState {
 }
 
 /// The records of a request and its response, which wait until the transfer is committed to the
-/// job's file. Later records may refer to the payload.
+/// file of the run's job (`--job`).
 pub(super) struct UncommittedExchange {
     pub(super) bytes: EncodedRecords,
+    /// The digest of the response's payload, and the record that contains the payload. `None` if no
+    /// later record may refer to that record instead of repeating the payload.
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
     has_file: bool,
     _reserved: Option<ReservedMemory>,
@@ -60,7 +62,9 @@ impl UncommittedRecords {
     }
 
     /// Stores the records of a request and its response until their transfer is committed to the
-    /// job's file. Returns the id for [`UncommittedRecords::take_records`].
+    /// job's file. `payload` is the digest of the response's payload, and the record that contains
+    /// the payload; `None` if no later record may refer to that record. Returns the id for
+    /// [`UncommittedRecords::take_records`].
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.

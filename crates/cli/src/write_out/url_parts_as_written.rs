@@ -12,9 +12,9 @@ pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
 }
 
 /// Returns the path and query with non-ASCII characters as the URL spells them, because curl prints
-/// them so: `/ü`, not `/%C3%BC`. `canonical` is the percent-encoded form. Returns `None` if the
-/// path and query have no non-ASCII characters, or if the URL was written with percent-encoded
-/// ones.
+/// them so: `/ü`, not `/%C3%BC`. `canonical` is the path and query with all of these characters
+/// percent-encoded. Returns `None` if `url` has no non-ASCII characters after the host, or if some
+/// of those characters are percent-encoded in `url`.
 pub(crate) fn path(url: &str, canonical: &str) -> Option<String> {
     let spelled = after_authority(url);
     let is_encoded = |at: usize| {

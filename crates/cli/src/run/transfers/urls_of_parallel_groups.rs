@@ -29,11 +29,12 @@ pub(crate) struct UrlsOfGroups {
     stores: StateStores,
     /// The values of `%{urlnum}` for the URLs of all groups.
     numbers: UrlNumbers,
-    /// The remaining items of the current group, or of the last group that could be opened. `None`
-    /// before the first group.
+    /// The items of the last group that was opened without an error. Once they are used up, the
+    /// next group is opened, and numbers its items after these. `None` before the first group.
     current: Option<UrlItems>,
-    /// The last group whose request options later groups may share, and these options without the
-    /// group's content. `None` before the first such group.
+    /// The last group whose request options a later group can share, and these options without the
+    /// request content. A later group shares the options if it differs from that group only in the
+    /// content. `None` before the first such group.
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 
