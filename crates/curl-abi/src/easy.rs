@@ -284,8 +284,10 @@ impl EasyState {
         self.is_performing
     }
 
-    /// Returns the resolver of the handle's share, for the engine's client of a multi handle.
-    /// Returns `None` if the handle shares no resolver.
+    /// Returns the DNS resolver of the share object (`CURLOPT_SHARE`) that this handle uses. A
+    /// multi handle takes the resolver of its first easy handle for all of its transfers. Returns
+    /// `None` if the handle has no share object, or if that object does not share resolved host
+    /// names.
     pub(crate) fn shared_resolver(&self) -> Option<Resolver> {
         self.share.as_ref().and_then(ShareReference::resolver)
     }

@@ -207,8 +207,9 @@ impl FormAddOptions {
 }
 
 impl PostForm {
-    /// Returns a copy of the form for a transfer. `read` creates the content of a part that the
-    /// read callback supplies, from the callback's pointer and the length.
+    /// Returns a copy of the form for a transfer. `read` makes the content of a part whose bytes
+    /// the C program's read callback supplies. The arguments of `read` are the user pointer for
+    /// that callback and the length of the content in bytes; the length is `None` if it is unknown.
     ///
     /// # Safety
     /// The memory to which the C program's options point is still valid.

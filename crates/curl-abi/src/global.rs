@@ -56,8 +56,8 @@ unsafe impl Sync for curl_ssl_backend {}
 unsafe impl Sync for BackendList {}
 
 const RUSTLS: c_int = 14;
-/// The id of OpenSSL. It is accepted because programs that were compiled for the library with the
-/// symbol version `CURL_OPENSSL_4` expect OpenSSL.
+/// The id of OpenSSL. [`curl_global_sslset`] accepts this id although the TLS library is rustls,
+/// because programs that were linked with a libcurl that uses OpenSSL may select OpenSSL.
 const OPENSSL: c_int = 1;
 static BACKEND: curl_ssl_backend = curl_ssl_backend { id: RUSTLS, name: c"rustls".as_ptr() };
 static BACKENDS: BackendList = BackendList([&raw const BACKEND, std::ptr::null()]);

@@ -105,8 +105,9 @@ static FEATURES: NullTerminatedNames<21> = NullTerminatedNames([
 ]);
 
 unsafe extern "C" {
-    /// The name of the TLS library. Each variant of the library defines it; see
-    /// `scripts/libcurl.sh`.
+    /// The name of the TLS library for `curl_version_info`: a string that begins with `OpenSSL` in
+    /// libcurl.so.4, and with `GnuTLS` in libcurl-gnutls.so.4. Defined in C, so that
+    /// `scripts/libcurl.sh` can link another name into each of these libraries.
     static haul_curl_tls_name: c_char;
 }
 

@@ -121,8 +121,9 @@ pub(crate) struct Multi {
     busy: AtomicBool,
 }
 
-/// Makes the descriptors `notifier` and `wakeup` of a multi handle. Returns `None` if there are no
-/// descriptors left.
+/// Makes the two descriptors of a multi handle: `notifier`, which is readable while the C program
+/// has events to process, and `wakeup`, which ends a call of `curl_multi_poll`. Returns `None` if
+/// the process cannot open more descriptors.
 pub(super) fn new_notifiers() -> Option<(WakeupDescriptor, WakeupDescriptor)> {
     Some((WakeupDescriptor::new()?, WakeupDescriptor::new()?))
 }
@@ -355,8 +356,10 @@ impl Multi {
         Some((Arc::clone(&added.easy), std::mem::replace(&mut added.phase, TransferPhase::Taken)))
     }
 
-    /// Stores the phase of a transfer after it was advanced, and creates the message if the
-    /// transfer has ended. If a callback has freed the easy handle, cancels the transfer.
+    /// Stores the phase of a transfer after `curl_multi_perform` has begun or continued the
+    /// transfer. `result` is the result of a transfer that has ended; the message for
+    /// `curl_multi_info_read` is then created. Cancels the transfer if a callback has freed the
+    /// easy handle.
     fn put_phase(&self, easy: usize, phase: TransferPhase, result: Option<CURLcode>, engine: &MultiEngine) {
         let mut state = locked(self);
         let Some(added) = state.handles.iter_mut().find(|added| added.easy.number == easy) else {

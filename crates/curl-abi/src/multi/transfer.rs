@@ -136,8 +136,8 @@ impl MultiTransfer {
             engine.batch.submit_into(Request::new(target, options, own), Box::new(QueueSink(Arc::clone(&self.events))));
     }
 
-    /// Stores the outcome of the engine's transfer. The queue may still contain events that precede
-    /// it.
+    /// Stores the outcome of the transfer after the engine has ended the transfer. The event queue
+    /// may still contain events whose callbacks must be called first.
     pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) {
         self.outcome = Some(outcome);
     }
@@ -190,9 +190,10 @@ impl MultiTransfer {
         Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
     }
 
-    /// Sends the request again if the engine failed because the content had to be sent again, and
-    /// the C program can rewind it. Returns true if the request is sent again. The engine remembers
-    /// the authentication challenge from the first attempt.
+    /// Sends the request a second time if the engine could not send the content again, for example
+    /// after an authentication challenge, and the C program can rewind the content. Returns true if
+    /// the request is sent again. The engine remembers the authentication challenge from the first
+    /// attempt.
     fn repeat(&mut self, outcome: &TransferOutcome, engine: &MultiEngine) -> bool {
         let needs = outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Rewind);
         if !needs || self.is_repeated || self.running.has_failed() {

@@ -98,8 +98,8 @@ impl TransferEventQueue {
         self.notifier.notify();
     }
 
-    /// Returns true if the C program's thread has work to do for this transfer, and clears this
-    /// flag. The caller must look for the work after this call.
+    /// Returns the flag `is_ready`, which is true if the C program's thread has work to do for this
+    /// transfer, and sets the flag to false. The caller must look for the work after this call.
     pub(super) fn take_ready(&self) -> bool {
         self.is_ready.swap(false, Ordering::SeqCst)
     }
@@ -173,7 +173,8 @@ fn wake(driver: DriverToken) {
 }
 
 impl TransferEventQueueState {
-    /// Returns the engine's driver if it waits to receive bytes and may now continue; otherwise
+    /// Returns the engine's driver, i.e. the event loop that runs the transfer in another thread,
+    /// if the driver waits for room in the queue and may now receive body bytes again; otherwise
     /// `None`.
     fn waiting_driver(&mut self) -> DriverToken {
         if !self.is_full || self.is_paused {

@@ -75,7 +75,8 @@ impl Multi {
     }
 }
 
-/// Calls `poll(2)`. Returns if a signal interrupts it.
+/// Calls `poll(2)` with a timeout in milliseconds. Returns `Ok` also if a signal interrupts the
+/// call.
 fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
     let until = Instant::now() + Duration::from_millis(u64::from(timeout.unsigned_abs()));
     loop {
@@ -125,8 +126,8 @@ unsafe fn wait(
     })
 }
 
-/// Waits until a transfer or a descriptor of the C program has an event. Returns immediately if
-/// there is neither.
+/// Waits until a transfer or one of the C program's descriptors in `extra` has an event. Returns
+/// immediately if no transfer is in progress and `extra` is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_wait(
     multi: OpaqueHandle,
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn curl_multi_wait(
     unsafe { wait(WaitKind::Wait, multi, extra, count, timeout, place) }
 }
 
-/// Waits like [`curl_multi_wait`], but even if there is no transfer or descriptor.
+/// Waits like [`curl_multi_wait`], but also if no transfer is in progress and `extra` is empty.
 /// `curl_multi_wakeup` ends the wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_poll(

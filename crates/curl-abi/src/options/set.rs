@@ -325,7 +325,8 @@ impl EasyState {
         }
     }
 
-    /// Sets an option that is a pointer to an object.
+    /// Sets an option whose value points to an object of another kind than a string, list or blob,
+    /// such as a form, a share handle or the content of a POST request.
     ///
     /// # Safety
     /// The pointer is valid as libcurl's documentation of the option demands.

@@ -48,7 +48,8 @@ impl ReusableRequest {
         }
     }
 
-    /// Returns the target and the URL if they can be used again; otherwise `None`.
+    /// Returns the target (the parsed URL) and the URL as the C program gave it, if the next
+    /// request can use them again; otherwise `None`.
     pub(super) fn target(&self) -> Option<(Target, String)> {
         self.target.clone()
     }

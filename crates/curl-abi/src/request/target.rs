@@ -72,7 +72,8 @@ fn with_port(url: &str, port: i64) -> Option<String> {
     String::from_utf8(parts.get(UrlPart::Url, 0).ok()?).ok()
 }
 
-/// Returns the C program's own URL in its normalised form, for `CURLINFO_EFFECTIVE_URL`.
+/// Returns `url`, the URL that the C program has set, in its normalised form. This is the value of
+/// `CURLINFO_EFFECTIVE_URL` after a transfer without redirects.
 pub(crate) fn url_for_info(url: &str) -> String {
     let normal = || {
         let mut parts = UrlParts::default();
@@ -82,7 +83,8 @@ pub(crate) fn url_for_info(url: &str) -> String {
     normal().unwrap_or_else(|| url.to_owned())
 }
 
-/// Returns the URL of the last redirect, for `CURLINFO_EFFECTIVE_URL`.
+/// Returns the URL of `target`, to which the last redirect led, with its fragment. This is the
+/// value of `CURLINFO_EFFECTIVE_URL` after a transfer with redirects.
 pub(crate) fn redirected_url(target: &Target) -> String {
     match target.fragment() {
         Some(fragment) => format!("{}#{fragment}", target.to_url()),
