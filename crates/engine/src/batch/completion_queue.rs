@@ -31,8 +31,8 @@ use crate::transfer::TransferOutcome;
 /// notification then serves several results.
 const MAX_NOTIFY_DELAY: Duration = Duration::from_millis(1);
 
-/// The queue of a batch's finished requests, from which the program takes the results. It also
-/// applies the memory budget.
+/// The queue of a batch's finished requests, from which the program takes the results. While the
+/// bodies of the batch use up the memory budget, the queue lets no further requests start.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
@@ -65,7 +65,8 @@ pub(super) struct CompletionState {
     /// The time of the first result of which the program was not notified yet. `None` if the
     /// program was notified of all results.
     unannounced_since: Option<Instant>,
-    /// True if the descriptor is readable, or if a thread is about to make it readable.
+    /// True if the notification descriptor, which the program watches, is readable, or if a thread
+    /// is about to make it readable.
     is_announced: bool,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
@@ -114,11 +115,11 @@ impl CompletionQueue {
         })
     }
 
-    /// Returns true if the program may submit another request. Normally, at most `ahead` requests
-    /// may be outstanding: in progress, or finished with a result that the program has not taken.
-    /// Requests that wait for a retry are allowed in addition. With `BatchOrder::Input`, the
-    /// results of later requests must wait for that retry, so [`MAX_WAITING_RETRIES`] additional
-    /// requests are allowed while a request waits for a retry.
+    /// Returns true if the program may submit another request, because fewer requests than a limit
+    /// are outstanding. A request is outstanding from its submission until the program takes its
+    /// result. The limit is `ahead` plus the number of requests that wait for a retry. With
+    /// `BatchOrder::Input`, it is `ahead` plus [`MAX_WAITING_RETRIES`] while any request waits for
+    /// a retry, because the results of later requests must then wait, too.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -129,30 +130,32 @@ impl CompletionQueue {
         state.outstanding < ahead.saturating_add(more)
     }
 
-    /// Records that the notification descriptor is readable. Returns true if the caller must now
-    /// call [`end_announcement`](Self::end_announcement), which makes it readable: the descriptor
-    /// exists, and was not recorded as readable before.
+    /// Sets the flag `is_announced`, because the program must be notified. Returns true if the
+    /// caller must then make the notification descriptor readable with
+    /// [`end_announcement`](Self::end_announcement). Does nothing and returns false if the flag is
+    /// already set, or if there is no descriptor.
     ///
-    /// The caller must release the lock of `state` between the two calls. Otherwise the woken
-    /// thread, which needs the lock at once, often waits for it, and on one processor each such
-    /// wait costs two task switches.
+    /// The caller must release the lock of `state` between the two calls. Otherwise the thread that
+    /// the descriptor wakes, which needs the lock at once, often waits for it, and on one processor
+    /// each such wait costs two task switches.
     fn begin_announcement(&self, state: &mut CompletionState) -> bool {
         self.notifier.get().is_some() && !std::mem::replace(&mut state.is_announced, true)
     }
 
-    /// Makes the descriptor readable if `announces` is true. `announces` is the result of
-    /// [`begin_announcement`](Self::begin_announcement).
+    /// Makes the notification descriptor, which the program watches, readable if `announces` is
+    /// true. `announces` is the result of [`begin_announcement`](Self::begin_announcement).
     fn end_announcement(&self, announces: bool) {
         if let Some(notifier) = self.notifier.get().filter(|_| announces) {
             notifier.make_readable();
         }
     }
 
-    /// Makes the notification descriptor unreadable if no result and no woken task is left to take.
+    /// Makes the notification descriptor not readable if the program has nothing left to take:
+    /// neither a result nor the id of a woken task.
     ///
-    /// If another thread has recorded the descriptor as readable, but has not made it readable yet,
-    /// the record stays. The program then wakes once without a result, and its next call makes the
-    /// descriptor unreadable.
+    /// The flag `is_announced` stays set if another thread has set it and has not made the
+    /// descriptor readable yet. That thread then wakes the program once without a result, and the
+    /// program's next call makes the descriptor not readable.
     fn clear_announcement(&self, state: &mut CompletionState) {
         if state.is_announced && state.ready.is_empty() && state.woken.is_empty() {
             state.is_announced = !self.notifier.get().is_some_and(ResultsDescriptor::clear);
@@ -202,8 +205,9 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// Removes and returns at most `most` results. The second value is true if waiting requests may
-    /// now start, because the memory budget was used up before.
+    /// Removes and returns at most `most` results. The second value is true if the caller must wake
+    /// the event loop: the memory budget was used up, so no request could start, and now one may
+    /// start.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -260,7 +264,8 @@ impl CompletionQueue {
         Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(self), task)))
     }
 
-    /// Removes and returns the ids of the woken tasks.
+    /// Returns the ids of the program's async tasks whose wakers were woken ([`TaskWaker`]), and
+    /// removes these ids from the queue.
     pub(super) fn take_woken_tasks(&self) -> Vec<u64> {
         let mut state = self.lock();
         let woken = std::mem::take(&mut state.woken);
@@ -269,8 +274,8 @@ impl CompletionQueue {
         woken.iter().map(|waker| waker.take()).collect()
     }
 
-    /// Drops all results. Returns [`CompletionState::next`], the id of the next request in input
-    /// order, which counts only with `BatchOrder::Input`.
+    /// Drops the results that are ready for the program. Returns the id of the request whose result
+    /// would have become ready next. The id has a meaning only with `BatchOrder::Input`.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

@@ -37,54 +37,61 @@ use crate::sink::{Sink, TransferWaker};
 use crate::transfer::{Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 
-/// The largest content of a request, in bytes, that the program's thread sends. With its head, it
-/// fits into the empty send buffer of a socket.
+/// The maximum length, in bytes, of request content that a thread of the program sends. The batch's
+/// thread sends longer content. With its head, this much fits into the empty send buffer of a
+/// socket.
 const MAX_CONTENT: usize = 8 << 10;
 
-/// The largest piece of a response, in bytes, that the program's thread receives at once. If a body
-/// is coded, the batch's thread decodes what comes after the first piece, since decoding may take
-/// long.
+/// The maximum number of bytes of a response that a thread of the program receives in one call. If
+/// the body is coded, that thread decodes only the bytes of the first call, since decoding may take
+/// long. The batch's thread decodes the rest.
 const MAX_PIECE: usize = 32 << 10;
 
-/// The maximum number of receives for a response before the batch's thread takes over.
+/// The maximum number of receive calls of the program's threads for one response. After that many,
+/// the batch's thread receives the rest of the response.
 const MAX_RECEIVES: u32 = 4;
 
-/// The driver for the program's own threads; see the [module](self).
+/// The driver by which the program's own threads, not the batch's thread, send a request and
+/// receive its response. It drives at most one request at a time; see the [module](self).
 pub(super) struct DirectDriver {
     client: Client,
     executor: Arc<RequestExecutor>,
-    /// The descriptors that the program's event loop watches. They are set when the program asks
-    /// for the descriptor of the batch. Before, requests go to the batch's thread.
+    /// The descriptors that the program's event loop watches. Set when the program asks for the
+    /// descriptor of the batch ([`Batch::fd`](super::Batch::fd)). Until then, the batch's thread
+    /// runs all requests.
     readiness: OnceLock<ReadinessSet>,
     state: Mutex<DirectState>,
-    /// Locked while a request starts, and while a thread looks for a request that it cancels. So
-    /// that thread finds the request with this driver or with the batch's thread, never between the
-    /// two. It is locked before any other lock. Of a sink, only [`Sink::partial`] is called
-    /// meanwhile.
+    /// Locked while a request starts, and while a thread searches for a request to cancel. So the
+    /// search never misses a request on its way from this driver to the batch's thread. This lock
+    /// is taken before any other lock. While it is held, no method of a sink is called but
+    /// [`Sink::partial`].
     starting: Mutex<()>,
     buffers: Arc<BufferPool>,
     waker: Arc<dyn TransferWaker>,
 }
 
-/// The request in progress, and the timer. It is locked only for short times, and never while the
-/// program's sinks are called, which may use the batch.
+/// The request that the program's threads run, and the timer. The lock is held only for short
+/// times, and never during a call of a sink, because the program's sinks may call the batch.
 #[derive(Default)]
 struct DirectState {
     exchange: Option<DirectExchange>,
-    /// The id of the request for which a thread receives, or which it hands over, at present. Its
-    /// exchange is with that thread.
+    /// The id of the request whose response a thread is receiving, or which that thread is handing
+    /// over to the batch's thread. Other threads then leave the request to that thread. `None` if
+    /// no thread does either.
     receiving: Option<u64>,
     /// True if the request in `receiving` was cancelled meanwhile.
     is_cancelled: bool,
     /// The number of the program's threads that sleep until there is a result. The batch's thread
     /// runs all requests meanwhile.
     waiting_threads: usize,
-    /// The time for which the timer is set; `None` if it is stopped. A timer that is set too early
-    /// is not set again: with time limits of seconds, it is set once for thousands of requests.
+    /// The time for which the timer is set; `None` if it is stopped. The timer is not set again for
+    /// a later timeout: it expires early, and is then set for the timeout of the request in
+    /// progress. So with time limits of seconds, it is set once for thousands of requests.
     timer_at: Option<Instant>,
 }
 
-/// A request whose response the program's threads receive.
+/// A request that a thread of the program has sent, and whose response the program's threads
+/// receive, not the batch's thread.
 struct DirectExchange {
     connection: HttpConnection,
     id: u64,
@@ -93,8 +100,9 @@ struct DirectExchange {
     receives: u32,
 }
 
-/// A waker for sinks and sources of content that have room or bytes again. It does nothing, because
-/// the batch's thread takes over a request that has to wait for them.
+/// A waker that does nothing. A sink or a source of content wakes it when a transfer can continue,
+/// but only transfers on the batch's thread wait for sinks and sources: a request that has to wait
+/// for one is handed over to that thread.
 struct NoWaker;
 
 impl TransferWaker for NoWaker {
@@ -130,7 +138,8 @@ impl Drop for ExchangeGuard<'_> {
     }
 }
 
-/// A thread that waits for results of the batch, from [`DirectDriver::yield_to_batch_thread`] on.
+/// A thread of the program that sleeps until the batch has a result. While this value exists, the
+/// batch's thread runs all requests ([`DirectDriver::yield_to_batch_thread`]).
 pub(super) struct WaitingThread<'a>(&'a DirectDriver);
 
 impl Drop for WaitingThread<'_> {
@@ -140,7 +149,7 @@ impl Drop for WaitingThread<'_> {
 }
 
 impl DirectDriver {
-    /// Makes a driver that has no descriptors yet.
+    /// Makes a driver that drives no request yet. `executor` owns the batch's thread.
     pub(super) fn new(client: &Client, executor: &Arc<RequestExecutor>) -> Self {
         Self {
             client: client.clone(),
@@ -153,8 +162,9 @@ impl DirectDriver {
         }
     }
 
-    /// Returns the descriptors for the program's event loop, which include `results`. The first
-    /// call makes them. Returns `None` if the system has no such descriptors.
+    /// Returns the set of descriptors that the program's event loop watches. The first call makes
+    /// the set, which then contains `results`, the descriptor that is readable while the batch has
+    /// results. Returns `None` if the system has no such sets.
     ///
     /// # Errors
     /// There are no descriptors left.
@@ -171,8 +181,9 @@ impl DirectDriver {
         Ok(self.readiness.get())
     }
 
-    /// Accepts a request like [`RequestExecutor::submit`]. Sends it at once if it is the only one
-    /// and a connection to its server is idle.
+    /// Accepts a request, and returns its id. Calls `prepare` with the id to get the request's sink
+    /// and the callback for its result. Sends the request on this thread if the batch has no other
+    /// request and a connection to the server is idle. Otherwise the batch's thread sends it.
     pub(super) fn submit(&self, request: Request, prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone)) -> u64 {
         let now = Instant::now();
         let Some((readiness, connection)) = self.connection_for(&request, now) else {
@@ -193,8 +204,9 @@ impl DirectDriver {
         id
     }
 
-    /// Receives available bytes of the request in progress. Returns true if this driver has ended
-    /// the request or has handed it over. Waits for nothing but the sink.
+    /// Receives the available bytes of the response to this driver's request. Returns true if this
+    /// call has ended the request, or has handed it over to the batch's thread. Waits for nothing
+    /// but the sink.
     pub(super) fn drive(&self) -> bool {
         let Some(readiness) = self.readiness.get() else { return false };
         let mut state = self.lock();
@@ -213,9 +225,10 @@ impl DirectDriver {
         self.keep(readiness, id, rest, now)
     }
 
-    /// Keeps the exchange of the request `id` after a receive. Hands the exchange over if a thread
-    /// waits for results. Cancels the request if the program has cancelled it meanwhile. Returns
-    /// true if the exchange is not kept.
+    /// Stores `rest`, the exchange of the request `id`, after a thread has received bytes for it.
+    /// `rest` is `None` if the request has ended or was handed over. Hands the exchange over to the
+    /// batch's thread instead if a thread of the program waits for results. Cancels the request
+    /// instead if the program has cancelled it meanwhile. Returns true if no exchange is stored.
     fn keep(&self, readiness: &ReadinessSet, id: u64, rest: Option<DirectExchange>, now: Instant) -> bool {
         let mut state = self.lock();
         state.exchange = rest;
@@ -234,8 +247,8 @@ impl DirectDriver {
         !is_kept
     }
 
-    /// Records that no thread receives or hands over the request `id` any more. Cancels the request
-    /// if the program has cancelled it meanwhile, and it goes on or is with the batch's thread.
+    /// Records that no thread receives for the request `id`, or hands it over, any more. If the
+    /// program has cancelled the request meanwhile, and the request has not ended, cancels it now.
     fn end_receiving(&self, id: u64) {
         let mut state = self.lock();
         state.receiving = None;
@@ -245,8 +258,8 @@ impl DirectDriver {
         }
     }
 
-    /// Cancels the request with this id like [`RequestExecutor::cancel`], also if this driver runs
-    /// it.
+    /// Cancels the request with this id, which the program's threads or the batch's thread may run.
+    /// Returns false if the request has already finished.
     pub(super) fn cancel(&self, id: u64) -> bool {
         let Some(readiness) = self.readiness.get() else { return self.executor.cancel(id) };
         let starting = self.starting.lock().ignore_poison();
@@ -294,8 +307,8 @@ impl DirectDriver {
         }
     }
 
-    /// Closes a connection. The set does not forget a closed descriptor while a forked child has a
-    /// copy of it, so the descriptor is removed before.
+    /// Closes a connection, and removes its descriptor from `readiness` before. Without this, the
+    /// descriptor would stay in the set while a forked child has a copy of it.
     fn close_connection(&self, readiness: &ReadinessSet, connection: HttpConnection) {
         readiness.remove(&connection);
         self.client.stats().connection_closed(&connection);
@@ -336,8 +349,10 @@ impl DirectDriver {
         ConnectionWaker { wake: Some(&self.waker), token: 0 }
     }
 
-    /// Takes an idle connection for a request that this driver may run. Returns `None` if there is
-    /// none, or if the request is one for the batch's thread.
+    /// Takes an idle connection from the pool for a request that a thread of the program may send.
+    /// Returns `None` if there is no such connection. Also returns `None` if the batch's thread
+    /// must send the request: it is not simple ([`is_simple`]), the batch has another request, or
+    /// the last body was long.
     fn connection_for(&self, request: &Request, now: Instant) -> Option<(&ReadinessSet, HttpConnection)> {
         let readiness = self.readiness.get()?;
         if !is_simple(request) || !self.executor.may_start_on_other_thread() {
@@ -388,8 +403,10 @@ impl DirectDriver {
         self.hand_over(readiness, exchange);
     }
 
-    /// Receives what has arrived, and then ends the exchange if its time is over: a response that
-    /// is there counts, however late the program looks for it. Returns the exchange if it goes on.
+    /// Receives the bytes that have arrived. If they do not complete the response and the request's
+    /// timeout has expired, ends the request with an error. The program may call this late, so a
+    /// response that arrived in time must be received first. Returns the exchange if more bytes
+    /// must arrive; `None` if the request has ended or was handed over to the batch's thread.
     fn advance(&self, mut guard: ExchangeGuard<'_>, now: Instant) -> Option<DirectExchange> {
         let readiness = guard.readiness;
         let mut finished = FinishedTransfers::new();
@@ -425,8 +442,9 @@ impl DirectDriver {
         None
     }
 
-    /// Ends an exchange: puts its connection back into the pool, and ends its transfer or gives it
-    /// to the batch's thread for its next step.
+    /// Ends an exchange: puts its connection back into the pool, or closes it. Ends the transfer if
+    /// it has succeeded and nothing follows. Otherwise gives the transfer to the batch's thread for
+    /// the next step, such as a retry or a redirect.
     fn end(
         &self,
         readiness: &ReadinessSet,
@@ -464,8 +482,9 @@ impl DirectDriver {
     }
 }
 
-/// Sets the timer for the next timeout of the request in progress. Stops it if its time has come
-/// and there is no other, so that it is not readable any more. Returns false if it cannot be set.
+/// Sets the timer for the next timeout of the request in progress. If the timer has expired and the
+/// request has no timeout, stops the timer, so that its descriptor is no longer readable. Returns
+/// false if the timer cannot be set.
 fn update_timer(readiness: &ReadinessSet, state: &mut DirectState, now: Instant) -> bool {
     let has_fired = state.timer_at.is_some_and(|at| at <= now);
     if has_fired {
@@ -479,8 +498,9 @@ fn update_timer(readiness: &ReadinessSet, state: &mut DirectState, now: Instant)
     is_set
 }
 
-/// Sets the timer for the time `at`, unless it is set for an earlier time, which `timer_at`
-/// contains. Returns false if it cannot be set.
+/// Sets the timer for the time `at`, and stores that time in `timer_at`, which contains the time
+/// for which the timer is set now (`None` if it is stopped). Does nothing if `at` is `None` or is
+/// not earlier than `timer_at`. Returns false if the timer cannot be set.
 fn set_timer(readiness: &ReadinessSet, timer_at: &mut Option<Instant>, at: Option<Instant>, now: Instant) -> bool {
     let Some(at) = at.filter(|at| timer_at.is_none_or(|set| *at < set)) else { return true };
     let is_set = readiness.set_timer(Some(at.saturating_duration_since(now))).is_ok();
@@ -495,9 +515,10 @@ fn has_to_send(connection: &HttpConnection) -> bool {
     connection.has_output() || connection.is_uploading() || connection.has_encrypted_output()
 }
 
-/// Returns true if sending the request never waits for anything but the socket, calls none of the
-/// program's functions but [`Sink::partial`], and needs no rate limit. The target must not change
-/// either, since the connection is chosen by it: a store of HSTS may change it to https.
+/// Returns true if a thread of the program may send the request. Sending it then waits for nothing
+/// but the socket, calls none of the program's functions but [`Sink::partial`], and needs no rate
+/// limit. A request with an HSTS store is not simple, because the store may change the target to
+/// https after the connection was chosen.
 fn is_simple(request: &Request) -> bool {
     let options = &*request.options;
     let has_little_content = match request.own.content(options) {

@@ -88,7 +88,9 @@ impl MemoryBudget {
         is_new
     }
 
-    /// Returns the rule by which requests may start now.
+    /// Returns the rule that says which waiting requests may start now. Any may start if the budget
+    /// has free bytes. Otherwise, none may start while a result is ready for the program, and
+    /// requests start one at a time ([`AdmissionRule::Only`]) while no result is ready.
     pub(super) fn admission_rule(&self) -> AdmissionRule {
         if self.free_bytes() > 0 {
             AdmissionRule::Any

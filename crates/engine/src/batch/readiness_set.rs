@@ -23,8 +23,9 @@ mod linux {
 
     use super::*;
 
-    /// The set of descriptors, an epoll instance that no one waits in. The event loop asks it
-    /// whether a descriptor is readable (level-triggered), so it needs no call after an event.
+    /// A set of descriptors that is itself a descriptor, and is readable while any descriptor in
+    /// the set is. It is an epoll instance that the program's event loop watches. haul never calls
+    /// `epoll_wait` on it, because level-triggered events need no acknowledgement.
     #[derive(Debug)]
     pub(in crate::batch) struct ReadinessSet {
         epoll: OwnedFd,
@@ -32,7 +33,7 @@ mod linux {
     }
 
     impl ReadinessSet {
-        /// Makes a set of this descriptor and a timer that is not set.
+        /// Makes a set that contains the descriptor `fd` and a timer. The timer is stopped.
         pub(in crate::batch) fn with(fd: impl AsFd) -> io::Result<Self> {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;
             let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
@@ -42,12 +43,12 @@ mod linux {
             Ok(set)
         }
 
-        /// Adds a descriptor.
+        /// Adds a descriptor to the set.
         pub(in crate::batch) fn add(&self, fd: impl AsFd) -> io::Result<()> {
             Ok(epoll::add(&self.epoll, fd, EventData::new_u64(0), EventFlags::IN)?)
         }
 
-        /// Removes a descriptor. Does nothing if the set does not contain it.
+        /// Removes a descriptor from the set. Does nothing if the set does not contain it.
         pub(in crate::batch) fn remove(&self, fd: impl AsFd) {
             let _ = epoll::delete(&self.epoll, fd);
         }
@@ -75,28 +76,29 @@ mod linux {
 mod unavailable {
     use super::*;
 
-    /// A set of descriptors, which this system does not have.
+    /// The type in place of the set of descriptors in a build without epoll. It has no values, so
+    /// its methods are never called.
     #[derive(Debug)]
     pub(in crate::batch) enum ReadinessSet {}
 
     impl ReadinessSet {
-        /// Fails, because this system has no such sets.
+        /// Returns an error, because this build has no epoll to make a set with.
         pub(in crate::batch) fn with(_fd: impl AsFd) -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        /// Adds a descriptor.
+        /// Is never called, because this build has no sets. With epoll, adds a descriptor to the
+        /// set.
         pub(in crate::batch) fn add<T>(&self, _fd: T) -> io::Result<()> {
             match *self {}
         }
 
-        /// Removes a descriptor. Does nothing if the set does not contain it.
+        /// Is never called, because this build has no sets. With epoll, removes a descriptor.
         pub(in crate::batch) fn remove<T>(&self, _fd: T) {
             match *self {}
         }
 
-        /// Sets the timer, which makes the set readable after the time `_after`. `None` stops the
-        /// timer.
+        /// Is never called, because this build has no sets. With epoll, sets the timer of the set.
         pub(in crate::batch) fn set_timer(&self, _after: Option<Duration>) -> io::Result<()> {
             match *self {}
         }

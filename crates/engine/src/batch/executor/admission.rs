@@ -11,9 +11,10 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Records which requests are in progress.
     fn set_in_progress(&self, requests: InProgressSummary);
 
-    /// Ends a round of the event loop, i.e. the handling of all events of one wake-up. Wakes
-    /// threads that wait for results, at once or later. Returns the time at which this method must
-    /// be called again if no event occurs before; `None` if no such call is needed.
+    /// Ends a round of the event loop, i.e. the handling of all events of one wake-up. Wakes the
+    /// threads that wait for results, or puts this off, so that one wake-up serves several results.
+    /// Returns the time at which this method must be called again if no event occurs before; `None`
+    /// if no such call is needed.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -55,10 +56,13 @@ pub(crate) enum WaitsCountedInTimeout {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// The request with this id comes next. If it is the first one in the queue, it may start
-    /// regardless of the limits on concurrent requests, and no other request may start. If it is
-    /// not the first one, no request may start while any request is running. If none is running, a
-    /// request whose retry is due may start or, if no request waits for a retry, any request.
+    /// Requests may start only one at a time, because the memory budget is used up. The id is that
+    /// of the request whose result the program needs next (`u64::MAX` if any result will do).
+    ///
+    /// If that request is the first one in the queue, only that request may start, regardless of
+    /// the limits on concurrent requests. Otherwise no request may start while one is running. If
+    /// none is running, a request whose retry is due may start; if no request waits for a retry,
+    /// any request may start.
     Only(u64),
     /// No request may start.
     None,

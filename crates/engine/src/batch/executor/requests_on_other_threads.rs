@@ -11,22 +11,25 @@ use crate::sink::Sink;
 use crate::transfer::Transfer;
 use crate::{Client, Error, Result};
 
-/// The largest rest of a body, in bytes, that another thread receives. A socket's receive buffer
-/// takes it, however late the thread looks for it. A longer body is a long one.
+/// The length in bytes above which a body, or the rest of a body, counts as long. Only the event
+/// loop receives a long rest. Another thread may be late to receive, and the receive buffer of the
+/// socket must hold the rest until then.
 pub(in crate::batch) const LONG_BODY: u64 = 64 << 10;
 
 impl RequestExecutor {
-    /// Returns true if another thread may run the next request: the executor has no request, and
-    /// the last body was not long.
+    /// Returns true if a thread other than the event loop's may run the next request that is
+    /// submitted: no request waits or is in progress, and the last body was not long
+    /// ([`LONG_BODY`]).
     pub(in crate::batch) fn may_start_on_other_thread(&self) -> bool {
         let state = self.lock();
         state.has_no_request_but(0) && !state.had_long_body
     }
 
-    /// Accepts a request like [`submit`](Self::submit). If it is the only one and may start, starts
-    /// it and returns its transfer, which the caller runs. The caller then calls
-    /// [`finish_started`](Self::finish_started) or [`hand_over`](Self::hand_over). Otherwise calls
-    /// `before_wake`, and then wakes the event loop.
+    /// Accepts a request like [`submit`](Self::submit), and returns its id. Starts the request on
+    /// this thread if no other request waits or is in progress, and no limit forbids the start.
+    /// Then also returns the transfer, which the caller runs and passes to
+    /// [`finish_started`](Self::finish_started) or [`hand_over`](Self::hand_over). If the request
+    /// was not started, calls `before_wake`, and then wakes the event loop to run it.
     pub(in crate::batch) fn submit_or_start(
         self: &Arc<Self>,
         client: &Client,
@@ -42,13 +45,15 @@ impl RequestExecutor {
         (id, transfer)
     }
 
-    /// From now on, the event loop puts its connection into the client's pool when the last request
-    /// in progress ends.
+    /// Makes the event loop, from now on, move the connection of a request to the client's pool
+    /// when the request ends and no other request waits or is in progress. Another thread can then
+    /// use it.
     pub(in crate::batch) fn pool_last_connection(&self) {
         self.lock().pools_last_connection = true;
     }
 
-    /// Ends a transfer that this thread has run to its end.
+    /// Passes the result of a transfer that this thread has run to the transfer's callback, and
+    /// releases the transfer's host slot, the permit for one transfer to the host.
     pub(in crate::batch) fn finish_started(&self, transfer: Box<Transfer>, result: Result<()>) {
         let slot = transfer.scheduling.host_slot;
         if self.finish(transfer, result) {
@@ -56,8 +61,9 @@ impl RequestExecutor {
         }
     }
 
-    /// Fails a request whose transfer was lost on this thread. `slot` is the transfer's host slot,
-    /// its permit for one transfer to the host.
+    /// Ends the request `id` with `error`, because a panic on this thread has destroyed the
+    /// request's transfer. `slot` is the host slot of the transfer, a permit for one transfer to
+    /// the host; `None` if the transfer had none.
     pub(in crate::batch) fn fail_started(&self, id: u64, slot: Option<HostId>, error: &Error) {
         let mut state = self.lock();
         let lost = state.running.remove(&id);
@@ -82,8 +88,9 @@ impl RequestExecutor {
         }
     }
 
-    /// Gives the transfer of the request `id`, which this thread began, to the event loop. Returns
-    /// it if the request has already failed, because an event loop has.
+    /// Gives `work`, the request `id` that this thread has started, to the event loop, which
+    /// continues the request. Returns `work` if the event loop has failed meanwhile, and the
+    /// request with it; otherwise `None`.
     pub(in crate::batch) fn hand_over(
         self: &Arc<Self>,
         client: &Client,
@@ -108,8 +115,9 @@ impl RequestExecutor {
         None
     }
 
-    /// Removes the transfer of the request `id` if it was handed over and the event loop has not
-    /// taken it yet. Returns `None` if there is no such transfer.
+    /// Takes back the request `id` that another thread has handed over to the event loop, so that
+    /// the caller can cancel the request. Returns `None` if the event loop has already taken the
+    /// request, or if the request was not handed over.
     pub(in crate::batch) fn take_handed_over(&self, id: u64) -> Option<HandedOverWork> {
         let mut state = self.lock();
         let place = state.handed_over.iter().position(|work| match work {

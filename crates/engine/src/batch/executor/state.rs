@@ -31,8 +31,8 @@ pub(super) struct RequestExecutorState {
     /// The requests in progress that wait for a retry, by id. They do not count towards the limits
     /// on concurrent requests.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
-    /// The transfers of the requests in `retrying`, with the deadlines at which they fail if they
-    /// still wait.
+    /// The transfers of the requests in `retrying`, each with a deadline. A transfer that still
+    /// waits for its retry at the deadline fails.
     pub(super) retries: WaitingRetries,
     /// The maximum number of requests in `retrying`. A further request that is to be retried keeps
     /// its place among the running requests.
@@ -53,21 +53,25 @@ pub(super) struct RequestExecutorState {
     pub(super) is_retired: bool,
     /// The time since when the event loop has no request; `None` if it has one.
     pub(super) idle_since: Option<Instant>,
-    /// The last request that another thread began. While it is in `running` and was not handed
-    /// over, the event loop has nothing to do with it.
+    /// The id of the request that a thread other than the event loop's began last. While the
+    /// request is in `running`, the other thread runs it. `None` if there was no such request, or
+    /// if the last one was handed over to the event loop.
     pub(super) on_other_thread: Option<u64>,
     /// The requests in progress that another thread began, and that the event loop has not taken
     /// over yet.
     pub(super) handed_over: Vec<HandedOverWork>,
-    /// True if the event loop puts its connection into the client's pool when the last request in
-    /// progress ends. Another thread may then send the next request on it.
+    /// True if the event loop moves the connection of a request to the client's pool when the
+    /// request ends and no other waits or is in progress. Another thread can then use the
+    /// connection.
     pub(super) pools_last_connection: bool,
-    /// True if the request that ended last used an open connection. Only such a connection is put
-    /// into the pool for another thread. The event loop watches those of servers that get one
-    /// request, and closes them when their servers do.
+    /// True if the request that ended last used a connection that was already open. The event loop
+    /// keeps the connection of any other request, and closes it when the server does, since many
+    /// servers get only one request. A connection that was used again may move to the pool for
+    /// another thread.
     pub(super) has_reused_connection: bool,
-    /// True if the body of the request that ended last was long. The event loop runs the next
-    /// request and keeps its connection, because that body is probably long, too.
+    /// True if the body of the request that ended last was long ([`LONG_BODY`](super::LONG_BODY)).
+    /// The next body is then probably long, too. So the event loop, not another thread, runs the
+    /// next request, and keeps the connection for it.
     pub(super) had_long_body: bool,
 }
 
@@ -77,7 +81,8 @@ pub(super) struct WaitingRequest {
     pub(super) sink: Box<dyn Sink>,
     pub(super) done: OnDone,
     pub(super) since: Instant,
-    /// The request's deadline in [`RequestExecutorState::due`]; `None` if it has none.
+    /// The time at which the request fails if it has not started by then. `None` if the request may
+    /// wait without a limit. [`RequestExecutorState::due`] contains the same time.
     pub(super) due: Option<Instant>,
 }
 
@@ -113,7 +118,8 @@ impl RequestExecutorState {
         self.waiting.len() <= waiting && self.running.is_empty() && self.retrying.is_empty()
     }
 
-    /// Returns true if the event loop has no request. Another thread may have one.
+    /// Returns true if no request waits, and none is in progress on the event loop. A request that
+    /// another thread runs does not count.
     pub(super) fn is_event_loop_free(&self) -> bool {
         self.waiting.is_empty()
             && self.retrying.is_empty()
@@ -152,8 +158,9 @@ impl RequestExecutorState {
         Some(transfer)
     }
 
-    /// Delays all requests to a host for the time `pause`, because the server asked for it.
-    /// Requests that wait for this host can now reach their timeouts before they start.
+    /// Delays all requests to a host for the time `pause`, because the server asked for it
+    /// (`Retry-After`). The pause counts towards the timeouts of the requests that wait for this
+    /// host, so a request whose timeout expires during the pause fails before it starts.
     pub(super) fn pause_host(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = time_conversions::add_saturating(now, pause);
