@@ -37,7 +37,8 @@ pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
     room >= MIN_LARGE_RECEIVE && is_just_after_page_start(place)
 }
 
-/// The minimum length in bytes for which [`should_receive_via_buffer`] can return true.
+/// The minimum length, in bytes, of a receive that is worth a detour through a read buffer if its
+/// destination is a slow address ([`should_receive_via_buffer`]).
 const MIN_LARGE_RECEIVE: usize = 16 << 10;
 
 fn is_just_after_page_start(place: *const u8) -> bool {
@@ -63,16 +64,16 @@ pub struct BufferPool {
     bulk: OnceLock<Arc<BufferPool>>,
 }
 
-/// The maximum number of unused buffers that a pool keeps, if they are smaller than the bulk
-/// buffers ([`BULK_BUFFER_SIZE`]).
+/// The maximum number of unused buffers that a pool keeps. A pool of bulk buffers
+/// ([`BULK_BUFFER_SIZE`]) has the limit [`MAX_FREE_BULK`] instead.
 const MAX_FREE: usize = 64;
 
 /// The size in bytes of the larger buffers, for bodies that arrive fast.
 pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
-/// The maximum number of unused buffers that a pool of bulk buffers keeps: one for each thread of
-/// most machines. If the pool is empty, a new buffer must be allocated, which costs more than a
-/// copy of its bytes.
+/// The maximum number of unused buffers that a pool of bulk buffers ([`BULK_BUFFER_SIZE`]) keeps:
+/// one for each worker thread on most machines. A thread that finds the pool empty must allocate a
+/// new buffer, which takes longer than copying as many bytes.
 const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
@@ -121,8 +122,9 @@ impl DerefMut for Buffer {
 }
 
 impl Buffer {
-    /// Removes and returns a buffer of [`BULK_BUFFER_SIZE`] bytes from the bulk pool that belongs
-    /// to this buffer's pool.
+    /// Returns a buffer of [`BULK_BUFFER_SIZE`] bytes, for a body that arrives fast. The buffer
+    /// comes from a second pool, which belongs to the pool of this buffer. If the second pool is
+    /// empty, makes a new buffer.
     #[must_use]
     pub fn take_bulk_buffer(&self) -> Self {
         self.pool.bulk.get_or_init(|| BufferPool::with_max_free(BULK_BUFFER_SIZE, MAX_FREE_BULK)).take_buffer()

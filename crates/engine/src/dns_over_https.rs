@@ -56,9 +56,9 @@ impl DnsOverHttps {
         Ok(Self { url: target, tls })
     }
 
-    /// Makes `resolver` send all later queries to this server. The system's resolver is then used
-    /// only for the host in the server's own URL. The addresses that the program has fixed for
-    /// names in `resolver` so far apply to that host, too.
+    /// Makes `resolver` send all later queries to this server. The host name in the server's own
+    /// URL is looked up differently: with the addresses that the program has set in `resolver`
+    /// before this call, or else with the system's resolver.
     pub fn use_for(self, resolver: &Resolver) {
         let own_names = resolver.without_servers();
         resolver.use_transport(Arc::new(HttpsTransport { server: self, own_names }));
@@ -104,8 +104,8 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The connection of one thread to the DNS server. The thread sends each query as a request of the
-/// HTTP client `client`, as part of `batch`.
+/// The connection of one thread to the DNS server. Each query is a request of the HTTP client
+/// `client`. The requests run in parallel in `batch`, which also collects the responses.
 struct HttpsChannel {
     url: Target,
     text: String,

@@ -17,7 +17,7 @@ pub(super) enum CharsetDeclarationRule {
     /// XML, or a body without a media type: the body may declare its charset only if its first byte
     /// after white space is `<`.
     AfterTag,
-    /// Other bodies: the bytes cannot declare a charset.
+    /// Any media type other than HTML and XML: the body cannot declare its charset.
     Nowhere,
 }
 
@@ -157,8 +157,8 @@ impl TagScanner<'_> {
         Some(())
     }
 
-    /// Moves to the end of the tag. `start` is the number of bytes before the tag's name. Returns
-    /// `None` if the bytes end within the tag.
+    /// Moves from the `<` of a tag to the `>` at its end. `start` is the number of bytes before the
+    /// tag's name: 1 for `<`, and 2 for `</`. Returns `None` if the bytes end within the tag.
     fn skip_tag(&mut self, start: usize) -> Option<()> {
         let name = &self.bytes[self.at + start..];
         self.at += start + name.iter().position(|byte| is_space(*byte) || *byte == b'>')?;

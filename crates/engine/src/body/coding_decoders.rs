@@ -34,13 +34,14 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Returns the size in bytes of the decoder's window, i.e. of the decoded bytes that the
-    /// decoder keeps for back references. Returns 0 if the coding never needs a large window.
+    /// decoder keeps for back references. Returns 0 for gzip and deflate, whose windows are too
+    /// small to count (32 KiB), and before the first byte of the body.
     fn window(&self) -> u64 {
         0
     }
 
     /// Returns the size in bytes of the largest window that content may need if its first bytes are
-    /// `_first`. Returns 0 if the coding never needs a large window.
+    /// `_first`. Returns 0 for gzip and deflate, whose windows are too small to count (32 KiB).
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
@@ -79,9 +80,9 @@ pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::from_name(name).is_some()
 }
 
-/// Returns true if this name in `Content-Encoding` is no coding of the stored content, although
-/// servers send it. Examples are a charset, a MIME transfer encoding, and `aws-chunked` (the
-/// framing of uploads to S3).
+/// Returns true if this name in `Content-Encoding` is to be ignored: some servers send it, but it
+/// names no content coding. Examples are a charset, a MIME transfer encoding, and `aws-chunked`
+/// (the framing of uploads to S3).
 pub(super) fn is_meaningless(name: &[u8]) -> bool {
     const NAMES: [&str; 6] = ["aws-chunked", "utf-8", "utf8", "binary", "7bit", "8bit"];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))

@@ -26,8 +26,9 @@ use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 
-/// The number of bytes that the search and the page observer of one body may keep without counting
-/// towards the limit of the [`DecoderMemoryBudget`].
+/// The number of bytes of one body that may be buffered without counting towards the limit of the
+/// [`DecoderMemoryBudget`]: by the search for values, and by the observer that looks for the link
+/// to the next page.
 const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
 /// The delivery of one body: its decoder, the search for values in it, and its sink. For a page of
@@ -44,8 +45,9 @@ pub struct BodyDelivery {
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemoryBudget>>,
     share: Option<DecoderMemoryShare>,
-    /// The share of `memory` for the data that the search and the page observer keep. `None` until
-    /// they have kept more than [`MAX_UNCOUNTED_SEARCH`] bytes.
+    /// The part of the budget `memory` that is reserved for the bytes that the search for values
+    /// and the page observer buffer. `None` until they have buffered more than
+    /// [`MAX_UNCOUNTED_SEARCH`] bytes.
     kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.

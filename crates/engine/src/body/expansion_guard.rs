@@ -22,12 +22,12 @@ pub struct DecodeLimits {
     /// [`ErrorKind::TooLarge`]. Default: `None`; only [`max_ratio`](Self::max_ratio) then limits
     /// the size.
     pub max_output: Option<u64>,
-    /// The maximum number of decoded bytes for each byte received. It applies once more than
-    /// [`free_output`](Self::free_output) bytes were decoded, and also to each coding of stacked
-    /// codings, so that a bomb inside another coding is detected. Default 750: text and markup
-    /// seldom exceed 100:1, and a log that repeats one line reaches 340:1 to 520:1 with gzip. Bombs
-    /// reach about 1030:1, the maximum of deflate, and far more with brotli and zstd. 0 means no
-    /// limit.
+    /// The maximum number of decoded bytes for each byte received. The limit applies only to a body
+    /// that decodes to more than [`free_output`](Self::free_output) bytes. Of stacked codings, it
+    /// applies to each, so that a bomb inside another coding is detected. Default 750: text and
+    /// markup seldom exceed 100:1, and a log that repeats one line reaches 340:1 to 520:1 with
+    /// gzip. Bombs reach about 1030:1, the maximum of deflate, and far more with brotli and zstd. 0
+    /// means no limit.
     pub max_ratio: u64,
     /// The number of decoded bytes of one body up to which [`max_ratio`](Self::max_ratio) does not
     /// apply. A body whose ratio is too high is refused as soon as its decoded size exceeds this
@@ -102,9 +102,10 @@ impl ExpansionGuard {
         Ok(())
     }
 
-    /// Returns an error if one coding of the body has decoded more bytes than allowed. `decoded` is
-    /// the number of bytes so far. `last` is true for the coding whose output is the body itself.
-    /// Only that coding is subject to `max_output`.
+    /// Returns an error if the output of one coding of the body exceeds a limit. `decoded` is the
+    /// number of bytes that this coding has put out so far. [`max_ratio`](DecodeLimits::max_ratio)
+    /// limits each coding. [`max_output`](DecodeLimits::max_output) limits only the coding whose
+    /// output is the body itself; `last` is true for that coding.
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {

@@ -45,9 +45,9 @@ pub(crate) struct Utf8ConvertingReader {
 enum CharsetState {
     /// The charset is not known, because too few bytes of the body have arrived.
     Opening,
-    /// The body declares no charset. `held` contains the bytes from the first non-ASCII byte on, of
-    /// which the first `valid` bytes are valid UTF-8. The callback has received the ASCII bytes
-    /// before them.
+    /// The body declares no charset. The reader's field `held` contains the bytes from the first
+    /// non-ASCII byte on, of which the first `valid` bytes are valid UTF-8. The ASCII bytes before
+    /// them were already passed on.
     Undeclared { valid: usize },
     /// The charset is UTF-8. `is_declared` is true if the body or its `Content-Type` declares it.
     /// Invalid bytes then become U+FFFD. Otherwise they are converted from windows-1252.
@@ -279,9 +279,10 @@ pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'
     named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))
 }
 
-/// Returns the encoding of a body that begins with `start`. A byte order mark takes precedence over
-/// `declared`. `declared` takes precedence over a declaration in the first [`PRESCAN_BYTES`] bytes,
-/// which counts only if the rule `declares` allows it. Returns `None` if none of these names an
+/// Returns the encoding that a body declares. `start` is the beginning of the body. A byte order
+/// mark comes first, then `declared`, the encoding from `Content-Type`. The last choice is a
+/// declaration in the first [`PRESCAN_BYTES`] bytes, such as a `<meta>`, if the rule `declares`
+/// lets bodies of this media type contain one. Returns `None` if none of the three names an
 /// encoding.
 pub(super) fn choose_encoding(
     start: &[u8],

@@ -23,9 +23,10 @@ const MAX_POLLS_PER_TURN: usize = 32;
 /// The maximum number of bytes that one poll of the stream puts into the queue.
 const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
-/// The writing end of a [`ContentQueue`]. The program's task that awaits the response uses it to
-/// poll the stream of request content, and puts the stream's bytes into the queue. Dropping the
-/// feeder ends the content.
+/// A stream of request content, and the writing end of the [`ContentQueue`] for its bytes. The
+/// program's task that awaits the response calls [`poll_stream`](Self::poll_stream), which polls
+/// the stream and puts the bytes into the queue. If the feeder is dropped before the stream ends,
+/// the upload fails.
 pub(crate) struct StreamFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,

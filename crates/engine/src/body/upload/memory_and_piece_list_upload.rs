@@ -67,7 +67,8 @@ enum OpenPiece {
     /// No reader is open: the piece is in memory, or no byte of it was read yet.
     Nothing,
     File(File),
-    /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length.
+    /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length, as the
+    /// function of the source has returned it. A source of unknown length is read as `Once`.
     Given(Box<dyn Read + Send>),
     Once(OneShotReader),
 }
@@ -124,9 +125,9 @@ impl PieceUpload {
     }
 }
 
-/// Opens a reader of `piece`, which is not in memory. A reader of a file skips the first `done`
-/// bytes, which were sent before. `waker` is woken when a read can continue; if it is `None`, reads
-/// may block.
+/// Opens a reader of `piece`; a piece in memory needs none. `done` is the number of bytes of a file
+/// that were already sent, and that its reader skips; it is 0 for any other piece. `waker` is woken
+/// when a read can continue; if it is `None`, reads may block.
 fn open_piece(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {

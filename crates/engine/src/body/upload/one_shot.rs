@@ -111,9 +111,9 @@ impl OneShotSource {
         Some(StreamFeeder::new(self.clone(), new))
     }
 
-    /// Removes the queue through which a task of the program passes the bytes of the stream,
-    /// because the task stopped polling before it had read any bytes of the stream. Another request
-    /// can then send the stream.
+    /// Removes the queue between the program's task that polls the stream and the event loop,
+    /// because that task was dropped before the event loop read from the queue. No byte of the
+    /// stream was used, so another request can send the stream.
     pub(super) fn drop_feeder(&self) {
         *lock(&self.0.feed_queue) = None;
     }
@@ -149,16 +149,17 @@ pub(super) struct OneShotReader {
 }
 
 impl OneShotReader {
-    /// Makes a reader of the content of `once`. If `waker` is given, a read that finds no bytes
-    /// returns `WouldBlock`, and `waker` is woken when bytes may have arrived. Without `waker`, a
-    /// read of a pipe, a terminal or a socket on Unix returns `WouldBlock`, too, and the caller
-    /// polls its descriptor ([`source`](Self::source)); a read of any other source waits for bytes.
+    /// Makes a reader of the content of `once`. With `waker`, a read that finds no bytes returns
+    /// `WouldBlock`, and `waker` is woken when bytes may have arrived. Without `waker`, a read
+    /// waits for bytes. On Unix, a read of a pipe, a terminal or a socket never waits: without
+    /// `waker`, the caller polls the descriptor [`source`](Self::source) after `WouldBlock`.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, feed_queue: None }
     }
 
-    /// Returns the descriptor of the source's file. A caller without a waker polls it after
-    /// `WouldBlock`. Returns `None` if the source is not a file.
+    /// Returns the descriptor of the source's file. If the reader was made without a waker, the
+    /// caller polls this descriptor after a read has returned `WouldBlock`. Returns `None` if the
+    /// source is not a file, and always on Windows.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             #[cfg(unix)]
@@ -236,13 +237,14 @@ fn is_readable(file: &File) -> io::Result<bool> {
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// Returns true: on Windows, a read waits for the data.
+/// Returns true without a check, because Windows cannot tell whether a pipe has data. The read that
+/// follows waits for the data.
 #[cfg(windows)]
 fn is_readable(_file: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Returns false, because only sockets can be waited for.
+/// Returns false without waiting, because Windows can wait for sockets only, not for files.
 #[cfg(windows)]
 fn wait_readable(_file: &File) -> bool {
     false
@@ -314,8 +316,8 @@ impl ReaderThread {
 }
 
 /// Sends the output of `reader` to the event loop in pieces, until an error or the end (sent as an
-/// empty piece), or until the receiver is dropped. If a read of `reader` would block, waits for
-/// data in `file`.
+/// empty piece), or until the receiver is dropped. `file` is the file that `reader` reads, if any.
+/// If a read would block, waits until `file` has data; without a file, sends an error.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &ReaderThreadSender) {
     let mut buffer = vec![0; MAX_READ];
     loop {
