@@ -31,8 +31,8 @@ use crate::transfer::TransferOutcome;
 /// notification then serves several results.
 const MAX_NOTIFY_DELAY: Duration = Duration::from_millis(1);
 
-/// The queue of a batch's finished requests, from which the program takes the results. While the
-/// bodies of the batch use up the memory budget, the queue lets no further requests start.
+/// The queue of a batch's finished requests, from which the program takes the results. The queue
+/// also decides, by the memory budget for bodies, which further requests may start.
 pub(super) struct CompletionQueue {
     pub(super) budget: Arc<MemoryBudget>,
     order: BatchOrder,
@@ -206,7 +206,7 @@ impl CompletionQueue {
     }
 
     /// Removes and returns at most `most` results. The second value is true if the caller must wake
-    /// the event loop: the memory budget was used up, so no request could start, and now one may
+    /// the event loop: the memory budget was used up before, and may now let waiting requests
     /// start.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);

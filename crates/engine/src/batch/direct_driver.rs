@@ -37,9 +37,9 @@ use crate::sink::{Sink, TransferWaker};
 use crate::transfer::{Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 
-/// The maximum length, in bytes, of request content that a thread of the program sends. The batch's
-/// thread sends longer content. With its head, this much fits into the empty send buffer of a
-/// socket.
+/// The maximum length, in bytes, of request content that a thread of the program sends. Content of
+/// this length fits, with its head, into the empty send buffer of a socket. The batch's thread
+/// sends longer content.
 const MAX_CONTENT: usize = 8 << 10;
 
 /// The maximum number of bytes of a response that a thread of the program receives in one call. If
@@ -164,7 +164,7 @@ impl DirectDriver {
 
     /// Returns the set of descriptors that the program's event loop watches. The first call makes
     /// the set, which then contains `results`, the descriptor that is readable while the batch has
-    /// results. Returns `None` if the system has no such sets.
+    /// results. Returns `None` if this build has no such sets.
     ///
     /// # Errors
     /// There are no descriptors left.
@@ -182,8 +182,9 @@ impl DirectDriver {
     }
 
     /// Accepts a request, and returns its id. Calls `prepare` with the id to get the request's sink
-    /// and the callback for its result. Sends the request on this thread if the batch has no other
-    /// request and a connection to the server is idle. Otherwise the batch's thread sends it.
+    /// and the callback for its result. Sends a simple request ([`is_simple`]) on this thread if
+    /// the batch has no other request and a connection to the server is idle. Otherwise the batch's
+    /// thread sends the request.
     pub(super) fn submit(&self, request: Request, prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone)) -> u64 {
         let now = Instant::now();
         let Some((readiness, connection)) = self.connection_for(&request, now) else {
@@ -498,9 +499,9 @@ fn update_timer(readiness: &ReadinessSet, state: &mut DirectState, now: Instant)
     is_set
 }
 
-/// Sets the timer for the time `at`, and stores that time in `timer_at`, which contains the time
-/// for which the timer is set now (`None` if it is stopped). Does nothing if `at` is `None` or is
-/// not earlier than `timer_at`. Returns false if the timer cannot be set.
+/// Sets the timer for the time `at`, unless it is set for that time or an earlier one. `timer_at`
+/// contains the time for which the timer is set (`None` if it is stopped), and receives the new
+/// time. Does nothing if `at` is `None`. Returns false if the timer cannot be set.
 fn set_timer(readiness: &ReadinessSet, timer_at: &mut Option<Instant>, at: Option<Instant>, now: Instant) -> bool {
     let Some(at) = at.filter(|at| timer_at.is_none_or(|set| *at < set)) else { return true };
     let is_set = readiness.set_timer(Some(at.saturating_duration_since(now))).is_ok();
@@ -515,10 +516,10 @@ fn has_to_send(connection: &HttpConnection) -> bool {
     connection.has_output() || connection.is_uploading() || connection.has_encrypted_output()
 }
 
-/// Returns true if a thread of the program may send the request. Sending it then waits for nothing
-/// but the socket, calls none of the program's functions but [`Sink::partial`], and needs no rate
-/// limit. A request with an HSTS store is not simple, because the store may change the target to
-/// https after the connection was chosen.
+/// Returns true if a thread of the program may send the request: sending waits for nothing but the
+/// socket, calls none of the program's functions but [`Sink::partial`], and needs no rate limit. A
+/// request with an HSTS store is not simple, because the store may change the target to https after
+/// the connection was chosen.
 fn is_simple(request: &Request) -> bool {
     let options = &*request.options;
     let has_little_content = match request.own.content(options) {

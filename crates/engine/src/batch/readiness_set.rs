@@ -87,8 +87,7 @@ mod unavailable {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        /// Is never called, because this build has no sets. With epoll, adds a descriptor to the
-        /// set.
+        /// Is never called, because this build has no sets. With epoll, adds a descriptor.
         pub(in crate::batch) fn add<T>(&self, _fd: T) -> io::Result<()> {
             match *self {}
         }

@@ -64,10 +64,10 @@ pub(super) struct RequestExecutorState {
     /// request ends and no other waits or is in progress. Another thread can then use the
     /// connection.
     pub(super) pools_last_connection: bool,
-    /// True if the request that ended last used a connection that was already open. The event loop
-    /// keeps the connection of any other request, and closes it when the server does, since many
-    /// servers get only one request. A connection that was used again may move to the pool for
-    /// another thread.
+    /// True if the request that ended last used a connection that was already open. Only such a
+    /// connection moves to the pool for another thread. The event loop keeps a new connection,
+    /// since the server may get no other request, and closes the connection as soon as the server
+    /// does.
     pub(super) has_reused_connection: bool,
     /// True if the body of the request that ended last was long ([`LONG_BODY`](super::LONG_BODY)).
     /// The next body is then probably long, too. So the event loop, not another thread, runs the
