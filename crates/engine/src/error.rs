@@ -42,7 +42,7 @@ struct ErrorDetails {
 /// The stages of a transfer, in order. An error stores the last stage that the transfer reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ErrorStage {
-    /// The stage is not known. As far as haul knows, no request was sent.
+    /// No stage was recorded. Such an error counts as one from before the first request.
     Unknown,
     /// The failure occurred while a connection was being made.
     Connecting,

@@ -86,8 +86,8 @@ enum ConnectionSource {
     /// An idle connection from the client's pool, or a new connection if the pool has no such
     /// connection.
     Pool,
-    /// A new connection. The last connection broke, so idle connections of the same age may be
-    /// broken, too.
+    /// A new connection, because the last connection was closed. The server may have closed the
+    /// idle connections in the pool, too, so none of them is used.
     Fresh,
 }
 
@@ -104,7 +104,8 @@ enum WaitSyscall {
 /// An exchange in progress: its connection, and the state of waiting for the server.
 struct ActiveExchange {
     connection: HttpConnection,
-    /// The time when the exchange began; `None` as soon as [`ActiveExchange::drive`] has used it.
+    /// The time when the exchange began. The first call of [`ActiveExchange::drive`] takes this
+    /// time as the current time, which saves a read of the clock. `None` after that call.
     began: Option<Instant>,
     /// The connection's next timeout, as it was when the exchange began; `None` if no timeout was
     /// set.
@@ -125,7 +126,7 @@ enum ExchangeStop {
     Enough,
     /// The body should be split into ranges, which several connections fetch in parallel.
     WorthSplitting,
-    /// The interrupt callback ended the wait with this error.
+    /// The interrupt callback asked to stop. The field is the error with which the transfer ends.
     Interrupted(Error),
 }
 
@@ -350,8 +351,9 @@ impl ActiveExchange {
         self.connection.front_transfer().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
 
-    /// Puts the connection into the pool if it can be used again, and closes it if not. Returns the
-    /// source for the connection of the next exchange.
+    /// Puts the connection into the client's pool if it can be used again, and closes it if not.
+    /// Returns [`ConnectionSource::Pool`] in the first case and [`ConnectionSource::Fresh`] in the
+    /// second, for the transfer's next exchange.
     fn release_connection(self, client: &Client) -> ConnectionSource {
         // In the pool all connections are blocking ones.
         let blocks = self.waits == WaitSyscall::InReceive || self.connection.set_nonblocking(false).is_ok();
@@ -494,11 +496,12 @@ impl ActiveExchange {
         progress
     }
 
-    /// Acts on the result of a receive. Sleeps if the rate limit is reached, calls the interrupt
-    /// callback if a signal has arrived, and ends the transfer if its deadline has passed.
+    /// Continues the exchange after a receive with the result `progress`. Sleeps if the transfer
+    /// has reached its rate limit, calls the interrupt callback if a signal interrupted the
+    /// receive, and ends the transfer if its deadline has passed. Any other result needs no action.
     ///
     /// # Errors
-    /// The interrupt callback ended the wait with this error.
+    /// [`ErrorKind::Interrupted`] if the interrupt callback asks to stop.
     fn handle_status(
         &mut self,
         progress: ReceiveStatus,

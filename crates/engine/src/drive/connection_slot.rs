@@ -54,8 +54,8 @@ pub(crate) struct ConnectionSlot {
     /// True if the peer has closed its side of the connection, but received bytes are still unread.
     /// The event loop reports the close only once, so the slot stores it.
     pub(crate) peer_closed: bool,
-    /// The state of the slot's connection attempt, by which the worker counts the attempts without
-    /// an answer.
+    /// The state of the slot's connection attempt: whether the server has accepted the connection
+    /// and begun a response, and whether in time.
     pub(crate) attempt: ConnectAnswerState,
     /// True if the worker counts the slot among its idle connections.
     pub(crate) is_idle: bool,
@@ -324,7 +324,8 @@ impl ConnectionSlot {
         time_conversions::earliest(own, self.waiting_deadline)
     }
 
-    /// Returns the transfers that a QUIC connection of this slot is expected to carry.
+    /// Returns whether a QUIC connection of this slot is expected to carry one transfer, many
+    /// transfers, or parts of a split download. Its flow-control windows are chosen by this.
     #[cfg(feature = "http3")]
     fn expected_load(&self) -> QuicConnectionLoad {
         match self.waiting.front() {
@@ -394,8 +395,9 @@ impl ConnectionSlot {
     }
 }
 
-/// Registers a descriptor with the event loop for reading and writing, until the descriptor is
-/// closed. One system call suffices. Events carry the number `token`.
+/// Registers a descriptor with the event loop, for both reading and writing, until the descriptor
+/// is closed. No later call is needed when a connection changes from sending to receiving. Events
+/// carry the number `token`.
 pub(crate) fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
     event_registration::register(registry, fd, Token(token), Interest::READABLE | Interest::WRITABLE)
 }

@@ -97,8 +97,8 @@ mod sys {
 
     /// Returns true if this process ignores `SIGPIPE`.
     pub(super) fn ignores_sigpipe() -> bool {
-        /// True once this process was found to ignore `SIGPIPE`. Programs that change the setting
-        /// do so when they start.
+        /// True after a call has found that this process ignores `SIGPIPE`. Later calls use this
+        /// result, since programs change the setting only when they start.
         static IS_SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
         if IS_SIGPIPE_IGNORED.load(Ordering::Relaxed) {
             return true;

@@ -23,9 +23,9 @@ use std::time::{Duration, Instant};
 /// without copying it into this process. Twice the size would be hardly faster, and bytes that wait
 /// in the kernel take memory (measurements: `docs/design/data-path.md`).
 pub const MARK_WHEN_MOVED: usize = 512 << 10;
-/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that is received into this process
-/// without decryption. It is half the size of the buffers
-/// ([`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)).
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body without TLS that receive calls copy
+/// into this process, because the kernel cannot move it to the sink. The mark is half the size of
+/// the buffers ([`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)).
 pub const MARK_WHEN_COPIED: usize = 2 << 20;
 /// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body over TLS, which this process decrypts.
 /// A transfer takes an eighth less time than with half this size ([`MARK_WHEN_MOVED`]).
@@ -40,17 +40,19 @@ pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
 /// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
 pub const BULK_TEST_BYTES: usize = 512 << 10;
 /// The time within which [`BULK_TEST_BYTES`] bytes must arrive for a body to count as bulk: a rate
-/// of 20 MB/s. For a slower body, the number of reads does not matter.
+/// of 20 MB/s. Only a bulk body raises the low-water mark. For a slower body, the number of reads
+/// does not matter.
 pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 /// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
 /// lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The low-water mark is raised only if at least this multiple of the raised mark remains of the
-/// body.
+/// The minimum number of bytes of a body that must still arrive for the low-water mark to be
+/// raised, as a multiple of the raised mark.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// A raised low-water mark is lowered when fewer bytes of the body remain than this multiple of the
-/// mark. With 1, a reader might wait for ever: over TLS, some of the last bytes may already have
-/// been received, in an incomplete record.
+/// The minimum number of bytes of a body that must still arrive for a raised low-water mark to stay
+/// raised, as a multiple of the mark. A multiple of 1 would be too small. Over TLS, some of the
+/// last bytes may already have been received, in an incomplete record: then the rest cannot reach
+/// the mark, and the reader would wait for ever.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
@@ -74,9 +76,9 @@ impl LowWaterMark {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the value to which the mark is raised. If the value changes, the mark is lowered, and
-    /// the measurement of the speed starts again. Returns the new value of the mark if it was
-    /// raised before; otherwise `None`.
+    /// Sets the value to which the mark will be raised, `piece` bytes. If this value changes, a
+    /// raised mark is lowered to 1 byte, and the measurement of the speed starts again. Returns 1,
+    /// which the caller must set on the socket, if the mark was lowered; otherwise `None`.
     pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;

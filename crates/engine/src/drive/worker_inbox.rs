@@ -32,7 +32,8 @@ pub enum WorkerMessage {
     TakeHandedOverWork,
     /// Another worker needs a file descriptor: close an idle connection.
     FreeDescriptor,
-    /// The output is full. The worker must wait until the output is writable.
+    /// The descriptor to which the run writes its output has no room. The worker must wait until
+    /// the descriptor is writable.
     WatchOutput,
 }
 
@@ -40,9 +41,9 @@ pub enum WorkerMessage {
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,
-    /// True while the worker sleeps. It is always changed by a swap, since the model checker loom
-    /// allows a swap to miss an earlier plain store. This costs nothing: on x86, a sequentially
-    /// consistent store is a swap, too.
+    /// True while the worker sleeps. Every change is a swap and not a store, because the model
+    /// checker loom lets a swap in another thread miss the value of a store before it. A swap costs
+    /// nothing more: on x86, a sequentially consistent store is a swap, too.
     asleep: AtomicBool,
     waker: mio::Waker,
 }

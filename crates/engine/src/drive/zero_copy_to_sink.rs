@@ -214,8 +214,8 @@ mod sys {
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
-        /// The buffer that is passed to receives that discard bytes. Nothing is written to it, so
-        /// the system assigns no memory to it.
+        /// The buffer that is passed to `recv` with `MSG_TRUNC`. The kernel then discards the
+        /// received bytes and writes nothing to the buffer, so the system assigns no memory to it.
         untouched: Vec<u8>,
     }
 
@@ -227,7 +227,7 @@ mod sys {
     }
 
     impl ZeroCopyMover {
-        /// Moves received bytes from the socket to the output, at most `limit` bytes, in one step.
+        /// Makes the kernel move at most `limit` received bytes from the socket to the output.
         pub fn step(
             &mut self,
             socket: BorrowedFd<'_>,
@@ -315,7 +315,7 @@ mod sys {
         }
     }
 
-    /// Makes the result of a step that used a single system call. `came` is the number of bytes
+    /// Makes a [`ZeroCopyStep`] from the result of one system call. `came` is the number of bytes
     /// that the call moved, or the reason to stop.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {

@@ -32,8 +32,10 @@ impl ReadPacing {
         Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits until the socket or the descriptor `beside` is ready, as [`zero_copy_to_sink::wait`]
-    /// does, but at most until [`LowWaterMark::timeout`]. Adds the elapsed time to `waited`.
+    /// Waits until the socket is readable (or writable, if `sends` is true), or until the
+    /// descriptor `beside` (the sink's pipe or the source of an upload) is ready. The wait ends at
+    /// `deadline`, or earlier if a raised low-water mark is not reached in time
+    /// ([`LowWaterMark::timeout`]). Adds the elapsed time to `waited`.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,

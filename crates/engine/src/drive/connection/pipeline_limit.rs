@@ -39,7 +39,9 @@ pub struct PipelineLimit {
 
 impl PipelineLimit {
     /// Limits the outstanding requests on this connection. `answered` is the number of requests
-    /// that the previous connection to this peer answered before it closed.
+    /// that the previous connection to this peer answered before it closed. At first, at most
+    /// `answered` requests are sent in total. Later, half as many requests as this connection has
+    /// answered may be outstanding.
     pub fn set(&mut self, answered: usize) {
         self.limit = Some(answered.max(1));
     }
@@ -71,9 +73,9 @@ impl PipelineLimit {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
 
-    /// Returns the limit for the next connection to this peer; `None` if no connection has shown a
-    /// limit. `answered` is the number of requests that the peer has answered on this connection.
-    /// `unanswered` is the number of further requests that the peer is expected to answer on it.
+    /// Returns the number to pass to [`PipelineLimit::set`] for the next connection to this peer;
+    /// `None` if no connection has shown a limit. This connection takes no more requests. The peer
+    /// has answered `answered` requests on it, and is expected to answer `unanswered` further ones.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

@@ -17,11 +17,12 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 /// as a retry. The server may be restarting, or may accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
-/// Returns true if a request is sent again after its stream was reset. This requires that the
-/// server has not processed the request (`retryable`), and that at most [`FREE_REPLAYS`]
-/// repetitions were counted, including this one. If `costs_nothing` is true, this one is not
-/// counted. The request is sent on a new connection if this is the last allowed repetition, or if
-/// it is counted and the connection has no other request (`is_last`).
+/// Returns true if the request of a reset stream must be sent again. The server must not have
+/// processed the request (`retryable`), and at most [`FREE_REPLAYS`] repetitions are allowed. This
+/// repetition does not count if `costs_nothing` is true.
+///
+/// The request is sent again on a new connection in two cases: the allowed repetitions are used up,
+/// or this repetition counts and the connection has no other request (`is_last`).
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,

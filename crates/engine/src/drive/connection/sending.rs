@@ -121,9 +121,9 @@ pub(super) trait ByteStreamMachine: ProtocolMachine {
 pub(super) enum ContentReadResult {
     /// The content is complete: there is no more to send.
     All,
-    /// No content can be sent now. Either the protocol machine accepts no content, or the source
-    /// returned fewer bytes than requested, and these bytes must be sent before the source is read
-    /// again.
+    /// Reading has stopped for the moment. Either the protocol machine accepts no more content, or
+    /// the source returned fewer bytes than requested. In the second case, the bytes read so far
+    /// must be sent before the source is read again.
     Waits,
     /// The source has no bytes now. It wakes the sender when it has bytes. The field is the time at
     /// which the source must be read again even without a wake-up; `None` if there is no such time.
@@ -193,7 +193,8 @@ pub(super) fn read_content_into_machine(
     Ok(ContentReadResult::All)
 }
 
-/// Returns the error of a transfer whose content source failed or missed the deadline.
+/// Returns the error of a transfer whose content source failed with `error`. The kind `TimedOut`
+/// means that the transfer's deadline passed while the source waited.
 pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),

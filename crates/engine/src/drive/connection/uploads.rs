@@ -67,7 +67,8 @@ impl Uploads {
         !self.turns.is_empty()
     }
 
-    /// Returns true if [`Uploads::take_failed`] has anything to return.
+    /// Returns true if the content source of an upload has failed since the last call of
+    /// [`Uploads::take_failed`].
     pub(super) fn has_failed(&self) -> bool {
         !self.failed.is_empty()
     }

@@ -30,8 +30,9 @@ const MAX_RECEIVES_PER_TURN: usize = 8;
 /// The time after which a transfer that found no free file descriptor tries again to get a
 /// connection.
 const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// The maximum number of waits of [`DESCRIPTOR_RETRY_DELAY`] for one transfer. After that many, the
-/// transfer fails, unless other transfers are active.
+/// The maximum number of times that a transfer waits for a free file descriptor, for
+/// [`DESCRIPTOR_RETRY_DELAY`] each. After that, the transfer fails, unless other transfers are
+/// active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
 /// Returns true if the peer of connections with this key may support HTTP/2 or HTTP/3, so that
@@ -171,10 +172,9 @@ impl Worker {
         (idle || tokens.len() >= most || shares).then_some(best)
     }
 
-    /// Returns the token of a connection slot with this key that is still connecting and for which
-    /// the transfer can wait; `None` if there is none. The slot's connection is expected to carry
-    /// several transfers. Transfers whose connection broke thus wait together for one new
-    /// connection.
+    /// Returns the token of a connection slot with this key that is still connecting, is expected
+    /// to carry several transfers at a time, and accepts this transfer. `None` if there is none.
+    /// Transfers whose connection broke can thus wait together for one new connection.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
@@ -232,8 +232,9 @@ impl Worker {
         let _ = connection.send_pending();
     }
 
-    /// Sends and receives on the connection of a slot after an event of the event loop. `ended` is
-    /// true if the event reports that the peer has closed its side, or an error.
+    /// Handles an event of the event loop for the connection slot `token` (a connection with its
+    /// transfers): sends and receives on the connection, or continues to open it. `ended` is true
+    /// if the event reports that the peer has closed its side, or an error.
     pub(super) fn on_socket_event(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         // While several addresses are tried, the event may concern another socket.
@@ -377,9 +378,9 @@ impl Worker {
         }
     }
 
-    /// Fails the transfers of a connection slot whose connection could not be opened. Each transfer
-    /// may be retried by its retry rules. If the reason is a lack of file descriptors, the
-    /// transfers may wait instead.
+    /// Handles the transfers in `waiting`, whose connection could not be opened because of `error`.
+    /// A transfer fails, or is retried if its retry rules say so. If the cause is a lack of file
+    /// descriptors, a transfer that may wait for a free one is tried again later.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = error.lacks_descriptors();
         let alike = error.duplicate();
@@ -445,9 +446,9 @@ impl Worker {
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
-    /// Handles the transfers in `finished`, whose exchange (request and response) on this
-    /// connection slot (a connection with its transfers) is over: starts their next step. Then
-    /// starts transfers that wait on the slot.
+    /// Starts the next step (another exchange, or the end) of each transfer in `finished`, whose
+    /// exchange (request and response) on the connection in slot `token` is over. Then starts
+    /// transfers that wait for this connection.
     pub(super) fn handle_finished(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -468,8 +469,8 @@ impl Worker {
     }
 
     /// Moves transfers that wait for the connection in slot `token` to other connections, if this
-    /// connection cannot serve them ([`ConnectionSlot::take_evicted`]). Otherwise the transfers
-    /// would have to wait for the end of the responses in progress.
+    /// connection will never take their requests ([`ConnectionSlot::take_evicted`]). Otherwise the
+    /// transfers would wait at least until this connection closes.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)

@@ -24,9 +24,10 @@ use crate::transfer::Transfer;
 const QUIC_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
-    /// Returns the token of a slot with an open, shared TCP connection that can carry the transfer,
-    /// so that the transfer need not wait for a new HTTP/3 connection. Returns `None` if there is
-    /// no such slot. If further transfers wait, begins a QUIC handshake for them in the background.
+    /// Returns the token of a connection slot (a connection of this worker with its transfers)
+    /// whose open HTTP/2 connection can carry the transfer, so that the transfer need not wait for
+    /// a new HTTP/3 connection. Returns `None` if there is no such slot. If other transfers wait in
+    /// the scheduler, begins a QUIC handshake for them in the background.
     pub(super) fn slot_before_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_learned = transfer.options().http3 == Http3Policy::Learned;
         if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.needs_new_connection {

@@ -28,8 +28,9 @@ impl Worker {
         }
     }
 
-    /// Waits until the separate threads have closed all drained connections. Otherwise, the process
-    /// might end before the peers have received the last output.
+    /// Waits until the threads that [`Worker::close`] started have ended. Each of them discards the
+    /// input of one connection until the peer has received the last output, and then closes the
+    /// connection. If the process ended before, that output might be lost.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

@@ -16,9 +16,10 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::pool::ConnectionKey;
 
 impl Worker {
-    /// Moves the transfers that wait for a connection slot, whose host name has just been resolved,
-    /// to an open connection to another host, if such a connection may carry them. Returns false if
-    /// there is no such connection; the slot then opens a new connection.
+    /// Moves the transfers of the connection slot `token` (a connection and the transfers that wait
+    /// for it) to an open connection to another host, if such a connection may carry them. Called
+    /// when the host name of the slot is resolved, and before its connection is opened. Returns
+    /// false if there is no such connection; the slot then opens a new one.
     pub(super) fn coalesce(&mut self, token: usize) -> bool {
         let Some(host) = self.find_coalescable(token) else { return false };
         let Some(slot) = self.slots.get_mut(token) else { return false };

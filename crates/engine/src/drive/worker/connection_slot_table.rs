@@ -179,9 +179,10 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. The
-    /// time may be earlier than the earliest timeout of all slots: received bytes postpone a slot's
-    /// timeout, but its timer is only set again after it has expired.
+    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. This
+    /// time may be earlier than the timeouts of all slots: when received bytes postpone a slot's
+    /// timeout, the slot's timer is not changed before it expires. The event loop then wakes up
+    /// once for nothing.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {

@@ -8,15 +8,15 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
 use crate::spawn_with_signals_blocked;
 
-/// The minimum time over which a worker measures how long it sleeps, if bodies are expensive to
-/// process ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that sleeps for less
-/// than a sixteenth of the measurement gets a helper thread if a core is idle. Without an idle
-/// core, a helper is of no use: on two cores that a server shared, a second thread cost up to 40 %
-/// more CPU and gained nothing.
+/// The minimum duration of a measurement of a worker's sleep, in a run whose bodies are expensive
+/// to process ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). If the worker slept for less
+/// than a sixteenth of the measured time and a core is idle, a helper thread is started. Without an
+/// idle core, a helper is of no use: when client and server shared two cores, a second thread cost
+/// up to 40 % more CPU and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
-/// The minimum time over which a worker measures how long it sleeps, if bodies are cheap to
-/// process. It is longer than [`BUSY_WINDOW`], because the kernel does most of the work then, and a
-/// single thread is usually best.
+/// The minimum duration of a measurement of a worker's sleep, in a run whose bodies are cheap to
+/// process. It is longer than [`BUSY_WINDOW`], so that fewer helper threads are started: with cheap
+/// bodies, the kernel does most of the work, and a single thread is usually best.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another one. A
@@ -45,8 +45,9 @@ impl ExtraWorkers {
     }
 
     /// Returns true if another helper thread is wanted: a measurement has just ended in which the
-    /// worker slept little, and a core was idle. Returns false during a measurement. `is_heavy`
-    /// selects the measurement's duration. The next measurement begins when this one ends.
+    /// worker slept little, and a core was idle. Returns false during a measurement, which lasts at
+    /// least [`BUSY_WINDOW`] if bodies are expensive to process (`is_heavy`), and otherwise at
+    /// least [`LIGHT_WINDOW`]. Each measurement begins when the previous one ends.
     fn is_helper_wanted(&mut self, now: Instant, is_heavy: bool) -> bool {
         let window = now.saturating_duration_since(self.measured_since);
         if window < if is_heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {

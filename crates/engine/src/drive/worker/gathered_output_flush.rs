@@ -18,8 +18,8 @@ const MAX_FLUSH_DELAY: Duration = Duration::from_millis(1);
 pub(super) struct OutputFlushState {
     /// True if the output was full, and the event loop watches it until it is writable.
     is_watched: bool,
-    /// True if the last flush could not write everything and this worker does not watch the output.
-    /// The worker then tries no flush before its next event.
+    /// True if the last flush could not write everything, and this worker's event loop does not
+    /// wait until the output is writable. The worker then tries no flush before its next wake-up.
     is_blocked: bool,
     /// The time when the worker first saw that output was gathered; `None` if no output is
     /// gathered.
@@ -39,16 +39,18 @@ impl OutputFlushState {
         self.is_blocked = false;
     }
 
-    /// Returns the time at which gathered output must be flushed. Returns `None` if no output is
-    /// gathered, or if the event loop watches the output.
+    /// Returns the time at which gathered output must be flushed; `None` if no output is gathered.
+    /// Also returns `None` while the event loop watches the output, because the next flush then
+    /// begins when the output is writable.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.gathered_since.filter(|_| !self.is_watched).map(|since| since + MAX_FLUSH_DELAY)
     }
 }
 
 impl Worker {
-    /// Writes gathered output if it has waited for [`MAX_FLUSH_DELAY`]. If the output is full, the
-    /// first worker watches the output with its event loop until the output is writable.
+    /// Writes the output that the scheduler has gathered from several transfers, if that output has
+    /// waited for [`MAX_FLUSH_DELAY`]. If the output has no room, the event loop of the worker with
+    /// the index 0 watches the output until it is writable.
     ///
     /// # Errors
     /// The output cannot be written any more.

@@ -9,9 +9,9 @@ use crate::lru::LruMap;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 
-/// The maximum number of remembered peers. Each takes about 100 bytes. If there are more, the peer
-/// that was seen longest ago is forgotten. At worst, the next connection to that peer leaves one
-/// request unanswered.
+/// The maximum number of peers whose properties ([`PeerRecord`]) are remembered. Each takes about
+/// 100 bytes. If there are more, the peer that was seen longest ago is forgotten, and must be
+/// observed again. At worst, a request on the next connection to that peer stays unanswered.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The properties of a peer that earlier connections have shown. Records are found by a hash of the
@@ -39,8 +39,9 @@ pub(super) struct PeerRecord {
     pub(super) refuses_coalescing: bool,
 }
 
-/// The records of peers, by a hash of their connection keys. Storing the keys would take ten times
-/// as much memory.
+/// The remembered properties of peers ([`PeerRecord`]), by a hash of the connection key. The keys
+/// are not stored, since they would take ten times as much memory. Peers with equal hashes share a
+/// record.
 pub(super) struct PeerRecordCache {
     hasher: RandomState,
     records: LruMap<u64, PeerRecord>,
@@ -92,8 +93,8 @@ impl Worker {
     }
 
     /// Stores in the peer's record how many requests the peer is expected to answer on one
-    /// connection. Does nothing if the connection of this slot is not closing, or has not shown how
-    /// many requests the peer answers.
+    /// connection, as the connection in slot `token` has shown. Does nothing while that connection
+    /// takes further requests, or if the connection has shown no limit.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;
@@ -107,9 +108,10 @@ impl Worker {
         self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if this request might be lost on the idle connection of this slot, and could
-    /// then not be repeated. It might be lost if the peer closes each connection after its first
-    /// response, or has already closed this connection.
+    /// Returns true if this request might be lost on the idle connection in the connection slot
+    /// `token` (a connection with its transfers), and could then not be repeated. The request might
+    /// be lost if the peer closes each connection after its first response, or has already closed
+    /// this connection.
     pub(super) fn may_lose_request(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)

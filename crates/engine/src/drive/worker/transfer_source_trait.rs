@@ -18,7 +18,8 @@ use crate::{Error, Result};
 /// share the scheduler.
 ///
 /// A host slot is a permit for one transfer to a host. Methods with a default implementation are
-/// needed only by runs that gather output, lend host slots, or decode bodies.
+/// needed only by some runs: those that gather the output of several transfers for one write, start
+/// other transfers while a host does not answer, or decode bodies.
 pub trait Scheduler: Send + Sync {
     /// Returns the next transfer for the worker with the index `worker`; `None` if no transfer may
     /// start now.
@@ -68,9 +69,11 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Allows one transfer more than the limit on all transfers, because the host of a running
-    /// transfer has accepted the connection but sends no response. Returns false if no further
-    /// transfer may be added for this reason, or if the host has answered an earlier transfer.
+    /// Allows one transfer more than the limit on all transfers, while a running transfer waits:
+    /// its host, `slot`, has accepted the connection but sends no response. Returns false if the
+    /// host has answered an earlier transfer, since such a host is only slow. Also returns false if
+    /// no further transfer may be added in this way. Each success needs a later call of
+    /// [`Scheduler::return_lent_slot`].
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }
@@ -84,15 +87,17 @@ pub trait Scheduler: Send + Sync {
     fn return_lent_slot(&self) {}
 
     /// Records that the host of this host slot (permit for one transfer to a host) has refused a
-    /// transfer because of overload. Returns the load that probably caused the refusal. The worker
-    /// then tries the transfer again as soon as the host's limit allows. Returns `None` if the
-    /// refusal has another cause.
+    /// transfer because of overload. Returns the number of requests to the host that were running
+    /// then, compared with the limit for a new host; `None` if the refusal has another cause. With
+    /// this result, the worker decides whether to try the transfer again as soon as the host's
+    /// limit allows.
     fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
     }
 
-    /// Records that the worker has put the connection that belongs to this host slot (permit for
-    /// one transfer to a host) into the pool, where another worker can take it.
+    /// Releases a host slot (permit for one transfer to a host), so that another worker can use it.
+    /// The calling worker has already put the connection that was used with it into the pool, where
+    /// the other worker can take the connection.
     fn on_slot_given_away(&self, _slot: HostId) {}
 
     /// Returns true if most of the CPU time is spent on decoding, decrypting or searching bodies,
@@ -105,9 +110,9 @@ pub trait Scheduler: Send + Sync {
     /// transfers at a time.
     fn on_out_of_descriptors(&self);
 
-    /// Writes the output that was gathered in memory to save system calls. `worker` is the index of
-    /// the calling worker. If the output is full, the first worker waits until the output is
-    /// writable.
+    /// Writes the output of several transfers, which was gathered in memory to save system calls.
+    /// `worker` is the index of the calling worker. If the output has no room, the worker with the
+    /// index 0 waits until the output is writable. Returns whether the output has room.
     ///
     /// # Errors
     /// The output cannot be written any more. The run ends.
@@ -136,9 +141,9 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Removes and returns the work that other threads have handed over. The worker calls it after
-    /// the message [`TakeHandedOverWork`](crate::drive::worker_inbox::WorkerMessage). Default:
-    /// none.
+    /// Removes and returns the transfers that other threads have begun and that this run's workers
+    /// must continue. A worker calls this method after the message
+    /// [`TakeHandedOverWork`](crate::drive::worker_inbox::WorkerMessage). Default: none.
     fn take_handed_over_work(&self) -> Vec<HandedOverWork> {
         Vec::new()
     }

@@ -35,17 +35,18 @@ const LATE_AFTER: Duration = Duration::from_millis(250);
 /// The time after which a host counts as silent, if it has accepted the connection but sent no
 /// response.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
-/// The maximum number of a worker's connection attempts that have no answer yet and are not late.
-/// At this number, the worker takes no further transfer from the queue. Since attempts are late
-/// after 250 ms, the worker can still make 1,024 attempts a second if no host answers.
+/// The maximum number of a worker's connection attempts that began less than [`LATE_AFTER`] (250
+/// ms) ago and have no answer. At this number, the worker takes no further transfer from the queue.
+/// Older attempts go on but do not count, so the worker can make 1,024 attempts a second even if no
+/// host answers.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
-/// The state of the connection attempt of a slot: whether the server has answered, and whether it
-/// has answered in time. The worker counts the attempts in some of these states.
+/// The state of the connection attempt of a connection slot (a connection with its transfers):
+/// whether the server has accepted the connection and begun a response, and whether in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAnswerState {
-    /// The attempt is not counted: it has not begun, it has failed, or the first response on the
-    /// connection has begun.
+    /// No answer is awaited: the attempt has not begun, it has failed, or the server has answered
+    /// on the connection.
     #[default]
     Settled,
     /// The attempt with this ID has begun less than [`LATE_AFTER`] ago, and has no answer.
@@ -62,9 +63,9 @@ pub(crate) enum ConnectAnswerState {
 /// A worker's connection attempts without an answer, and its connections without a response.
 #[derive(Default)]
 pub(super) struct UnansweredConnectAttempts {
-    /// The times when connection attempts become late, each with the token of its connection slot
-    /// and the ID of the attempt. The earliest is first. The entry of an answered attempt is
-    /// removed only when its time has come.
+    /// The times when connection attempts become late (no answer for [`LATE_AFTER`]), each with the
+    /// token of its connection slot and the ID of the attempt. The earliest is first. An attempt
+    /// that is answered before its time keeps its entry until then.
     queue: VecDeque<(Instant, usize, u64)>,
     /// The accepted connections that wait for their first response. Each entry contains the time
     /// when the host counts as silent, the token of the connection slot, and the ID of the attempt.
@@ -125,10 +126,10 @@ impl Worker {
         }
     }
 
-    /// Stops counting the connection attempt of a slot as unanswered if the server has accepted the
-    /// connection. From then on, the slot counts as waiting for a response. Takes back the host
-    /// slots (permits for one transfer to a host) that the slot's transfers have lent to other
-    /// transfers.
+    /// Stops counting the connection attempt of the connection slot `token` as unanswered, if the
+    /// server has accepted the connection. The wait for the first response begins. If the slot's
+    /// transfers have lent their host slots (permits for one transfer to a host) to other
+    /// transfers, takes these permits back.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
@@ -151,8 +152,9 @@ impl Worker {
         }
     }
 
-    /// Ends the wait for the first response on a shared connection: the host has already answered
-    /// during the handshake.
+    /// Records that the host of the connection slot `token` has answered: it has completed the
+    /// handshake of a connection for HTTP/2 or HTTP/3. Takes back the host slots (permits for one
+    /// transfer to a host) that the slot's transfers have lent to other transfers.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
             slot.attempt = ConnectAnswerState::Settled;
@@ -182,9 +184,10 @@ impl Worker {
         }
     }
 
-    /// Lends the host slots (permits for one transfer to a host) of transfers that wait for a late
-    /// connection attempt or for a silent host. Other transfers may use these slots until the host
-    /// answers.
+    /// Lends the host slots (permits for one transfer to a host) of transfers that have waited for
+    /// [`LATE_AFTER`] until a server accepts their connection, or for [`SILENT_AFTER`] until a
+    /// first response begins. Until the host answers, another transfer may start for each lent
+    /// slot. The waiting transfers go on.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(token, ConnectAnswerState::Fresh(number), ConnectAnswerState::Late) {
@@ -210,9 +213,11 @@ impl Worker {
         true
     }
 
-    /// Lends the host slots (permits for one transfer to a host) of the transfers that wait on this
-    /// connection slot to other transfers. Does nothing in these cases:
-    /// * The connection attempt is neither late nor silent.
+    /// Lends the host slots (permits for one transfer to a host) of the transfers on the connection
+    /// slot `token` to other transfers, because their host does not answer. Does nothing in these
+    /// cases:
+    /// * The state of the slot's connection attempt is neither [`ConnectAnswerState::Late`] (not
+    ///   accepted in time) nor [`ConnectAnswerState::Silent`] (accepted, but no response in time).
     /// * The connection goes through a proxy. (A silent proxy delays the other transfers, too.)
     /// * The connection is open and uses HTTP/2 or HTTP/3. Its host has answered the handshake, so
     ///   the host is not dead.

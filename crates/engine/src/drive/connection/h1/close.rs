@@ -142,8 +142,9 @@ impl H1Connection {
         }
     }
 
-    /// Closes the connection, and adds its unanswered transfers to `finished`. Their next steps
-    /// send the requests again where that is safe (RFC 9112 section 9.3.2).
+    /// Closes the connection, and adds its transfers without a response to `finished`. A request
+    /// with an idempotent method will be sent again (RFC 9112 section 9.3.2). For any other
+    /// request, the retry rules of its transfer decide.
     pub(super) fn close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.closing = true;
         self.accept_or_retry_pipeline(now, finished);

@@ -297,7 +297,8 @@ enum UnparsedH1Bytes<'a> {
     /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
     /// so that a sink may keep the buffer.
     Buffer(&'a mut Buffer, bool),
-    /// Bytes in the connection's own memory, which could not be parsed until more bytes arrived.
+    /// Bytes in the connection's own memory: a head or chunk line that was incomplete at the last
+    /// attempt to parse it, and the bytes that have arrived since.
     Memory(&'a mut Vec<u8>),
 }
 

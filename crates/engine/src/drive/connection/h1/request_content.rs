@@ -140,9 +140,10 @@ impl UnsentRequestContent {
         self.may_block && self.has_unread_content()
     }
 
-    /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
-    /// with each piece. Stops after a read that does not fill its buffer, so that the read bytes
-    /// are sent before the slow source is read again.
+    /// Reads content from its source into the protocol machine `conn`, as much as the machine
+    /// accepts, and calls `given` with each piece. A read that returns fewer bytes than requested
+    /// shows that the source has no more at present. Reading then stops, so that these bytes are
+    /// sent first.
     pub(super) fn read_into_machine(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         if self.failed.is_some() {
             return;
@@ -208,7 +209,7 @@ fn has_large_file(upload: &mut dyn BodyUpload) -> bool {
     matches!(upload.file(), Ok(Some(range)) if range.length >= MIN_FILE_BYTES)
 }
 
-/// Returns true if an upload of unknown length begins with the content of a pipe.
+/// Returns true if the upload has no known length, and its next bytes come from a pipe.
 fn has_pipe(upload: &mut dyn BodyUpload) -> bool {
     upload.length().is_none() && matches!(upload.pipe(), Ok(Some(pipe)) if is_pipe(pipe))
 }

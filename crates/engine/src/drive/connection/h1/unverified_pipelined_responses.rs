@@ -37,13 +37,14 @@ use crate::buffer_pool::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
-/// The time in which a server must close its side after haul has closed its own. If the server has
-/// sent nothing by then, the connection counts as closed.
+/// The time to wait for the peer to close its side of the connection, after haul has closed its own
+/// side. If no byte arrives in this time, the kept responses are accepted, as if the peer had
+/// closed.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of complete responses that are kept until the end of a pipeline
-/// ([`UnconfirmedResponses`]), as a multiple of the maximum number of outstanding requests. At this
-/// number, no further request is sent in the pipeline.
+/// The number of complete responses that are kept until the end of a pipeline
+/// ([`UnconfirmedResponses`]) is at most this factor times the maximum number of outstanding
+/// requests. A pipeline that has reached this limit takes no further request.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
 /// The complete responses of pipelined requests that are kept until the end of the pipeline. At
@@ -56,8 +57,9 @@ pub(super) struct UnconfirmedResponses {
     /// The time at which all requests had been answered; `None` while a request is outstanding. If
     /// no other request follows immediately, the pipeline ends.
     idle_since: Option<Instant>,
-    /// The time at which the connection counts as closed by the peer if no byte has arrived; `None`
-    /// until haul has closed its side.
+    /// The end of the wait for the peer's close: [`PEER_CLOSE_TIMEOUT`] after haul has closed its
+    /// side of the connection. If no byte has arrived by then, the kept responses are accepted.
+    /// `None` while haul's side is open.
     closes_by: Option<Instant>,
     /// True if bytes arrived after the responses to all requests.
     has_extra_bytes: bool,

@@ -18,8 +18,8 @@ const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER
 const LOW_WATER_PER_STREAM: usize = 64 << 10;
 
 impl H2Connection {
-    /// Allows the peer to send more on the streams of the last receive, by window updates for the
-    /// received bytes. Leaves out streams whose sinks have no room for more.
+    /// Allows the peer to send more (by window updates) on the streams that received body bytes in
+    /// the last read of the socket. Leaves out streams whose sinks have no room for more.
     pub(super) fn release_received(
         &mut self,
         now: Instant,
@@ -71,9 +71,10 @@ impl H2Connection {
     }
 
     /// Records that `bytes` bytes were received, and sets the socket's low-water mark
-    /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. The mark stays below the number
-    /// of bytes that the peer may send without a window update, which is at least half a
-    /// flow-control window for each bulky stream.
+    /// (`SO_RCVLOWAT`) so that large bodies seldom wake the reader. If streams have more than
+    /// [`MIN_BULKY_STREAM`] bytes to come, the mark is at most [`LOW_WATER_PER_STREAM`] for each of
+    /// them. The peer can send more than that without a window update: at least half a flow-control
+    /// window on each of these streams.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

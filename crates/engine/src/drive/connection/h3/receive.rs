@@ -449,8 +449,9 @@ impl H3Connection {
 }
 
 impl QpackBlockedInput {
-    /// Adds further input of the stream to the input that waits. Little input is added, because the
-    /// stream is not read meanwhile. `fin` is true if the stream ends after `chunk`.
+    /// Adds another chunk of the stream to the blocked input. The chunk was read together with the
+    /// blocked one: reading from the stream has stopped, so there are few such chunks. `fin` is
+    /// true if the stream ends after `chunk`.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {
         if !chunk.is_empty() {
             self.chunk = [&self.chunk[..], &chunk].concat().into();

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The number of received bytes after which the speed of a connection is computed again.
 const MEASURED_BYTES: u64 = 1 << 20;
-/// The minimum receive speed of a connection, in bytes per second, from which on its reader pauses
-/// before receives.
+/// The minimum receive speed of a connection, in bytes per second, for pauses before its receives.
+/// At such a speed, many datagrams arrive during one pause, and a single receive takes them all.
 const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause before a receive. A longer pause would delay the sender, which waits for
 /// acknowledgements.
