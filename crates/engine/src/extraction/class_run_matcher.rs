@@ -86,8 +86,9 @@ impl ClassRunMatcher {
         Some(Self { triple, runs, value })
     }
 
-    /// Returns a test that finds markup whose text may contain a match. Returns `None` if the
-    /// expression allows no such test.
+    /// Returns a quick test that finds the parts of HTML or XML markup in whose text the expression
+    /// may match. Returns `None` if the markup cannot show where the text may match (see
+    /// [`ByteSetTriple::markup_test`]).
     #[cfg(feature = "select")]
     pub(super) fn markup_test(&self) -> Option<HitAcrossMarkupTest> {
         let before = self.triple.piece.checked_sub(1).map(|index| &self.runs[index]);
@@ -139,9 +140,10 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if the text alone shows where a match of `run` ends on one side, because no run
-/// that can be adjacent on that side has a byte in common with `run`. `others` are the runs on that
-/// side, beginning with the nearest.
+/// Returns true if `run` has no byte in common with the runs that can be adjacent to it on one
+/// side. The end of a match of `run` on that side is then unambiguous: the match ends at the first
+/// byte that does not belong to `run`. `others` are the runs on that side, beginning with the
+/// nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {

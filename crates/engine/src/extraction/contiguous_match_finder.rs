@@ -40,30 +40,35 @@ pub(super) struct MatchFinder {
 /// The methods to search for an expression. The cheapest one that the expression allows is used.
 #[derive(Debug)]
 enum SearchMethod {
-    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes
-    /// that every match contains. Around each hit, matches byte by byte, without the regular
-    /// expression.
+    /// Looks for hits: positions at which three adjacent bytes belong to the three sets of a
+    /// [`ByteSetTriple`](super::prefilter::ByteSetTriple), as in every match. Around each hit,
+    /// compares the bytes with the expression, a sequence of runs (repeated character classes).
+    /// This needs no regular expression engine.
     Runs(Box<ClassRunMatcher>),
-    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes
-    /// that every match contains. Around each hit, searches with the regular expression.
+    /// Looks for hits: positions at which three adjacent bytes belong to the three sets of a
+    /// [`ByteSetTriple`](super::prefilter::ByteSetTriple), as in every match. Around each hit,
+    /// searches with the regular expression.
     Filter(Box<Prefilter>),
     /// Searches with the regular expression alone.
     Plain,
 }
 
-/// The buffers for the searches of one extractor, and two byte counts for the current body: the
-/// bytes that were examined around hits (possible positions of a match) without finding a match,
-/// and the bytes that the search has passed.
+/// The buffers for the searches of one extractor, and two byte counts for the current body. The
+/// counts show when searching around hits (possible positions of a match) has cost too much in this
+/// body.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
+    /// The number of bytes that were examined around hits without finding a match.
     unmatched_bytes: usize,
+    /// The number of bytes that the search has passed.
     passed_bytes: usize,
 }
 
 impl SearchScratch {
     /// The number of bytes that may be examined in vain around hits (possible positions of a match)
-    /// even if the search has not passed any bytes of the body yet.
+    /// in addition to the number of bytes that the search has passed. If more are examined in vain,
+    /// only the regular expression is used for the rest of the body.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -138,7 +143,7 @@ impl MatchFinder {
     /// Returns the index of the first hit at `from` or later; `None` if there is no hit. A hit is a
     /// position that can be part of a match, judged by the bytes around it. Without a hit, there is
     /// no match. With [`SearchMethod::Plain`], which has no test for hits, returns `from`. The
-    /// result is also valid if only a part of `text` that begins at `from` is searched.
+    /// caller may use the result for the search of any part of `text` that begins at `from`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

@@ -17,7 +17,8 @@ use hashbrown::{HashTable, hash_table::Entry};
 use super::external_sort::{SortedValues, Sorter};
 use crate::Result;
 
-/// The result of [`Distinct::push`] for a value.
+/// The result of [`Distinct::push`], which drops repeated values: the value is new, has occurred
+/// before, or is kept on disk until the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DistinctResult {
     /// The value has not occurred before. The caller can pass it on immediately.
@@ -158,10 +159,11 @@ impl Distinct {
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk as a record: its length, the value, and a sequence number. After the
-    /// records are sorted, equal values are adjacent, and the earliest of them comes first. The
-    /// length at the start of each record keeps a longer value from coming between two copies of a
-    /// shorter one.
+    /// Writes a value to disk, because the memory is or was full. The record is the value's length,
+    /// the value, and a sequence number. After the records are sorted byte by byte, records of
+    /// equal values are adjacent, the earliest first. Without the length at its start, the record
+    /// of a longer value that begins with a shorter value could be sorted between two records of
+    /// the shorter one.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
@@ -190,8 +192,8 @@ pub struct DistinctOverflowValues {
 }
 
 impl DistinctOverflowValues {
-    /// Makes a reader of the values in these records, which are sorted. Each record is an 8-byte
-    /// sequence number, followed by a value.
+    /// Returns the values of these sorted records, to be read one by one. Each record is an 8-byte
+    /// sequence number, which increases from value to value, and then the value.
     pub(crate) fn numbered(records: SortedValues) -> Self {
         Self { sorted: Some(records) }
     }

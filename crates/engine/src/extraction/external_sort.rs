@@ -174,8 +174,8 @@ impl SortArena {
     }
 
     /// Returns true if another value of `length` bytes fits into the memory budget of `memory`
-    /// bytes. The estimate includes vectors that must double in size for the value. `unique` is
-    /// true if the values are also in the hash table.
+    /// bytes. This takes into account that a full buffer or table doubles in size. `unique` is true
+    /// if each value also gets an entry in the hash table `known`.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

@@ -26,7 +26,8 @@ const MAX_STEPS: usize = 64;
 const MAX_COUNTED_NAMES: usize = 1024;
 
 /// The compiled selectors of several CSS queries: a list of steps, one for each compound selector.
-/// A set of steps is a number in which the bit with the index of a step stands for the step.
+/// Methods take and return sets of steps, such as those that an element may match, as a `u64`: the
+/// step with the index n is in the set if bit n is 1.
 pub(in crate::extraction) struct SelectorProgram {
     steps: Vec<SelectorStep>,
     /// The set of the first steps of all selectors.
@@ -37,7 +38,8 @@ pub(in crate::extraction) struct SelectorProgram {
     has_state: bool,
 }
 
-/// A step: a compiled compound selector, and the effect when an element matches it.
+/// A step of a selector program: one compound selector, compiled to the name and the conditions
+/// that an element must have, and the effect of a match.
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
@@ -48,16 +50,15 @@ struct SelectorStep {
 enum StepMatchEffect {
     /// The element matches the CSS query with this index.
     Query(usize),
-    /// The element matches a selector inside `:is()` or `:not()`. The field is the index of the bit
-    /// that records this match.
+    /// The element matches a selector inside `:is()` or `:not()`. The field is the index of the
+    /// selector's bit in the bit set of [`StepCondition::AnyOf`] or [`StepCondition::NoneOf`].
     Inner(usize),
     /// The selector continues with its next step, at the elements to which the combinator leads.
     Next(Combinator),
 }
 
 /// A condition of a step (a compiled compound selector). `AnyOf` stands for `:is()`, and `NoneOf`
-/// for `:not()`: each bit of the number stands for the match of one selector inside the
-/// parentheses.
+/// for `:not()`. Their field is a bit set with one bit for each selector inside the parentheses.
 enum StepCondition {
     Plain(Condition),
     AnyOf(u64),
@@ -212,17 +213,18 @@ impl SelectorProgram {
         !self.has_state
     }
 
-    /// Returns true if an element must be examined: a step in `steps` may match the element, or the
-    /// selectors depend on other elements too, so that each element changes their state. `steps` is
-    /// the set of steps that the element's name allows.
+    /// Returns true if the program must examine an element. `steps` is the set of steps (compound
+    /// selectors) that the element's name allows. An element must be examined if the first step of
+    /// a selector is in this set. If a selector depends on parents or siblings, every element must
+    /// be examined, because each one changes the [`SelectorState`].
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the index of the query that matches all elements with a certain name, whatever their
-    /// attributes and position, if no other query can match these elements. `steps` is the set of
-    /// steps that may match the name. Returns `None` if the name alone does not decide, or if
-    /// several selectors may match.
+    /// Returns the index of the query that matches every element with a certain name, whatever its
+    /// attributes and position, if no other query can match such an element. `steps` is the set of
+    /// steps for that name, from [`SelectorProgram::steps_for`]. Returns `None` if an element's
+    /// name alone does not show that exactly one query matches.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;

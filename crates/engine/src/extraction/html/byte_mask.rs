@@ -22,7 +22,8 @@ impl Default for WordPrefix {
 }
 
 impl WordPrefix {
-    /// Makes the prefix of `word` with `length` bytes, one to eight.
+    /// Makes a prefix of the first `length` bytes (one to eight) of `word`. The first byte of a
+    /// word is in its lowest bits.
     pub(super) fn new(word: u64, length: usize) -> Self {
         let mask = u64::MAX >> (64 - 8 * length);
         Self { bytes: word & mask, mask }

@@ -18,8 +18,9 @@ use crate::Result;
 use crate::extraction::inline_memchr::find_near;
 
 impl TreeBuilder<'_, '_> {
-    /// Reads common markup at the beginning of `bytes`, outside of tags. Returns the number of
-    /// bytes read; the tokenizer reads the remaining bytes.
+    /// Reads common markup (text, and tags whose attributes no query needs) at the beginning of
+    /// `bytes`, which must not be inside a tag. Returns the number of bytes read; the tokenizer
+    /// reads the remaining bytes.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
@@ -50,9 +51,9 @@ impl TreeBuilder<'_, '_> {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips common markup from the index `at` on, as far as it only opens and closes elements.
-    /// Returns the index after it: the start of a tag that the fast path cannot read, or of a
-    /// selected element's text that must be collected.
+    /// Skips common markup (text and tags) from the index `at` on, and opens and closes its
+    /// elements. Returns the index at which skipping ends: there begins a tag that the fast path
+    /// cannot read, or the text of a selected element that must be collected.
     fn skip_uncollected(&mut self, bytes: &[u8], at: usize) -> Result<usize> {
         let mut markup = self.uncollected_markup();
         let at = markup.skip(bytes, at);
@@ -132,8 +133,9 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Opens an element in the body, whose start tag has no effect on other elements (it closes
-    /// none, and no parent element is missing). `properties` are those of the element's name.
-    /// `is_selected` is true if the element's text is collected.
+    /// none, and no parent element is missing). `properties` is the bit set of the properties of
+    /// the element's name, such as [`properties::IS_VOID`]. `is_selected` is true if the element's
+    /// text is collected.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {

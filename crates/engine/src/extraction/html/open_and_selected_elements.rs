@@ -51,7 +51,7 @@ enum DeferredValue {
     },
 }
 
-/// The number of bytes that one waiting text needs in addition to its bytes.
+/// The number of bytes that a selected text needs in memory in addition to the text's own bytes.
 pub(super) const MEMORY_OF_ONE_TEXT: usize = size_of::<DeferredValue>();
 
 /// The state of the parser for one page.
@@ -68,23 +68,23 @@ pub(super) struct PageParserState {
     pub(super) text: ElementText,
     /// The values that are not passed on yet, because the outermost selected element is still open.
     waiting: Vec<DeferredValue>,
-    /// For each open element whose text is selected, the range of indices in `waiting` of the
-    /// values that its start tag added: its text and its attribute values.
+    /// For each open element whose text is selected, the outermost first: the indices in `waiting`
+    /// of its own values (its text and its attribute values).
     selected: Vec<Range<usize>>,
     /// The total number of bytes of the attribute values in `waiting`.
     waiting_bytes: usize,
     /// The number of texts that are being collected. An open element counts once for each query
     /// that selects its text.
     open_texts: usize,
-    /// The additional number of bytes that the waiting values will need because several values
-    /// contain the same part of `text`: a byte that n values contain counts n − 1 times. Only the
-    /// text before the position `counted` is included.
+    /// The number of bytes that the texts in `waiting` repeat, because an element's text contains
+    /// the texts of the elements inside it: a byte in n of these texts counts n − 1 times. Only
+    /// bytes of `text` before the position `counted` are included.
     repeated: usize,
     counted: usize,
     script_or_style: Option<OpenScriptOrStyle>,
     script_or_style_ranges: Vec<ScriptOrStyleRange>,
     limit: usize,
-    /// True if empty texts and attribute values are passed on, too.
+    /// True if empty texts and attribute values are results, too, and are passed to `on_found`.
     keeps_empty: bool,
     /// The test that finds text in which the filter (the user's regular expression) may match: only
     /// such text must be collected. `None` if all text must be collected, because there is no
@@ -142,8 +142,8 @@ impl PageParserState {
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the additional number of bytes that the waiting values will need because several
-    /// values contain the same text of the page: a byte that n values contain counts n − 1 times.
+    /// Returns the number of bytes that the texts in `waiting` repeat, because an element's text
+    /// contains the texts of the elements inside it: a byte in n of these texts counts n − 1 times.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)
@@ -156,8 +156,8 @@ impl PageParserState {
         self.open_texts = open_texts;
     }
 
-    /// Returns the number of bytes of memory that the page uses, including the bytes that are
-    /// needed when the waiting values are passed on.
+    /// Returns the number of bytes of memory that the page uses. A byte in several selected texts
+    /// counts once for each of them, since these texts may be copied.
     pub(super) fn memory_in_use(&self) -> usize {
         let lists = self.waiting.len() * size_of::<DeferredValue>()
             + self.script_or_style_ranges.len() * size_of::<ScriptOrStyleRange>();
@@ -278,8 +278,8 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Begins to collect the text of an element, if nothing else is collected or waits and the
-    /// element has content. Otherwise returns false. `rules` are the rules for the element's name.
+    /// Begins to collect the text of an element, if [`Self::collects_nothing`] is true and the
+    /// element is not void. Otherwise returns false. `rules` are the rules for the element's name.
     pub(super) fn begin_only_text(&mut self, rules: TagSearchRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
@@ -297,9 +297,9 @@ impl PageParserState {
         self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.script_or_style.is_none()
     }
 
-    /// Returns the text of the waiting value with the index `index`. `range` is the range of this
-    /// value in the page's text. The texts of scripts, styles and templates inside the range are
-    /// left out. `joined` is a buffer for the remaining text.
+    /// Returns the text of the value `waiting[index]`: the part `range` of the page's text, without
+    /// the texts of scripts, styles and templates inside the value's element. If such texts are
+    /// left out, the other parts are joined in the buffer `joined`.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.script_or_style_ranges.is_empty() {
@@ -498,8 +498,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         }
     }
 
-    /// Closes the innermost elements until only `depth` elements are open, so that the element at
-    /// `depth` remains open.
+    /// Closes the innermost elements until only the `depth` outermost ones are open.
     pub(super) fn close_to(&mut self, depth: usize) -> Result<()> {
         while self.tree.open.depth() > depth {
             self.close_innermost()?;
@@ -529,7 +528,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Closes the element at this depth. The elements inside it stay open.
+    /// Closes only the element at this depth, counted from 1. The elements inside it stay open, and
+    /// become children of its parent.
     pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
         let tree = &mut *self.tree;
         let element = tree.open.remove(depth);
@@ -570,7 +570,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Passes on the waiting values, after the outermost selected element has ended.
+    /// Passes `waiting` to `on_found`, after the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
         if let ([DeferredValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.script_or_style_ranges) {

@@ -19,7 +19,7 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// Flag: the element is an HTML element, and not the document.
+/// Flag: the element is in the HTML namespace. (The entry for the document lacks this flag.)
 pub(super) const IS_HTML: u16 = 1;
 /// Flag: the element is a table.
 const IS_TABLE: u16 = 1 << 1;
@@ -79,8 +79,8 @@ pub(super) enum FastPathTagCondition {
 }
 
 impl FastPathTagCondition {
-    /// Returns the condition for an HTML element with this name. `bits` are the properties of the
-    /// name.
+    /// Returns the condition for the start tag of an HTML element with the name `name`. `bits` is
+    /// the bit set of the name's properties, such as [`properties::CLOSES_P`].
     #[inline]
     pub(super) fn new(name: TagName, bits: u32) -> Self {
         const RULES: u32 = properties::HAS_START_TAG_RULES
@@ -108,9 +108,11 @@ impl FastPathTagCondition {
 /// met. If a tag fails the quick test, the condition itself must be checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartTagQuickTest {
-    /// The flags that the innermost element must have to pass the test.
+    /// The flags (such as [`IS_HTML`]) that the innermost open element must have, so that the tag
+    /// passes the test.
     flags: u16,
-    /// The bucket whose count must be 0: no element with a name in this bucket may be open.
+    /// The [`TagName::bucket`] (a hash) of the name that no open element may have, so that the tag
+    /// passes the test; [`UNUSED_BUCKET`] if there is no such name.
     empty_bucket: u8,
 }
 
@@ -131,8 +133,9 @@ impl StartTagQuickTest {
 }
 
 impl OpenElement {
-    /// Makes an element with these properties. `flags` are set in addition to the flags that follow
-    /// from the name.
+    /// Makes an element. `properties` is the bit set of its name's properties. `flags` are its
+    /// flags in addition to those that follow from the name ([`IS_HTML`] and the constants after
+    /// it).
     pub(super) fn new(name: TagName, namespace: Namespace, properties: u32, flags: u16) -> Self {
         let named = match (namespace, name) {
             (Namespace::Html, names::TABLE) => IS_HTML | IS_NO_HEADING | IS_TABLE,
@@ -172,7 +175,8 @@ impl OpenElement {
         self.flags & flag != 0
     }
 
-    /// Returns the additional flags that the element gets inside a parent with the flags `parent`.
+    /// Returns the flags that the element gets from a parent with the flags `parent`: that it is a
+    /// part of a table, or that its white space is kept.
     fn flags_inside(&self, parent: u16) -> u16 {
         let place = match (self.namespace, self.name) {
             (Namespace::Html, names::TBODY | names::THEAD | names::TFOOT) if parent & IS_TABLE != 0 => {
@@ -248,8 +252,9 @@ impl OpenElements {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }
 
-    /// Returns true if the innermost element passes the quick test `test` of a start tag, so that
-    /// the tag has no effect on other elements. The test may fail for a tag without such an effect.
+    /// Returns true if a start tag passes its quick test `test` at this place in the page: the tag
+    /// then closes no open element, and no parent element is missing. The test may fail for such a
+    /// tag, too.
     #[inline(always)]
     pub(super) fn passes_quick_test(&self, test: StartTagQuickTest) -> bool {
         self.current().flags & test.flags == test.flags
@@ -258,8 +263,8 @@ impl OpenElements {
     }
 
     /// Returns true if the start tag of an HTML element in the body has no effect on other
-    /// elements: it closes none, and no parent element is missing. `condition` is the condition of
-    /// the element's name.
+    /// elements: it closes none, and no parent element is missing. `condition` is the result of
+    /// [`FastPathTagCondition::new`] for `name`.
     pub(super) fn meets_condition(&self, name: TagName, condition: FastPathTagCondition) -> bool {
         let is_met = match condition {
             FastPathTagCondition::None => true,
@@ -282,8 +287,8 @@ impl OpenElements {
         self.push_raw(&OpenElement { flags, ..element });
     }
 
-    /// Adds an element whose flags were computed in advance by
-    /// [`OpenElement::with_flags_of_condition`].
+    /// Adds an element from [`OpenElement::with_flags_of_condition`]. Its flags are complete,
+    /// unless the parent keeps white space.
     #[inline(always)]
     pub(super) fn push_with_known_flags(&mut self, element: &OpenElement) {
         if self.current().is(KEEPS_BLANKS) {
@@ -292,8 +297,8 @@ impl OpenElements {
         self.push_raw(element);
     }
 
-    /// Adds an element that was open before with the same elements around it, so that its flags are
-    /// still right.
+    /// Adds an element that was open before inside the same elements. Its flags depend only on
+    /// those elements, and stay as they are.
     pub(super) fn push_exact(&mut self, element: &OpenElement) {
         self.push_raw(element);
     }
@@ -524,8 +529,8 @@ impl OpenElements {
         (1..self.stack.len()).rev().take_while(is_foreign).find(|depth| self.stack[*depth].name == name)
     }
 
-    /// Returns true if a table is open that a row or a cell can belong to, i.e. no `<template>` is
-    /// open inside it.
+    /// Returns true if a table is open and no `<template>` is open inside it. The next row or cell
+    /// can then belong to this table.
     pub(super) fn is_in_table(&self) -> bool {
         self.find_name_in_scope(ElementScope::Table, names::TABLE).is_some()
     }

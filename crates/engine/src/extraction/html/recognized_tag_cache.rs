@@ -13,7 +13,8 @@ use crate::extraction::inline_memchr::find_near;
 /// suffice for the longest name that the fast path accepts, and the byte after that name.
 pub(super) const HEAD_SIZE: usize = 16;
 
-/// The number of entries for each kind of name in [`RecentTagsAndAttributes`].
+/// The number of entries in [`RecentAttributeNames`] and in [`RecentTagEnds`], and of pairs of
+/// entries in [`RecentTags`].
 const RECENT: usize = 64;
 
 /// The recently read parts of start tags: tag names, attribute names, and whole ends of tags (the
@@ -34,21 +35,22 @@ pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
 /// The recently read names of attributes, each with the `="` after it.
 pub(super) struct RecentAttributeNames([WordPrefix; RECENT]);
 
-/// The recently read ends of start tags whose first attribute begins with `c`, such as `class` or
-/// `colspan`. The values of these attributes often repeat from tag to tag; those of other
-/// attributes rarely do.
+/// The recently read ends of start tags (all attributes and the `>`) whose first attribute begins
+/// with `c`, such as `class` or `colspan`. The values of these attributes often repeat from tag to
+/// tag; those of other attributes rarely do.
 pub(super) struct RecentTagEnds([KnownTagEnd; RECENT]);
 
 /// The maximum length in bytes of the end of a start tag (its attributes and the `>`) that is
 /// remembered as a [`KnownTagEnd`].
 const TAG_END_SIZE: usize = 32;
 
-/// The end of a start tag, which was read recently: its attributes and the `>`. The default value
-/// is an empty entry, which matches no tag.
+/// The part of a recently read start tag after its name: the attributes and the `>`. The default
+/// value is an empty entry, which matches no tag.
 #[derive(Clone, Copy, Default)]
 struct KnownTagEnd {
     words: [u64; TAG_END_SIZE / 8],
-    /// The mask of the bits in `words` that belong to the end of the tag.
+    /// The mask for each number in `words`: 0xff for a byte of the tag's end, and 0 for an unused
+    /// byte after it.
     masks: [u64; TAG_END_SIZE / 8],
     /// The length in bytes; 0 if the entry is empty.
     length: usize,
@@ -68,7 +70,8 @@ pub(super) struct KnownTag {
     pub(super) length: u8,
     pub(super) has_attributes: bool,
     pub(super) is_void: bool,
-    /// True if the text of the element is selected.
+    /// True if a query may select an element with this name. The fast path reads such a tag only if
+    /// a query selects the text of all elements with the name.
     pub(super) is_selected: bool,
 }
 
@@ -90,7 +93,8 @@ impl Default for RecentTagEnds {
     }
 }
 
-/// Returns a number below [`RECENT`] that is often different for different values of `start`.
+/// Returns an index below [`RECENT`]: a hash of `start`, which is a few bytes of a tag's name, of
+/// an attribute's name, or of a tag's end.
 fn recent_index(start: u64) -> usize {
     (start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
 }
@@ -212,10 +216,10 @@ impl KnownTag {
         })
     }
 
-    /// Returns the effect of this start tag on the open elements, if the tag has failed its
-    /// [`StartTagQuickTest`]. The result is true if the tag only opens its element (or is void),
-    /// and false if the tag closes an innermost `<a>` and opens an equal one. Returns `None` if the
-    /// tag may have other effects.
+    /// Returns the effect of this start tag on the open elements, after the tag has failed its
+    /// [`StartTagQuickTest`]. `Some(true)`: the tag only opens its element (or is void).
+    /// `Some(false)`: the tag closes the innermost open element, an `<a>`, and opens an `<a>`
+    /// instead, so that the open elements stay the same. `None`: the tag may have other effects.
     #[inline(never)]
     pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
@@ -244,8 +248,9 @@ pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAt
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes in `word` before the first byte that ends a common name: a byte of
-/// at most 0x2f (`/`), or one from 0x3c (`<`) to 0x3f (`?`). Returns 8 if there is no such byte.
+/// Returns the number of bytes in `word` before the first byte that ends an attribute's name: a
+/// byte of at most 0x2f (`/`), or one from 0x3c (`<`) to 0x3f (`?`). The first byte of `word` is in
+/// its lowest bits. Returns 8 if no byte ends the name.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -254,9 +259,9 @@ fn length_of_name(word: u64) -> usize {
     (up_to_slash | brackets).trailing_zeros() as usize / 8
 }
 
-/// Returns the name of a tag, which begins at the index `start`, and the length of the name. The
-/// name ends before the first byte that is not a letter or a digit. Returns `None` if the name is
-/// empty, begins with a digit, or has more than seven bytes.
+/// Returns a tag's name, which begins at the index `start` of `head` (the first bytes of the tag),
+/// and the number of bytes of the name. The name ends before the first byte that is not a letter or
+/// a digit. Returns `None` if the name is empty, begins with a digit, or has more than seven bytes.
 pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and

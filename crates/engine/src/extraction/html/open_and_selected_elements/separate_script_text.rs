@@ -3,8 +3,9 @@
 /// The range in `PageParserState::text` of the text of a script, style or template element. This
 /// text is not part of the text of the elements around it.
 pub(super) struct ScriptOrStyleRange {
-    /// The index in `PageParserState::waiting` of the first value that began inside this element.
-    /// The text of this element is not part of the values before that index.
+    /// The index in `PageParserState::waiting` of the first value (text or attribute value that a
+    /// query selects) of this element or of an element inside it. The values before that index
+    /// began earlier, and leave out the text of this element.
     pub(super) first_inside: usize,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -18,7 +19,8 @@ pub(super) struct OpenScriptOrStyle {
     /// True if a query selects the text of this element or of an element inside it, so that its
     /// text must be collected.
     pub(super) is_needed: bool,
-    /// True if white space preceded the element's start tag. The text after the element continues
-    /// with that state.
+    /// True if a space was due before the next word when this element began. Restored at the
+    /// element's end, because the text around the element continues as if the element were not
+    /// there.
     pub(super) was_separated: bool,
 }
