@@ -61,7 +61,7 @@ pub(super) struct OpenElement {
 /// element, and no parent element is missing. The fast path can then read the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FastPathTagCondition {
-    /// There is no condition.
+    /// No condition: such a tag never affects another element.
     None,
     /// No `<p>` may be open.
     Block,
