@@ -23,27 +23,29 @@ pub(super) use selected_text::{CollectElementResult, SelectedTextCollector};
 /// of bytes that are compared at once.
 pub(super) const RUN_SIZE: usize = 64;
 
-/// The maximum number of places (states) of a [`RepeatedMarkup`] automaton. If more are needed, the
-/// automaton forgets all places and runs.
+/// The maximum number of places (states) of a [`RepeatedMarkup`] automaton. If more are needed, all
+/// places and runs (transitions) are removed.
 const MAX_PLACES: usize = 128;
 
-/// The maximum number of runs (transitions) of a [`RepeatedMarkup`] automaton. If more are needed,
-/// the automaton forgets all places and runs.
+/// The maximum number of runs of a [`RepeatedMarkup`] automaton. A run is a transition: a piece of
+/// markup that repeats. If more are needed, all runs and places (states) are removed.
 const MAX_RUNS: usize = 192;
 
-/// The maximum number of runs of constant markup that begin at one place (state of the automaton).
+/// The maximum number of runs that begin at one place of a [`RepeatedMarkup`] automaton. A place is
+/// a state. A run is a transition: a piece of markup that repeats.
 const RUNS_OF_PLACE: usize = 16;
 
-/// The number of predictions that each run stores: each predicts the run that follows. The index of
-/// the previous run selects the prediction to use.
+/// The number of predictions that each run (a piece of repeated markup) stores. A prediction is the
+/// run that followed the last time. The run before selects the prediction to use.
 const CONTEXTS: usize = 16;
 
 /// The index that stands for "no place" or "no run": the absence of a state or transition.
 const NONE: u16 = u16::MAX;
 
-/// The initial credit of a [`RepeatedMarkup`] automaton, a counter that shows how often markup
-/// repeats. Each known run adds one to the credit, and each unknown run costs [`COST_OF_UNKNOWN`].
-/// If the credit is too low, the automaton is not used for some time.
+/// The initial value of the credit, a counter in a [`RepeatedMarkup`] automaton that shows how
+/// often markup repeats. Each piece of markup that the automaton already contains adds one to the
+/// credit; each new piece costs [`COST_OF_UNKNOWN`]. If the credit is too low, the automaton is not
+/// used for some time.
 const FIRST_CREDIT: u32 = 400;
 const MAX_CREDIT: u32 = 1000;
 const COST_OF_UNKNOWN: u32 = 8;
@@ -55,81 +57,93 @@ const LONGEST_PAUSE: u32 = 1 << 16;
 
 /// An automaton that recognises markup that repeats in the pages of a search. Its states are
 /// places: a place stands for the open elements at a position of a page, outside of tags or in a
-/// tag. Its transitions are runs: pieces of constant markup that lead from one place to another.
-/// Each search has a separate automaton, because the effect of a run depends on the queries and the
-/// filter of the search.
+/// tag. Its transitions are runs: pieces of markup that repeat byte for byte, such as `</td><td>`.
+/// Between two runs is a gap: a text or the value of an attribute, which differs. Markup is known
+/// if it consists of runs in the automaton and of gaps. Each search has a separate automaton,
+/// because the effect of a run depends on the queries and the filter of the search.
 pub(super) struct RepeatedMarkup {
     places: Vec<PagePlace>,
     runs: Vec<MarkupRun>,
-    /// The places of the open elements, beginning with the document, as of the last call of
-    /// [`locate`](Self::locate) or [`restore`](Self::restore).
+    /// A list of places, one for each open element, after the place of the document. The place at
+    /// the index n stands for the n outermost open elements. [`locate`](Self::locate) and
+    /// [`restore`](Self::restore) update the list.
     path: Vec<u16>,
-    /// A buffer for the places that [`restore`](Self::restore) adds to `path`; empty between calls.
+    /// A buffer for the places that [`restore`](Self::restore) appends to `path`, one for each
+    /// element that it opens; empty between calls.
     added: Vec<u16>,
     credit: u32,
     pause: u32,
     next_pause: u32,
 }
 
-/// A place: a state of the [`RepeatedMarkup`] automaton. A place represents the open elements at a
-/// position of the page, and the tag if the position is in a tag.
+/// A place: a state of the [`RepeatedMarkup`] automaton. A place stands for the open elements at a
+/// position of the page, and for the tag if the position is in a tag. Runs (pieces of markup that
+/// repeat) lead from one place to another.
 #[derive(Clone, Copy)]
 struct PagePlace {
-    /// The place of the parent element. If this place is in a tag, the place outside of the tag.
+    /// The index of the place around this one. For a place in a tag, this is the place before the
+    /// tag. For any other place, it is the place after the innermost open element is closed.
+    /// [`NONE`] if no element is open.
     parent: u16,
     first_child: u16,
     next_sibling: u16,
     /// The number of open elements, without the element whose tag is being read.
     depth: u16,
-    /// The depth of the selected element whose text is skipped, or 0.
+    /// The depth of the selected element whose text is skipped, because the filter (a regular
+    /// expression) cannot match in it. 0 if there is no such element.
     skipped_depth: u16,
     kind: PlaceKind,
     /// The innermost open element. If the place is in a tag, the element that the tag opens.
     element: OpenElement,
-    /// The indexes of the runs that begin at this place. Unused entries are [`NONE`].
+    /// The indexes in `RepeatedMarkup::runs` of the runs that begin at this place. Unused entries
+    /// are [`NONE`].
     runs: [u16; RUNS_OF_PLACE],
-    /// The index in `runs` of the entry that the next new run replaces.
+    /// The index in this place's `runs` of the entry that the next added run overwrites.
     next_replaced: u8,
 }
 
-/// The kind of a place, which is a state of the [`RepeatedMarkup`] automaton: a position outside of
-/// tags or in a tag.
+/// The kind of position in a page that a state of the [`RepeatedMarkup`] automaton stands for:
+/// outside of tags or in a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceKind {
     /// Outside of tags.
     Element,
-    /// Outside of tags. The innermost open element is the selected element whose text is skipped.
+    /// Outside of tags. A query selects the text of the innermost open element, but this text is
+    /// skipped, because the filter of the query (a regular expression) cannot match in it.
     SkippedElement,
     /// In a start tag, after the value of an attribute.
     Tag,
 }
 
-/// The variable part of a page between two runs of constant markup.
+/// The variable part of a page between two runs (pieces of markup that repeat).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum GapAfterRun {
     /// The next run follows directly.
     #[default]
     Nothing,
-    /// Text up to the next tag, in an element that is not selected.
+    /// Text up to the next tag, outside of the elements whose text a query selects.
     Text,
-    /// Text up to the next tag, in a selected element.
+    /// Text up to the next tag, in an element whose text a query selects.
     SelectedText,
     /// The value of an attribute, up to the quotation mark that ends it.
     AttributeValue,
 }
 
-/// The effect of a run on the text of the selected element around it.
+/// The effect of a run (a piece of repeated markup) on the collected text of the element that
+/// contains the run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RunTextEffect {
     #[default]
     Nothing,
-    /// The run separates the words before and after it.
+    /// The run separates the words before and after it, as a space does.
     SeparatesWords,
-    /// The run is in an element that keeps its blanks, so that the effect depends on them.
+    /// The run contains a tag in an element that keeps white space, such as `<pre>`. The text of
+    /// such an element is not collected by runs.
     Unknown,
 }
 
-/// A run of constant markup that leads from one place to another.
+/// A run: a piece of markup that repeats byte for byte, such as `</td><td class="odd">`. A run is a
+/// transition of the [`RepeatedMarkup`] automaton: it leads from one place (state) to another.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MarkupRun {
     words: [u64; RUN_SIZE / 8],
@@ -140,47 +154,60 @@ pub(super) struct MarkupRun {
     pub(super) place: u16,
     pub(super) gap: GapAfterRun,
     pub(super) text_effect: RunTextEffect,
-    /// The index in the run of the tag in which the run ends, if the tag begins in the run.
+    /// The offset in the run, in bytes, of the tag that is not complete at the end of the run.
+    /// `None` if there is no such tag, or if the tag begins in an earlier run.
     pub(super) tag_start: Option<u8>,
-    /// The index in the run at which the text of a selected element begins, if the run opens such
-    /// an element and the text is skipped; otherwise `None`.
+    /// The offset in the run, in bytes, of the end of a start tag that opens an element whose text
+    /// a query selects, and whose text is skipped at first. `None` if the run opens no such
+    /// element.
     pub(super) skipped_start: Option<u8>,
-    /// The predictions of the next run: the indexes of the runs that followed the last time. The
-    /// index of the previous run, modulo [`CONTEXTS`], selects the prediction to use.
+    /// The predictions of the run that follows this one: indexes in `RepeatedMarkup::runs`, or
+    /// [`NONE`]. The index of the run before this one, modulo [`CONTEXTS`], selects the prediction.
+    /// Each prediction is the run that followed the last time.
     next: [u16; CONTEXTS],
 }
 
-/// A cursor in known markup: its position is after the gap that follows a run.
+/// A cursor in known markup, i.e. in markup of a page that consists of runs (pieces that the
+/// [`RepeatedMarkup`] automaton contains) and of the gaps between them (texts and attribute
+/// values). The cursor stands at the beginning of a run. Indexes count the bytes of the page.
 #[derive(Clone, Copy)]
 pub(super) struct KnownMarkupCursor {
     at: usize,
-    /// The start of the tag, if the position is in a tag.
+    /// The index of the `<` of the tag that contains the cursor. The value is not used if the
+    /// cursor is outside of tags.
     tag: usize,
-    /// The place after `previous`, or at the beginning.
+    /// The place (state of the automaton) after the run `previous`. Without such a run, the place
+    /// at which the known markup begins.
     place: u16,
-    /// The run before the position, or [`NONE`].
+    /// The index in `RepeatedMarkup::runs` of the run that ends before the cursor. [`NONE`] at the
+    /// beginning of the known markup.
     previous: u16,
-    /// The run that probably follows, or [`NONE`].
+    /// The index in `RepeatedMarkup::runs` of the run that probably begins at the cursor, because
+    /// it did the last time. [`NONE`] without a prediction.
     guess: u16,
 }
 
-/// The run that opened a selected element, and the index at which the run begins.
+/// A run (a piece of repeated markup) that opened a selected element, and the index in the page's
+/// bytes at which the run begins.
 #[derive(Clone, Copy)]
 pub(super) struct ElementOpeningRun {
     at: usize,
     run: u16,
 }
 
-/// The end of the known markup.
+/// The end of the known markup that [`RepeatedMarkup::follow`] has read. Markup is known if the
+/// automaton contains it. Indexes count the bytes of the page.
 pub(super) struct KnownMarkupEnd {
-    /// The index of the next text or tag.
+    /// The index of the first text or tag that was not read.
     pub(super) at: usize,
-    /// The place (state of the automaton) at the index `at`, outside of tags.
+    /// The place at the index `at`, outside of tags: the state of the automaton, which stands for
+    /// the open elements.
     pub(super) place: u16,
-    /// The index at which the text of a selected element begins, if the known markup opens such an
-    /// element and the text is skipped; otherwise `None`.
+    /// The index after the last start tag in the known markup that opens an element whose text a
+    /// query selects, and whose text is skipped at first. `None` if there is no such tag.
     pub(super) skipped_start: Option<usize>,
-    /// The run that opened the selected element, if its text must be collected.
+    /// The run (piece of repeated markup) that opened the selected element whose text must be
+    /// collected, because the filter may match in it. `None` if no text must be collected.
     pub(super) collected: Option<ElementOpeningRun>,
 }
 
@@ -202,8 +229,8 @@ impl RepeatedMarkup {
         self.path.push(0);
     }
 
-    /// Returns true if the markup should be read without the automaton, because it repeats rarely.
-    /// Each call counts one tag.
+    /// Returns true during a pause: tags are then read without the automaton, because the markup
+    /// repeats rarely. A pause lasts for a number of tags, and each call counts one tag.
     pub(super) fn pauses(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause > 0
@@ -229,9 +256,9 @@ impl RepeatedMarkup {
         self.path.last().copied()
     }
 
-    /// Closes and opens elements until the open elements are those of `place`. The caller must not
-    /// have changed them since the last call of [`locate`](Self::locate) or
-    /// [`restore`](Self::restore).
+    /// Closes and opens elements until the open elements are those that `place` stands for. The
+    /// caller must not have changed the open elements since the last call of
+    /// [`locate`](Self::locate) or [`restore`](Self::restore).
     pub(super) fn restore(&mut self, open: &mut OpenElements, place: u16) {
         let mut place = place;
         self.added.clear();
@@ -257,9 +284,9 @@ impl RepeatedMarkup {
         usize::from(self.places[usize::from(place)].skipped_depth)
     }
 
-    /// Returns the place of an element inside the place `parent` or, with [`PlaceKind::Tag`], the
-    /// place in the start tag of this element. Adds the place if it is new. Returns `None` if there
-    /// are too many places.
+    /// Returns the place (state) that the start tag of `element` leads to from the place `parent`.
+    /// With [`PlaceKind::Tag`], returns the place inside this start tag. Adds the place if it is
+    /// new. Returns `None` if there are too many places.
     pub(super) fn child(&mut self, parent: u16, element: &OpenElement, kind: PlaceKind) -> Option<u16> {
         let mut child = self.places[usize::from(parent)].first_child;
         while let Some(place) = self.places.get(usize::from(child)) {
@@ -282,8 +309,8 @@ impl RepeatedMarkup {
         Some(added)
     }
 
-    /// Forgets all places and runs, because there are too many. The automaton is then not used
-    /// until a pause has ended.
+    /// Removes all places and runs, because there are too many, and begins a pause. During the
+    /// pause, a number of tags are read without the automaton.
     fn forget(&mut self) {
         self.clear();
         self.begin_pause();
@@ -295,14 +322,16 @@ impl RepeatedMarkup {
         self.next_pause = (2 * self.next_pause).min(LONGEST_PAUSE);
     }
 
-    /// Returns the place outside of the tag, if the place is in a tag; otherwise the place itself.
+    /// Returns the place before the tag, if `place` is in a tag; otherwise `place` itself.
     fn outside(&self, place: u16) -> u16 {
         let entry = &self.places[usize::from(place)];
         if entry.kind == PlaceKind::Tag { entry.parent } else { place }
     }
 
-    /// Reads known markup from the position `from` on. `hits` is the test for the text of selected
-    /// elements. The known markup ends before a text that fails this test.
+    /// Reads known markup from the cursor `from` on, and returns its end. Known markup consists of
+    /// runs in the automaton and of gaps (texts and attribute values). In a selected element,
+    /// `hits` tests each text: if the filter may match in the text, the known markup ends before
+    /// it.
     #[inline(never)]
     pub(super) fn follow(
         &mut self,
@@ -358,8 +387,9 @@ impl RepeatedMarkup {
         self.end_of_known(KnownMarkupCursor { at, tag, place, previous, guess }, opening, is_in_gap)
     }
 
-    /// Returns the end of known markup at this position. `opening` is the run that opened the last
-    /// selected element; it may be [`NONE`]. `is_in_gap` is true if the position is before the gap.
+    /// Returns the end of the known markup, which is at the cursor `here`. `opening` is the run
+    /// that opened the last selected element; its index is [`NONE`] if there is none. `is_in_gap`
+    /// is true if the text or attribute value after the last run was not read to its end.
     fn end_of_known(&self, here: KnownMarkupCursor, opening: ElementOpeningRun, is_in_gap: bool) -> KnownMarkupEnd {
         let last = self.runs.get(usize::from(here.previous));
         let gap = last.map(|run| run.gap);
@@ -372,8 +402,9 @@ impl RepeatedMarkup {
         }
     }
 
-    /// Returns the index of the run with which `window` begins, after the run `previous`. If there
-    /// is no such run, counts it as unknown. The place is that of `first` if `previous` is [`NONE`].
+    /// Returns the index of the run that follows the run `previous` and whose bytes `window` begins
+    /// with. If `previous` is [`NONE`], searches the runs of the place `first`. A found run becomes
+    /// the prediction number `context` of `previous`. If there is no such run, lowers the credit.
     #[inline(never)]
     fn find_next(&mut self, previous: u16, context: usize, first: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
         let place = self.runs.get(usize::from(previous)).map_or(first, |run| run.place);
@@ -387,8 +418,8 @@ impl RepeatedMarkup {
         Some(found)
     }
 
-    /// Returns the index of the run that begins at this place and with which `window` begins;
-    /// `None` if there is no such run.
+    /// Returns the index of a run that begins at the place `place` and whose bytes are the first
+    /// bytes of `window`; `None` if there is no such run.
     #[inline(never)]
     fn find(&self, place: u16, window: &[u8; RUN_SIZE]) -> Option<u16> {
         for &index in &self.places[usize::from(place)].runs {
@@ -401,21 +432,22 @@ impl RepeatedMarkup {
         None
     }
 
-    /// Returns the place that contains this place: the place of the parent element, or the place
-    /// outside of the tag. `None` for the place of the document.
+    /// Returns the place around this place. For a place in a tag, this is the place before the tag.
+    /// For any other place, it is the place after the innermost open element is closed. `None` if
+    /// no element is open.
     pub(super) fn parent(&self, place: u16) -> Option<u16> {
         Some(self.places[usize::from(place)].parent).filter(|parent| *parent != NONE)
     }
 
-    /// Returns the place in a start tag with this name. `outside` is the place before the tag.
-    /// Returns `None` if there are too many places.
+    /// Returns the place (state) inside a start tag with this name, and adds the place if it is
+    /// new. `outside` is the place before the tag. Returns `None` if there are too many places.
     pub(super) fn tag(&mut self, outside: u16, name: TagName) -> Option<u16> {
         self.child(outside, &OpenElement::new(name, Namespace::Html, 0, 0), PlaceKind::Tag)
     }
 
-    /// Adds a run that begins at the place `from`: the first `length` bytes of `window`. `run`
-    /// contains the other properties of the run. Returns `None` if the run is too long, or if there
-    /// are too many runs.
+    /// Adds a run that begins at the place `from`. The bytes of the run are the first `length`
+    /// bytes of `window`, and its other properties are those of `run`. Returns `None` if the run is
+    /// too long, or if there are too many runs.
     pub(super) fn add(&mut self, from: u16, window: &[u8; RUN_SIZE], length: usize, run: MarkupRun) -> Option<()> {
         if length > RUN_SIZE {
             return None;
@@ -446,7 +478,8 @@ impl RepeatedMarkup {
 }
 
 impl KnownMarkupCursor {
-    /// Makes the position of a tag at the index `at`, at this place.
+    /// Makes a cursor before the tag at the index `at`. `place` is the place (state of the
+    /// automaton) there.
     pub(super) fn new(at: usize, place: u16) -> Self {
         Self { at, tag: at, place, previous: NONE, guess: NONE }
     }

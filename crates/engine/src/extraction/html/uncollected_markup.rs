@@ -16,16 +16,17 @@ use super::tag_parser::is_space;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
 
-/// The number of tags that are read one by one before the automaton of repeated markup
-/// ([`RepeatedMarkup`]) is used. For fewer tags, the automaton would cost more than it saves.
+/// The number of tags that [`UncollectedMarkup::skip`] reads one by one before it compares larger
+/// pieces of markup by the [`RepeatedMarkup`] automaton. For fewer tags, the automaton would cost
+/// more than it saves.
 const TAGS_BEFORE_AUTOMATON: usize = 3;
 
-/// The maximum length in bytes of white space between two tags of constant markup ([`MarkupRun`]).
-/// Longer white space ends the constant markup.
+/// The maximum length in bytes of white space between two tags of a run ([`MarkupRun`]: a piece of
+/// markup that repeats byte for byte). Longer white space ends the run.
 const LONGEST_SPACE: usize = 16;
 
-/// The maximum length in bytes of an attribute's value inside constant markup ([`MarkupRun`]). A
-/// longer value ends the constant markup.
+/// The maximum length in bytes of an attribute's value in a run ([`MarkupRun`]: a piece of markup
+/// that repeats byte for byte). A longer value ends the run.
 const LONGEST_CONSTANT_VALUE: usize = 24;
 
 /// The attributes whose values are often the same in many tags.
@@ -44,7 +45,8 @@ pub(super) struct SkippedSelectedElement {
     pub(super) depth: usize,
 }
 
-/// The reader of markup whose text is not collected.
+/// The fast path through markup while no text must be collected for a query. It only keeps track of
+/// the open elements.
 pub(super) struct UncollectedMarkup<'a, 'f> {
     pub(super) open: &'a mut OpenElements,
     /// The test that finds text in which the filter of the query (a regular expression) may match.
@@ -63,7 +65,8 @@ struct ReadTag {
     change: StackChange,
     /// The length in bytes of the `<` and the name of a start tag with attributes, otherwise 0.
     attributes_start: usize,
-    /// The properties of the name of the element.
+    /// The properties of the element, a bit set of constants such as
+    /// [`IS_VOID`](properties::IS_VOID).
     properties: u32,
 }
 
@@ -75,8 +78,8 @@ enum StackChange {
 }
 
 impl UncollectedMarkup<'_, '_> {
-    /// Skips common markup from the index `at` on. Returns the index after it: the start of a tag
-    /// that this fast path cannot read, or a position in text that may have to be collected.
+    /// Skips text and tags from the index `at` on. Returns the index after them: the start of a tag
+    /// that this fast path cannot read, or of a text that may have to be collected.
     pub(super) fn skip(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut tags = 0;
         while let Some(rest) = bytes.get(at..)
@@ -140,9 +143,10 @@ impl UncollectedMarkup<'_, '_> {
         Some(ReadTag { end, change, attributes_start, properties: tag.element.properties })
     }
 
-    /// Skips markup that has occurred before, from the tag at the index `at` on. If markup follows
-    /// that has not occurred before, reads it and stores it as known. Returns the index after the
-    /// skipped markup; `None` if this fast path cannot read the tag at `at`.
+    /// Skips the markup at the index `at` that the [`RepeatedMarkup`] automaton already contains.
+    /// Then reads the tags that follow, up to the next text, and adds them to the automaton.
+    /// Returns the index after the markup read; `None` if this fast path cannot read the tag at
+    /// `at`, or if a collected value could not be passed on.
     fn skip_repeated(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let Some(place) = self.recent.repeated.locate(self.open, self.skipped.depth) else {
             return self.read_tag_at(bytes, at).map(|tag| tag.end);
@@ -178,8 +182,9 @@ impl UncollectedMarkup<'_, '_> {
         }
     }
 
-    /// Adds the unknown run at the index `at`, at this place, to the repeated markup. Changes neither
-    /// the open elements nor the skipped element, since the run is read again.
+    /// Adds the markup at the index `at`, up to the next text, to the [`RepeatedMarkup`] automaton.
+    /// `place` is the place (the state of the automaton) there. The open elements and the skipped
+    /// element stay the same, because the caller continues before this markup.
     fn learn_for_later(&mut self, bytes: &[u8], at: usize, place: u16) {
         let (open, skipped) = (self.open.clone(), self.skipped);
         self.recent.repeated.restore(self.open, place);
@@ -193,9 +198,9 @@ impl UncollectedMarkup<'_, '_> {
         self.read_tag(rest, at, rest.first_chunk()?)
     }
 
-    /// Reads the tags from the index `at` on, up to the next text, and adds them to the repeated
-    /// markup. `place` is the place (the state of the automaton) before the first tag. Returns the
-    /// index after the last tag; `None` if no tag can be read.
+    /// Reads the tags from the index `at` on, up to the next text, and adds them to the
+    /// [`RepeatedMarkup`] automaton. `place` is the state of the automaton (called a place) before
+    /// the first tag. Returns the index after the last tag; `None` if no tag can be read.
     #[inline(never)]
     fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
         let mut learner = RepeatedMarkupLearner { bytes, from: place, start: at, run: MarkupRun::default() };
@@ -226,9 +231,10 @@ impl UncollectedMarkup<'_, '_> {
         }
     }
 
-    /// Adds to the known repeated markup those runs of constant markup that end before or in `tag`.
-    /// The tag begins at the index `start`. `place` is the place (the state of the automaton)
-    /// before the tag. Returns the place after the tag; `None` if a place or a run cannot be added.
+    /// Adds the complete runs to the [`RepeatedMarkup`] automaton that end before `tag` or in it.
+    /// Runs are pieces of markup that repeat. `start` is the index of the tag's `<` in the page's
+    /// bytes. `place` is the place (the state of the automaton) before the tag. Returns the place
+    /// after the tag; `None` if a place or a run cannot be added.
     fn learn_tag(
         &mut self,
         learner: &mut RepeatedMarkupLearner<'_>,
@@ -269,13 +275,13 @@ impl UncollectedMarkup<'_, '_> {
     }
 }
 
-/// A run of constant markup that is being read for the first time, in order to add it to the
-/// [`RepeatedMarkup`] automaton.
+/// A run (a piece of markup that may repeat) while it is read for the first time, in order to add
+/// it to the [`RepeatedMarkup`] automaton.
 struct RepeatedMarkupLearner<'b> {
     bytes: &'b [u8],
     /// The place (the state of the automaton) before the run.
     from: u16,
-    /// The index at which the run begins.
+    /// The index in `bytes` at which the run begins.
     start: usize,
     run: MarkupRun,
 }

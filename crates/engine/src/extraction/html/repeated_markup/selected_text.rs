@@ -16,26 +16,32 @@ use crate::extraction::html::text::ElementText;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::page_search::{FoundValue, OnFound};
 
-/// The collector of the text of a selected element in known markup, and the receiver of its value.
+/// The collector of the text of elements that queries select, in markup that the [`RepeatedMarkup`]
+/// automaton already contains. It passes each text to a callback.
 pub(in crate::extraction::html) struct SelectedTextCollector<'a, 'f> {
     pub(in crate::extraction::html) text: &'a mut ElementText,
     pub(in crate::extraction::html) queries: &'a HtmlQueries,
     pub(in crate::extraction::html) base: Option<&'a PageBase>,
     pub(in crate::extraction::html) keeps_empty: bool,
-    /// The maximum number of bytes that a page keeps.
+    /// The maximum number of bytes of text that the parser may keep in memory for one page.
     pub(in crate::extraction::html) limit: usize,
     pub(in crate::extraction::html) on_found: &'a mut OnFound<'f>,
-    /// The error of the receiver of a value. After an error, no value is passed on.
+    /// The error of the callback that receives values. After an error, no value is passed on.
     pub(in crate::extraction::html) outcome: Result<()>,
 }
 
-/// The result of collecting the text of a selected element in known markup.
+/// The result of [`RepeatedMarkup::collect`], which collects the text of a selected element in
+/// markup that the automaton already contains.
 pub(in crate::extraction::html) enum CollectElementResult {
-    /// The value was passed on. The position is that of the run that closes the element.
+    /// The text was passed to the callback. The cursor is before the run (piece of repeated markup)
+    /// that closes the element.
     Whole(KnownMarkupCursor),
-    /// An unknown run follows in the element. The index and the place are those of its first tag.
+    /// The text was not passed on, because the element contains markup that the automaton does not
+    /// contain. The fields are the index of the first such tag in the page's bytes, and the place
+    /// (state of the automaton) there.
     Unknown(usize, u16),
-    /// The text cannot be collected here, or the receiver of the value failed.
+    /// The text was not passed on. Either it cannot be collected from runs (pieces of repeated
+    /// markup), so that the element must be read again; or the callback returned an error.
     Failed,
 }
 
@@ -47,7 +53,8 @@ impl SelectedTextCollector<'_, '_> {
         self.text.memory_in_use() + MEMORY_OF_ONE_TEXT <= self.limit
     }
 
-    /// Passes on the collected text of an element with this name. Returns false after an error.
+    /// Passes the collected text to the callback. `name` is the name of the selected element, which
+    /// determines the query that selects it. Returns false if the callback has returned an error.
     fn finish(&mut self, name: TagName) -> bool {
         let bytes = trimmed(self.text.bytes());
         let query = usize::from(self.queries.names.rules(name).text_query).checked_sub(1);
@@ -63,7 +70,8 @@ impl SelectedTextCollector<'_, '_> {
 }
 
 impl RepeatedMarkup {
-    /// Collects the text of the selected element that this run opened, and passes it on.
+    /// Collects the text of the selected element that the run `opening` (a piece of repeated
+    /// markup) opened, and passes the text to the callback in `texts`.
     #[inline(never)]
     pub(in crate::extraction::html) fn collect(
         &mut self,
@@ -117,8 +125,9 @@ impl RepeatedMarkup {
         CollectElementResult::Failed
     }
 
-    /// Moves behind the run that [`guess`](KnownMarkupCursor::guess) names and the gap after it.
-    /// Adds a text in the gap to the collected text. Returns false if that is not possible.
+    /// Moves the cursor `here` past the run [`guess`](KnownMarkupCursor::guess) and the gap after
+    /// it (a text or the value of an attribute). Adds a text to the collected text. Returns false
+    /// if the end of the gap is not found, or if the text cannot be collected.
     fn pass(&self, bytes: &[u8], here: &mut KnownMarkupCursor, texts: &mut SelectedTextCollector<'_, '_>) -> bool {
         let (run, start) = (&self.runs[usize::from(here.guess)], here.at);
         let context = usize::from(here.previous) % CONTEXTS;
