@@ -78,12 +78,13 @@ pub(super) struct TagSearchRules {
     pub(super) steps: u64,
 }
 
-/// A hash table with the [`TagSearchRules`] for each element name.
+/// A hash table of the [`TagSearchRules`] by element name.
 pub(super) struct TagRulesTable {
-    /// The rules for the names in [`ELEMENTS`] and in selectors. Each slot contains the number of a
-    /// name and its rules. In an empty slot, the number is 0.
+    /// The slots of the hash table: the rules for the names in [`ELEMENTS`] and in selectors. Each
+    /// slot contains a name as a number ([`TagName`]), and the rules for it. In an empty slot, the
+    /// number is 0.
     slots: Box<[(u64, TagSearchRules); TABLE_SIZE]>,
-    /// The rules for all other names.
+    /// The rules for every name that is neither in [`ELEMENTS`] nor in a selector.
     other: TagSearchRules,
 }
 
@@ -170,7 +171,8 @@ const ROW_PROPERTIES: u32 =
 const FORMATTING_PROPERTIES: u32 = IS_FORMATTING | ENDS_FOREIGN_CONTENT;
 const RAW_TEXT_PROPERTIES: u32 = IS_SPECIAL | HAS_SEPARATE_TEXT | IS_PREFORMATTED | HAS_RAW_TEXT;
 
-/// The HTML elements that have properties, each with its properties as a bit set.
+/// The HTML elements for which HTML defines parsing rules. The rules of each element are a bit set
+/// of properties: the constants above ([`IS_VOID`] and so on).
 const ELEMENTS: &[(&str, u32)] = &[
     ("a", IS_FORMATTING | HAS_START_TAG_RULES),
     ("address", BLOCK_PROPERTIES),
@@ -331,12 +333,13 @@ const ELEMENTS: &[(&str, u32)] = &[
 /// elements, so that few elements have the same first slot.
 const TABLE_SIZE: usize = 512;
 
-/// A hash table of [`ELEMENTS`], with open addressing. Each entry is the number of a name and its
-/// properties. If an element's slot is taken, the element uses the next free slot.
+/// A hash table of [`ELEMENTS`], with open addressing. Each slot contains the name of an element as
+/// a number ([`TagName`]), and the bit set of its properties. If an element's slot is taken, the
+/// element uses the next free slot.
 static ELEMENT_TABLE: [(u64, u32); TABLE_SIZE] = build_table();
 
-/// Returns the index of the slot in [`ELEMENT_TABLE`] at which the search for the name with this
-/// number begins.
+/// Returns the index of the slot in [`ELEMENT_TABLE`] at which the search for an element begins.
+/// `number` is the element's name as a number ([`TagName`]).
 const fn hash_index(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }

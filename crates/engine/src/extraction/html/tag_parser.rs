@@ -158,13 +158,14 @@ impl TagParser {
         self.is_self_closing = false;
     }
 
-    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits,
-    /// and attributes such as `name="value"`. Most tags have this form, and this method needs no
-    /// states for it.
+    /// Parses a complete tag of the usual form: a name of letters and digits, and attributes such
+    /// as `name="value"`. Most tags have this form, and are parsed here without the states of
+    /// [`parse`](Self::parse).
     ///
-    /// `start` is the index of the tag's name. `rules` returns the rules for a name. If these rules
-    /// need no attributes, the attributes are left out. Returns the index after the tag's `>`.
-    /// Returns `None` if the tag has another form or is not complete.
+    /// `bytes` begin with the `<` of the tag. `start` is the index of the tag's name in `bytes`.
+    /// `rules` returns the rules of the search for a name. If they say that no attributes are
+    /// needed, the attributes are skipped. Returns the index after the tag's `>`. Returns `None` if
+    /// the tag has another form or is not complete.
     pub(super) fn parse_common_tag(
         &mut self,
         bytes: &[u8],
@@ -362,8 +363,8 @@ impl TagParser {
         bytes.truncate(self.at);
     }
 
-    /// Returns the index after the last byte of the tag that is still needed: the end of its name
-    /// and of all attributes parsed so far.
+    /// Returns the number of bytes of the tag, from its `<` on, that must be kept: those up to the
+    /// end of the tag's name and of all attributes parsed so far.
     fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
@@ -384,11 +385,10 @@ impl TagParser {
 }
 
 /// Returns the index after the `>` of a tag whose name ends at the index `start`. Returns `None` if
-/// the tag is not complete, or if it is uncertain which of its quotation marks enclose values.
+/// the tag is not complete, or if the tag must be parsed to find the quoted values in it.
 ///
-/// A quotation mark begins a value if it follows an attribute's name and an equals sign. No other
-/// equals sign may stand between that name and the previous quoted value (or the name of the tag).
-/// A `>` outside quoted values ends the tag.
+/// Only simple tags are skipped. Each quoted value must directly follow an attribute's name and an
+/// equals sign. An attribute with an unquoted value may only come after all quoted values.
 pub(super) fn skip_common_attributes(bytes: &[u8], start: usize) -> Option<usize> {
     if !ends_name(*bytes.get(start)?) {
         return None;

@@ -190,9 +190,9 @@ impl ElementText {
     }
 }
 
-/// Returns the length of the text at the beginning of `text` that can be copied unchanged: words
-/// with single blanks between them. If `end` is given, the copied part ends before the first byte
-/// `end`. The first byte must belong to a word.
+/// Returns the number of bytes at the beginning of `text` that can be copied to the output
+/// unchanged: words with single spaces between them. If `end` is given, the words end before the
+/// first byte with this value. `text` must begin with a word.
 fn words_length(text: &[u8], end: Option<u8>) -> usize {
     let end = end.unwrap_or(0);
     let mut at = skip_words::<16>(text, 1, end);
@@ -208,14 +208,16 @@ fn words_length(text: &[u8], end: Option<u8>) -> usize {
     text.len() - usize::from(text.ends_with(b" "))
 }
 
-/// Returns true if `byte` may be the first one that cannot be copied unchanged, after the byte
-/// `before`.
+/// Returns true if the words that can be copied unchanged may end before `byte`: at a control
+/// character, at the byte value `end`, or at the second of two spaces. `before` is the byte before
+/// `byte`.
 fn may_end_words(before: u8, byte: u8, end: u8) -> bool {
     (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ')
 }
 
-/// Skips words from the index `at` on, `STEP` bytes at once. Returns an index up to which the text
-/// can be copied unchanged; the text may end there.
+/// Skips bytes of words that can be copied to the output unchanged, from the index `at` on, `STEP`
+/// bytes at once. Stops before a step with a byte at which the words may end ([`may_end_words`]),
+/// or at the end of `text`. Returns the index of the first byte that was not skipped.
 #[inline(always)]
 fn skip_words<const STEP: usize>(text: &[u8], mut at: usize, end: u8) -> usize {
     while at < text.len() {

@@ -20,12 +20,14 @@ const MIN_TAG_STEP: usize = 256;
 
 /// The receiver of the tokens of a page: tags and text.
 pub(super) trait TokenSink {
-    /// Returns the rules for a tag with this name.
+    /// Returns the rules of the search for tags with this name, such as whether their attributes
+    /// are needed.
     fn rules(&self, name: TagName) -> TagSearchRules;
 
-    /// Reads common markup at the beginning of `bytes` without making tokens. Called where text and
-    /// tags may begin. Returns the number of bytes read; 0 by default. If it is not 0, the
-    /// remaining bytes begin with a `<`, or directly follow a tag.
+    /// Reads markup at the beginning of `bytes` directly, i.e. without tokens, as far as the
+    /// receiver supports this. Called outside of tags. Returns the number of bytes read; 0 by
+    /// default. The remaining bytes must begin with a `<` or directly follow a tag, unless the
+    /// number is 0.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }
@@ -393,10 +395,11 @@ impl Tokenizer {
         Ok(bytes.len())
     }
 
-    /// Reads the text of a script after `<!--`. Inside such a comment, a `</script>` that follows a
-    /// `<script` does not end the script element. Returns the number of bytes read. `dashes` is the
-    /// number of hyphens directly before `bytes` (at most 2), and `is_nested` is true if such a
-    /// `<script` has been read.
+    /// Reads the text of a script after `<!--`, up to `-->` or the `</script>` that ends the
+    /// element. In this comment, a `<script` begins a nested script: the next `</script>` ends only
+    /// the nested one. `is_nested` is true in a nested script. `dashes` is the number of hyphens
+    /// directly before `bytes` (at most 2), which may belong to a `-->`. Returns the number of
+    /// bytes read.
     fn read_script_comment(
         &mut self,
         bytes: &[u8],

@@ -9,7 +9,8 @@ use super::tokenizer::{TextKind, TokenSink};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
-    /// Handles a start tag by the rules of HTML.
+    /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the syntax
+    /// of the text after the tag.
     pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = (tag.id, tag.rules.properties);
         if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != InsertionMode::Body {
@@ -29,8 +30,8 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or whose
-    /// element may not be in the body.
+    /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or a
+    /// start tag outside of the body.
     fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, rules) = match tag.id {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
@@ -70,9 +71,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens those of `<html>`, `<head>` and `<body>` that must be open before this start tag and
-    /// are missing, and returns true. Returns false if the tag needs no further handling, because
-    /// it is one of these three, or a `<frameset>` in place of the `<body>`.
+    /// Opens missing elements among `<html>`, `<head>` and `<body>` before this start tag. Returns
+    /// true if the tag must still be handled. Returns false if the tag is one of these three, or a
+    /// `<frameset>` in place of the `<body>`.
     fn enter_part(&mut self, name: TagName, rules: TagSearchRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
@@ -131,8 +132,9 @@ impl TreeBuilder<'_, '_> {
         self.close_to(1)
     }
 
-    /// Closes the elements that this start tag ends, and opens missing parts of a table around its
-    /// element. `bits` are the properties of the name.
+    /// Closes the elements that this start tag ends, such as an open `<li>` before the next `<li>`.
+    /// Also opens missing table elements, such as `<tr>` before `<td>`. `bits` are the properties
+    /// of the element's name, a bit set of constants such as [`CLOSES_P`](properties::CLOSES_P).
     fn close_before(&mut self, name: TagName, bits: u32) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
@@ -162,7 +164,8 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Closes an open paragraph, because a block starts. If the block is a heading, also closes the
-    /// innermost element if that is a heading. `bits` are the properties of the block's name.
+    /// innermost element if that is a heading. `bits` are the properties of the block, a bit set of
+    /// constants such as [`IS_HEADING`](properties::IS_HEADING).
     fn close_paragraph(&mut self, bits: u32) -> Result<()> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
@@ -235,8 +238,9 @@ impl TreeBuilder<'_, '_> {
         !may_differ && self.tree.open.is_innermost(name)
     }
 
-    /// Handles the end tag of an element with the name `name` by the rules of HTML. `bits` are the
-    /// properties of the name.
+    /// Handles the end tag `name` in HTML content (not in XML, SVG or MathML content). `bits` are
+    /// the properties of the name, a bit set of constants such as
+    /// [`IS_HEADING`](properties::IS_HEADING).
     pub(super) fn html_end(&mut self, name: TagName, bits: u32) -> Result<()> {
         if self.closes_innermost(name, bits) {
             return self.close_innermost();
