@@ -153,8 +153,8 @@ impl MatchFinder {
         }
     }
 
-    /// Returns a quick test that finds the parts of HTML or XML markup in whose text the expression
-    /// may match. Returns `None` if the expression allows no such test.
+    /// Returns a quick test that finds the texts in HTML or XML markup in which the expression may
+    /// match. Returns `None` if the expression allows no such test.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &self.method {

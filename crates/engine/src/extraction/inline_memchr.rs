@@ -18,8 +18,8 @@ const NEAR: usize = 32;
 /// A finder for the first occurrence of any of three byte values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstOfThreeBytesFinder {
-    /// The finder for the first [`NEAR`] bytes. `None` if the processor lacks the vector
-    /// instructions of its architecture.
+    /// The vector search for the three values in a block of [`NEAR`] bytes. `None` if the processor
+    /// lacks the vector instructions of its architecture.
     near: Option<ThreeByteSearcher>,
     bytes: [u8; 3],
 }

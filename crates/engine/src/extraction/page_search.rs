@@ -140,8 +140,8 @@ impl PageQuery {
         Ok(self.numbered_values_in(page, body)?.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Returns the values in a page that is in memory, each with the index of the query that found
-    /// it. The page is converted to UTF-8 from its charset.
+    /// Returns the values in a page that is in memory, each with the index of the expression,
+    /// selector or path that found it. The page is converted to UTF-8 from its charset.
     ///
     /// # Errors
     /// The errors of [`values_in`](Self::values_in).
@@ -220,8 +220,8 @@ pub(super) struct FoundValue<'a> {
     /// The index of the query that found the value.
     pub(super) query: usize,
     pub(super) bytes: &'a [u8],
-    /// The base URL at this position in the page: the page's URL, or the URL that a `<base>`
-    /// element has set. `None` if there is none.
+    /// The base URL for relative URLs at this position in an HTML or XML page: the page's URL, or
+    /// the URL of the page's `<base>` element. `None` for JSON, or if the page's URL is not known.
     pub(super) base: Option<&'a PageBase>,
 }
 

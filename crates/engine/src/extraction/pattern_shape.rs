@@ -7,8 +7,9 @@
 
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 
-/// The maximum number of pieces in the [`PatternShape`] of an expression. An expression with more
-/// pieces is represented by a single piece, [`PatternShapePiece::Opaque`].
+/// The maximum number of pieces (runs of characters of one class, or other texts) in the
+/// [`PatternShape`] of an expression. An expression with more pieces is represented by a single
+/// piece, [`PatternShapePiece::Opaque`].
 const MAX_PIECES: usize = 64;
 
 /// A set of byte values, indexed by the byte.

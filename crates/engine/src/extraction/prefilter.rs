@@ -51,9 +51,9 @@ pub(super) struct ByteSetTriple {
 }
 
 impl ByteSetTriple {
-    /// Returns the possible triples of byte sets, at most one for each piece of the shape. Leaves
-    /// out triples whose hits are too frequent to be useful. The triples with the rarest hits come
-    /// first.
+    /// Returns triples that find hits of the expression with this shape (its sequence of pieces).
+    /// There is at most one triple for each piece that matches exactly one byte. Leaves out triples
+    /// whose hits are too frequent to be useful. The triples with the rarest hits come first.
     pub(super) fn all_in_shape(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at_piece(shape, piece))
@@ -155,39 +155,39 @@ impl ByteSetTriple {
     }
 }
 
-/// Tests whether a text in HTML or XML markup may contain a hit of a [`ByteSetTriple`]: three
-/// adjacent bytes that every match of an expression contains. The text is the markup without tags,
-/// with normalized white space and decoded character references. The test may report a hit that
-/// does not exist, but it misses none.
+/// Tests whether a text in HTML or XML markup may contain a match of an expression. The text is the
+/// markup without tags, with normalized white space and decoded character references. The test
+/// looks for a *hit*: a byte that occurs in every match, with suitable bytes before and after it
+/// ([`ByteSetTriple`]). The test may report a hit that does not exist, but it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
-    /// The finder for the next byte at which the test must decide: the `<` at the end of a text, a
-    /// byte that may be a hit, or the `&` of a character reference.
+    /// The finder for the next of three byte values: the `<` that ends a text, the byte of a hit,
+    /// or the `&` of a character reference.
     stops: FirstOfThreeBytesFinder,
-    /// A bit set for each byte value: [`IS_BEFORE`] and [`IS_AFTER`] if the byte may be directly
-    /// before or after a hit; [`ENDS_RUN`] if the run of bytes before a hit ends at the byte;
-    /// [`IS_BREAK`] if the byte may interrupt a text.
+    /// For each byte value, a bit set of what the byte can be: [`IS_BEFORE`], [`IS_AFTER`],
+    /// [`ENDS_RUN`] and [`IS_BREAK`].
     neighbours: Box<[u8; 256]>,
-    /// The minimum length in bytes of the run that precedes the hit in every match. Only bytes
-    /// without [`ENDS_RUN`] belong to the run; markup may interrupt it. 0 if no length is known.
+    /// The minimum number of bytes of one set that stand directly before the hit in every match.
+    /// Tags may stand between these bytes. 0 if no such number is known.
     run_before: usize,
 }
 
 #[cfg(feature = "select")]
 impl ByteSetTriple {
-    /// Returns the test of markup for hits of this triple. Returns `None` in these cases:
+    /// Returns a test that finds texts in markup which may contain a hit of this triple. Returns
+    /// `None` in these cases:
     /// - the byte at a hit can have several values;
     /// - that byte is white space;
     /// - that byte has a meaning in markup.
     ///
-    /// Any other byte of a text also stands in the markup, unless a character reference represents
-    /// it. The neighbour of a hit in the text is also its neighbour in the markup, with these
-    /// exceptions: the neighbour is white space, a tag ends before the hit, a tag begins after it,
-    /// or there is a null byte, which is no part of the text.
+    /// Any other byte of a text also occurs in the markup, unless a character reference represents
+    /// it. The bytes directly before and after a hit are usually the same in the text and in the
+    /// markup. The test allows for these exceptions: white space, a tag that ends before the hit or
+    /// begins after it, and a null byte, which is no part of the text.
     ///
-    /// `run_before` are the bytes that precede the hit in every match, if they are known: a set of
-    /// byte values, and the minimum number of bytes.
+    /// `run_before` is known for some expressions: a set of byte values, and the minimum number of
+    /// bytes of this set that stand directly before the hit in every match.
     pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<HitAcrossMarkupTest> {
         let [before, here, after] = &self.exact;
         let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
@@ -215,19 +215,20 @@ impl ByteSetTriple {
     }
 }
 
-/// The bit in [`HitAcrossMarkupTest::neighbours`] for a byte value that may be directly before a
-/// hit (the middle one of three bytes that every match contains).
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: in markup, the byte may stand directly before a
+/// hit (a byte that occurs in every match).
 #[cfg(feature = "select")]
 const IS_BEFORE: u8 = 1;
-/// The bit in [`HitAcrossMarkupTest::neighbours`] for a byte value that may be directly after a hit
-/// (the middle one of three bytes that every match contains).
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: in markup, the byte may stand directly after a hit
+/// (a byte that occurs in every match).
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
-/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value at which the run before a hit
-/// ends: a byte that is not part of the run, or one of [`BREAKS`].
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte cannot be one of the bytes that stand
+/// before the hit in every match ([`HitAcrossMarkupTest::run_before`]), or it is one of [`BREAKS`].
 #[cfg(feature = "select")]
 const ENDS_RUN: u8 = 4;
-/// The bit in [`HitAcrossMarkupTest::neighbours`] of a byte value in [`BREAKS`].
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte may interrupt a text, because it belongs
+/// to a tag or is a null byte ([`BREAKS`]).
 #[cfg(feature = "select")]
 const IS_BREAK: u8 = 8;
 
@@ -240,9 +241,9 @@ const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
 #[cfg(feature = "select")]
 const BREAKS: [u8; 3] = *b"<>\0";
 
-/// Returns the bytes that the markup may have where its text has a byte of `set`: the bytes of
-/// `set`, the bytes that may interrupt a text ([`BREAKS`]) and, if `set` contains the space, all
-/// white space.
+/// Returns the set of bytes that can occur in markup in place of a byte of `set` in the text. These
+/// are the bytes of `set`, the bytes that may interrupt a text ([`BREAKS`]) and, if `set` contains
+/// the space, all white space.
 #[cfg(feature = "select")]
 fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     let mut set = Box::new(*set);
@@ -264,9 +265,9 @@ impl HitAcrossMarkupTest {
         if bytes[at] == b'<' { Some(at) } else { self.skip_text_after_stop(bytes, at) }
     }
 
-    /// Continues the search of [`skip_text`](Self::skip_text) at the index `at`, where a byte may
-    /// be a hit or begins a character reference. Returns the index of the `<` that ends the text;
-    /// `None` if the text may contain a hit, or if no `<` follows.
+    /// Continues [`skip_text`](Self::skip_text) at the index `at`, which has the byte value of a
+    /// hit or an `&`. Returns the index of the `<` that ends the text. Returns `None` if the text
+    /// may contain a hit, or if no `<` follows.
     #[inline(never)]
     fn skip_text_after_stop(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
         loop {
@@ -289,8 +290,9 @@ impl HitAcrossMarkupTest {
         bytes[at] == b'&' || may_hit && self.has_run_before(&bytes[..at])
     }
 
-    /// Returns true if `bytes` may end with the run of bytes that precedes a hit in every match.
-    /// The possible hit follows directly after `bytes`.
+    /// Returns true if a hit may follow directly after `bytes`: the last
+    /// [`run_before`](Self::run_before) bytes are of the set of bytes that every match has before
+    /// its hit, or a tag or a null byte comes between them.
     #[inline(never)]
     fn has_run_before(&self, bytes: &[u8]) -> bool {
         let mut kinds = bytes.iter().rev().take(self.run_before).map(|byte| self.neighbours[usize::from(*byte)]);
@@ -305,7 +307,7 @@ const BLOCK_SIZE: usize = 64;
 /// the searched text are examined one by one.
 const MIN_BLOCK: usize = 6;
 
-/// The side of a piece of the expression on which to look for neighbouring bytes.
+/// The side of a piece of an expression: before or after the text that the piece matches.
 #[derive(Debug, Clone, Copy)]
 enum NeighbourSide {
     Before,

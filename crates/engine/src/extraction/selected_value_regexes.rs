@@ -5,7 +5,8 @@ use super::page_search::OnValue;
 use super::streaming_regex_search::Extractor;
 use crate::Result;
 
-/// The maximum number of bytes of values that are gathered before they are searched together.
+/// The maximum total length in bytes of short values that are collected, so that one search by the
+/// filter's regular expressions covers all of them.
 const MAX_GATHERED: usize = 4 << 10;
 
 /// A filter that searches values by regular expressions, and the values that it has gathered for

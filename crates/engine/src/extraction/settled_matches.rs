@@ -25,13 +25,15 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The length in bytes up to which a match is certainly found completely, if its expression does
 /// not limit the length. A longer match may be cut.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The longest match of an expression, in bytes, for which [`SettledMatchRule::Within`] is used: a
-/// match is settled (later input cannot change it) if it begins far enough before the end of the
-/// window. Expressions with longer matches use [`SettledMatchRule::Open`].
+/// The maximum length in bytes of a short match. If all matches of an expression are short,
+/// [`SettledMatchRule::Within`] decides by their maximum length which matches are settled (later
+/// input cannot change them). For other expressions, [`SettledMatchRule::Open`] decides by a
+/// search.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
-/// The rule that decides which matches in a window of the body are settled, i.e. cannot be changed
-/// by later input. The rule gives the start position up to which all matches are settled.
+/// A rule for the settled matches in a window, i.e. in the part of the body that is being searched.
+/// A match is settled if later input cannot change it. The rule gives a position in the window:
+/// every match that starts before this position is settled.
 #[derive(Debug)]
 pub(super) enum SettledMatchRule {
     /// Every match is at most this many bytes long. Later input can only change matches that start
@@ -63,9 +65,9 @@ impl SettledMatchRule {
         }
     }
 
-    /// Returns the number of bytes of the body's next piece that are searched first, together with
-    /// the unsettled end of the previous piece. This many bytes usually settle the matches in that
-    /// end.
+    /// Returns the number of bytes at the beginning of a piece of the body that are first searched
+    /// together with the end of the previous piece. Matches in that end are not settled: later
+    /// input can change them. This many further bytes usually settle these matches.
     pub(super) fn context_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),
@@ -138,8 +140,8 @@ fn optional(hir: Hir) -> Hir {
     repeat(hir, 0, Some(1))
 }
 
-/// Returns an expression that matches an incomplete UTF-8 character of several bytes, as it may
-/// occur at the end of a window.
+/// Returns an expression that matches the first bytes of an incomplete UTF-8 character. The
+/// searched part of a body may end with such bytes.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

@@ -72,10 +72,10 @@ impl ExtractRegexes {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Makes the expressions also report empty values, if the match itself is not empty. By
-    /// default, empty values are left out. If each expression matches exactly once in each item of
-    /// a page, this gives each item the same number of values, so that the position of a value in
-    /// the list shows which expression found the value.
+    /// Makes the expressions also report an empty value, i.e. an empty group 1 in a match that is
+    /// not empty. By default, empty values are left out. Suppose that each expression matches
+    /// exactly once in each item of a page. Then each item gets the same number of values, and the
+    /// position of a value in the list shows which expression found it.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }
@@ -86,8 +86,8 @@ impl ExtractRegexes {
         self.inner.iter().map(|inner| &*inner.source)
     }
 
-    /// Returns a quick test that finds the parts of HTML or XML markup in whose text the expression
-    /// may match. Returns `None` if there are several expressions or if the test is not possible.
+    /// Returns a quick test that finds the texts in HTML or XML markup in which the expression may
+    /// match. Returns `None` if there are several expressions or if the test is not possible.
     #[cfg(feature = "select")]
     pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &*self.inner {
@@ -132,10 +132,10 @@ impl fmt::Debug for ExtractRegexes {
 /// # Memory
 ///
 /// An extractor keeps the end of the body received so far, because later bytes can still change the
-/// matches there. This end is at most as long as the longest possible match, plus 256 KiB. If an
-/// expression limits the length of its matches, that is the longest possible match. Otherwise it is
-/// 1 MiB, and a longer match may be cut. With several expressions, the extractor also keeps the
-/// values found in this end. In addition, each expression needs working memory.
+/// matches there. The length of this end is at most 256 KiB plus the maximum length of a match. An
+/// expression such as `[0-9]{1,9}` limits the length of its matches. Without such a limit, the
+/// maximum is 1 MiB, and a longer match may be cut. With several expressions, the extractor also
+/// keeps the values of matches in this end. In addition, each expression needs working memory.
 pub struct Extractor {
     searches: Vec<RegexSearch>,
     /// The values that were found but not passed to the callback yet, because another expression
@@ -173,10 +173,11 @@ impl Extractor {
         self.found.clear();
     }
 
-    /// Searches the next piece of the body, and passes values to `on_match`. Small pieces are first
-    /// collected: until they have 4 KiB or, if the end of the body whose matches later bytes can
-    /// still change is longer, until they are as long as this end (at most 256 KiB). A value is
-    /// passed on as soon as later bytes cannot change it.
+    /// Searches the next piece of the body, and passes values to `on_match`. A value is passed on
+    /// as soon as later bytes cannot change it. Small pieces are first collected until they have at
+    /// least 4 KiB together. If the extractor keeps a longer end of the body, in which later bytes
+    /// can still change matches, the pieces are collected until they are as long as that end (at
+    /// most 256 KiB).
     ///
     /// # Errors
     /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
@@ -222,10 +223,11 @@ impl Extractor {
         self.finish(on_match)
     }
 
-    /// Returns the index of a byte at `from` or later that the search may use to skip text without
-    /// matches: every match that begins at `from` or later ends after this byte. Returns `None` if
-    /// no match begins at `from` or later. The result also holds for a search in a part of `text`
-    /// that begins at `from` or later.
+    /// Returns the index of the first byte at `from` or later that may be a hit, i.e. a byte that
+    /// occurs in every match. Each match that begins at `from` or later ends after this byte. So
+    /// the text between `from` and this byte contains no match. Returns `None` if no match begins
+    /// at `from` or later. The result also holds for a search in a part of `text` that begins at
+    /// `from` or later.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -282,22 +284,22 @@ impl fmt::Debug for Extractor {
 /// A callback that receives the position in the body where a match begins, and the match's value.
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
-/// The search for one expression in a body. The body is searched in windows. A window consists of
-/// the next bytes and, usually, the unsettled end of the bytes before them, in which later bytes
-/// could still change a match.
+/// The search for one expression in a body. The body is searched in windows, i.e. parts of the
+/// body. A window usually begins with the unsettled end of the bytes received before: the bytes in
+/// which later input could still change a match. The next bytes of the body follow.
 struct RegexSearch {
     pattern: ExtractRegexes,
     index: usize,
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
-    /// The unsettled end of the body so far (where later bytes can still change a match), and the
-    /// [`ASSERTION_CONTEXT`] bytes before it.
+    /// The bytes that are kept between two searches: the unsettled end of the body so far (where
+    /// later bytes can still change a match), and the [`ASSERTION_CONTEXT`] bytes before it.
     tail: Vec<u8>,
-    /// The offset in the body, in bytes, of the window that is being searched. Between two
-    /// searches, the offset of the bytes in `tail`.
+    /// The offset in the body, in bytes, of the first byte of the window. Between two searches,
+    /// this is the first byte of `tail`, which becomes the beginning of the next window.
     origin: u64,
-    /// The index at which the search continues: during a search, in the window (the bytes that are
-    /// being searched), otherwise in `tail`.
+    /// The index in the window at which the search continues. Between two searches, this is an
+    /// index in `tail`, which becomes the beginning of the next window.
     next: usize,
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
@@ -389,9 +391,10 @@ impl RegexSearch {
         Ok(())
     }
 
-    /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
-    /// `next` behind them. `last` is true if the body ends with the window. `known_hit`, if known,
-    /// is the first position that may be a hit (a position inside a match).
+    /// Passes the settled matches in `window` (those that later input cannot change) to `on_match`,
+    /// and sets the field `next` to the end of the searched part. `last` is true if the body ends
+    /// with the window. `known_hit` is the first index that `next_hit` finds in the window, if the
+    /// caller knows it.
     fn search(
         &mut self,
         window: &[u8],

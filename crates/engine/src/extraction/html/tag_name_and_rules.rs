@@ -171,8 +171,8 @@ const ROW_PROPERTIES: u32 =
 const FORMATTING_PROPERTIES: u32 = IS_FORMATTING | ENDS_FOREIGN_CONTENT;
 const RAW_TEXT_PROPERTIES: u32 = IS_SPECIAL | HAS_SEPARATE_TEXT | IS_PREFORMATTED | HAS_RAW_TEXT;
 
-/// The HTML elements for which HTML defines parsing rules. The rules of each element are a bit set
-/// of properties: the constants above ([`IS_VOID`] and so on).
+/// The HTML elements that the parser treats in a special way, each with its properties: a bit set
+/// of the constants above ([`IS_VOID`] and so on).
 const ELEMENTS: &[(&str, u32)] = &[
     ("a", IS_FORMATTING | HAS_START_TAG_RULES),
     ("address", BLOCK_PROPERTIES),

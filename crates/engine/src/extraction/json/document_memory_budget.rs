@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The size in bytes above which the values of a document are large. Only one thread at a time may
-/// hold large values (the lock [`LARGE_VALUES`]).
+/// The size in bytes of the parsed values of a JSON document above which the document is large.
+/// Only one thread at a time may hold the values of a large document (the lock [`LARGE_VALUES`]).
 const LARGE_DOCUMENT: usize = 1 << 20;
 
 /// The lock for large documents. At any time, only one thread may hold the values of a large

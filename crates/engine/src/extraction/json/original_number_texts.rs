@@ -17,9 +17,10 @@ use super::document_memory_budget::{DocumentMemoryBudget, OutOfBudget};
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],
     root: &'d Value,
-    /// The numbers whose original text differs from the serialized [`Number`]: each with its
-    /// address in memory and the range of its original text in `text`, sorted by address. `None`
-    /// before the first decimal number is output.
+    /// The numbers whose original text differs from the serialized [`Number`], sorted by the
+    /// address of the [`Number`] in memory. Each entry is this address, and the range of the
+    /// original text in `text`. `None` until the first decimal number is written, because the
+    /// search for them takes time.
     places: Option<Vec<(usize, Range<usize>)>>,
 }
 
