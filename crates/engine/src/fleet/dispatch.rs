@@ -41,9 +41,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The maximum number of waiting transfers if the hosts of all waiting transfers are busy, paused
-/// or dead. If this has lasted for [`READ_FURTHER_AFTER`], more input is read, because it may
-/// contain a transfer to another host. This many transfers take about 1 MiB.
+/// The maximum number of waiting transfers. More than [`QUEUE_TARGET`] may wait if their hosts have
+/// allowed no start for [`READ_FURTHER_AFTER`], since further input may be for another host. This
+/// many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
@@ -79,7 +79,7 @@ pub(super) struct DispatchState {
     /// its transfers. The transfers of the last stage are added to the queue first, and come last
     /// in this list.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
-    /// The number of new transfers in the queue, for each stage.
+    /// For each stage, the number of transfers in the queue, without those that are tried again.
     waiting: Vec<usize>,
     /// For each stage, the number of transfers that are not finished: waiting, running, or with
     /// an error that is not yet reported.
@@ -100,19 +100,19 @@ pub(super) struct DispatchState {
     /// For each stage, the number of transfers that wait to be tried again and have released their
     /// host slot (the permit for one transfer to a host).
     retrying: Vec<usize>,
-    /// The maximum total of the numbers in `retrying`, which limits the memory for transfers that
-    /// wait to be tried again.
+    /// The maximum number of transfers of all stages that wait to be tried again (the sum of
+    /// `retrying`). It limits the memory for them.
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which only the limits for single hosts prevent the start of waiting
-    /// transfers, while the total limit on concurrent transfers allows another one. `None` if this
-    /// is not the case now.
+    /// The time since which the total limit on concurrent transfers allows another transfer, but
+    /// the limits for single hosts allow none of the waiting transfers. `None` if that is not so
+    /// now.
     blocked_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the queued new jobs take.
     queued_bytes: usize,
-    /// The URLs that repeated stages ([`FleetStage::depth`]) have already queued; `None` without
-    /// repeated stages.
+    /// The URLs queued so far by a stage that also fetches the links in its pages
+    /// ([`FleetStage::depth`]). Each URL is fetched only once. `None` without such a stage.
     known_urls: Option<KnownUrls>,
 }
 
@@ -224,12 +224,12 @@ impl Dispatcher {
         !state.full[stage] && state.errors.len() < state.max_backlog
     }
 
-    /// Fills the queue with new transfers until `target` are waiting. The transfers come from
-    /// earlier runs of the program, from the values that a stage passes on only at its end, or from
-    /// the input.
+    /// Fills the queue with new transfers until `target` are waiting. The transfers come from the
+    /// input, from earlier runs of the program, or from values that a stage extracts for the next
+    /// stage and passes on only when it ends, such as sorted values.
     ///
     /// # Errors
-    /// A value cannot be read back from disk.
+    /// A value or an unfinished transfer cannot be read back from disk.
     fn fill_queue(&self, state: &mut DispatchState, target: usize, view: &StageWindowsAndSettings<'_>) -> Result<()> {
         while state.queue.len() + state.errors.len() < target * state.pipeline && state.queued_bytes < MAX_QUEUED_BYTES
         {
@@ -315,11 +315,11 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the next job that may start, and the host slot (a permit for one transfer to a host)
-    /// that it uses. Returns `None` if no job may start now.
+    /// Returns the next job (a transfer with its report data) that may start, and the host slot (a
+    /// permit for one transfer to a host) that the job uses; `None` if no job may start now.
     ///
     /// # Errors
-    /// The error of [`Dispatcher::fill_queue`].
+    /// A value or an unfinished transfer, needed to fill the queue, cannot be read back from disk.
     pub(super) fn next(
         &self,
         now: Instant,
@@ -354,7 +354,7 @@ impl Dispatcher {
     /// transfer to `host` has held. If there is no such job, releases the slot and returns `None`.
     ///
     /// # Errors
-    /// The error of [`Dispatcher::fill_queue`].
+    /// A value or an unfinished transfer, needed to fill the queue, cannot be read back from disk.
     pub(super) fn next_for(
         &self,
         host: HostId,
@@ -398,8 +398,8 @@ impl Dispatcher {
         is_added
     }
 
-    /// Removes from the queue a job that waits to be tried again. `key` is its key among the jobs
-    /// in progress.
+    /// Removes a retry from the queue. `key` is the key of its job (a transfer with its report
+    /// data) in `DispatchState::running`.
     pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
         let FleetJob { stage, slot, .. } = state.running[key].job;
@@ -415,10 +415,10 @@ impl Dispatcher {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start transfers. It states which transfers may start within the
-    /// limits on concurrent transfers, and which transfer, if any, may start beyond these limits.
-    /// Returns `None` if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets
-    /// no transfer start.
+    /// Returns the permission to start any transfer within the limits on concurrent transfers, and
+    /// possibly one transfer beyond them, for which other transfers wait. Returns `None` if the
+    /// queue is empty, or if the queued transfers must wait until the output of their stage has
+    /// room ([`progress_rule`](super::progress_rule)).
     fn start_permission(&self, state: &DispatchState, view: &StageWindowsAndSettings<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -439,9 +439,9 @@ impl Dispatcher {
         queue_head.permission()
     }
 
-    /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
-    /// the workers do not wake up in vain.
+    /// Returns the next time at which a waiting transfer may become able to start, even if no
+    /// transfer ends before. Examples are the end of a host's pause, and the time when the start
+    /// rate allows a start. Returns `None` if there is no such time.
     pub(super) fn next_timeout(&self, now: Instant, view: &StageWindowsAndSettings<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = time_conversions::to_monotonic_time(now);
@@ -514,9 +514,9 @@ impl DispatchState {
         }
     }
 
-    /// Returns the time from which the dispatcher may read further items of the input, if none of
-    /// the waiting transfers may start. A further item may be for another host, so that it can
-    /// start. Returns `None` if the dispatcher must not read further items.
+    /// Returns the time at which further items of the input are read, although enough transfers
+    /// wait for their hosts: an item may be for another host. Returns `None` if the total limit on
+    /// concurrent transfers is reached, if too many transfers wait, or if the input has ended.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.blocked_since = None;
@@ -558,8 +558,8 @@ impl DispatchState {
         self.running.remove(key)
     }
 
-    /// Records that a job of this stage has been reported, so that it no longer counts as
-    /// outstanding.
+    /// Lowers the number of unfinished transfers of this stage by one, because the result of one of
+    /// them has been reported.
     pub(super) fn on_job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
