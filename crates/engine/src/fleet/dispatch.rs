@@ -41,9 +41,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The maximum number of waiting transfers. More than [`QUEUE_TARGET`] may wait if their hosts have
-/// allowed no start for [`READ_FURTHER_AFTER`], since further input may be for another host. This
-/// many transfers take about 1 MiB.
+/// The number of waiting transfers from which no further input is read. Above [`QUEUE_TARGET`],
+/// input is only read after no waiting transfer could start for [`READ_FURTHER_AFTER`], because it
+/// may be for another host. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more

@@ -138,7 +138,8 @@ pub(super) enum RunTextEffect {
     /// The run separates the words before and after it, as a space does.
     SeparatesWords,
     /// The run contains a tag in an element that keeps white space, such as `<pre>`. The text of
-    /// such an element is not collected by runs.
+    /// such an element is not collected while runs are compared: the tokenizer must read the
+    /// element again.
     Unknown,
 }
 
