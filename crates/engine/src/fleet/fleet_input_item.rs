@@ -30,8 +30,9 @@ pub struct FleetItem {
     pub url: String,
     /// The destination of the body: the fleet's output, or a file.
     pub destination: BodyDestination,
-    /// The settings of this request that differ from the settings of the first stage. Default:
-    /// `None`, for no difference.
+    /// The settings of this request that differ from the options with which the fleet requests the
+    /// URLs of its input ([`FleetStage::options`](super::FleetStage::options) of the first stage).
+    /// Default: `None`, for no difference.
     pub request: Option<Box<PerItemRequestOptions>>,
     /// The identifier of the item, as JSON text. Reports about the transfer contain it unchanged.
     /// Default: none.
@@ -40,8 +41,9 @@ pub struct FleetItem {
     /// reports about the transfer. Default: none.
     pub context: Option<ItemUserData>,
     /// True if the user wrote the origin of the URL; false if the URL is from a list that somebody
-    /// else wrote. The origin of the first item for which this is true may also receive the
-    /// credentials of later stages. Default: true.
+    /// else wrote. The later stages of the fleet, which request URLs that are made from extracted
+    /// values, send credentials only to trusted origins. The origin of the first item for which
+    /// this field is true is one of them. Default: true.
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
     /// greater than the numbers of earlier items. A list from which items are left out can thus
@@ -58,7 +60,8 @@ pub struct FleetItem {
 }
 
 impl FleetItem {
-    /// Makes an item whose request has the options of the fleet's first stage.
+    /// Makes an item whose request has the options with which the fleet requests the URLs of its
+    /// input: the options of its first stage ([`FleetStage::options`](super::FleetStage::options)).
     #[must_use]
     pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
         Self {
@@ -117,7 +120,8 @@ impl PerItemRequestOptions {
     }
 }
 
-/// A value of the caller that belongs to an item. `Debug` does not show the value.
+/// A value of the caller that is attached to an item of a fleet's input ([`FleetItem`]). `Debug`
+/// does not show the value.
 #[derive(Clone)]
 pub struct ItemUserData(Arc<dyn Any + Send + Sync>);
 

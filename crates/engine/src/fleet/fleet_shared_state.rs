@@ -80,7 +80,8 @@ pub(super) struct FleetRun {
     over: AtomicBool,
 }
 
-/// The inbox of a worker and the number of its transfers, which other workers look at.
+/// The inbox for messages to a worker thread, and the number of transfers that this worker runs.
+/// From these, other workers see whether the worker sleeps and has fewer transfers than they have.
 struct WorkerInboxAndLoad {
     inbox: Arc<WorkerInbox>,
     running: usize,

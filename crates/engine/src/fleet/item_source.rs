@@ -109,8 +109,8 @@ impl ReadAheadItemSource {
     }
 }
 
-/// Sends all items of the iterator to the source, and wakes the fleet after each item. Runs in the
-/// source's thread.
+/// Sends all items of the iterator through the channel `sender` to their [`ReadAheadItemSource`],
+/// and wakes the fleet (which runs the transfers) after each item. Runs in the reading thread.
 fn send_items(
     items: FleetItems,
     sender: &SyncSender<Result<FleetItem>>,

@@ -21,9 +21,10 @@ use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::extracted_value_list::ExtractedValues;
 
-/// A sink for one repetition of a stage that is repeated on the links in its own pages
-/// ([`FleetStage::depth`](super::FleetStage::depth)). The sink outputs each new URL, and keeps the
-/// URL for the next repetition.
+/// A sink for the links that one repetition of a stage has extracted from its pages. A stage with a
+/// [`FleetStage::depth`](super::FleetStage::depth) is repeated: each repetition requests the links
+/// that the previous repetition found. The sink outputs each new link, and keeps it for the next
+/// repetition.
 pub(super) struct LevelSink {
     known: KnownUrls,
     /// The new URLs, each preceded by its sequence number. `None` once the stage has ended.
@@ -31,7 +32,8 @@ pub(super) struct LevelSink {
     count: u64,
     output: Arc<OrderedWindow>,
     /// True if the URLs are output in sorted order. `output` is then the output window (an ordered
-    /// queue) of the last stage, which sorts the URLs.
+    /// queue of bodies) of the last stage, whose sink sorts the URLs of all repetitions. If false,
+    /// `output` is the window of the next stage.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: ExtractedValues,
@@ -39,9 +41,10 @@ pub(super) struct LevelSink {
 }
 
 impl LevelSink {
-    /// Makes a sink that uses about `memory` bytes of memory, and stores further URLs in files in
+    /// Makes a sink that keeps URLs in about `memory` bytes of memory, and further URLs in files in
     /// the directory `dir`. `later` are the output windows (ordered queues of bodies) of the later
-    /// stages, the last stage first. `next` is the sink for all content other than URLs.
+    /// stages, the last stage first. The sink outputs the URLs through one of these windows. `next`
+    /// receives all other content and, when this stage ends, the kept URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

@@ -29,7 +29,8 @@ impl OrderedWindowSlotSink {
         Self { window, slot, order, found: 0, prefix: None }
     }
 
-    /// Makes the sink put this URL, without user and password, and a tab before each value.
+    /// Makes the sink put a prefix before each value extracted from the body: this URL, without
+    /// user and password, and a tab.
     pub(super) fn with_url(mut self, url: &str) -> Self {
         self.prefix = Some(format!("{}\t", without_userinfo(url)).into_bytes().into());
         self

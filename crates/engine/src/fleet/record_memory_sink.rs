@@ -30,7 +30,9 @@ use crate::sink::memory::MemorySink;
 use crate::sink::{ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
-/// The limits and the contents of the records of a stage. A record describes one transfer.
+/// The settings of the records that a stage of a fleet outputs
+/// ([`FleetStage::records`](super::FleetStage::records)): the maximum size and the parts of their
+/// content. A record is a text that describes one transfer, such as a `--jsonl` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
     /// The maximum size in bytes of a record's content, i.e. of the transfer's body or values. A
@@ -86,16 +88,17 @@ impl fmt::Debug for RecordTextIterator {
     }
 }
 
-/// A sink that keeps the content of one transfer in memory, for its record. In a fleet (a run of
-/// many parallel transfers), this memory counts towards the memory budget of the output window, an
+/// A sink that keeps the body of one transfer, or the values extracted from it, in memory until the
+/// transfer's record (such as a `--jsonl` line) is made from them. In a fleet (a run of many
+/// parallel transfers), this memory counts towards the memory budget of the output window, an
 /// ordered queue of bodies.
 pub struct RecordMemorySink {
     options: RecordOptions,
     body: MemorySink,
     values: ExtractedValues,
     is_complete: bool,
-    /// The file to which the page is written while values are extracted from it; `None` if the page
-    /// is not stored.
+    /// The file to which the body is written while values are extracted from the body; `None` if
+    /// the body itself is not stored.
     file: Option<FileSink>,
     /// The output window (ordered queue) whose budget the memory counts towards, and the number of
     /// the transfer's slot in it. `None` outside of a fleet.
@@ -125,10 +128,10 @@ impl RecordMemorySink {
         }
     }
 
-    /// Makes a sink for a transfer of a fleet. Its memory counts towards the memory budget of the
-    /// output window (an ordered queue of bodies). `slot` is the number of the transfer's slot in
-    /// the window. `file` is the file to which the page is written while values are extracted from
-    /// it; `None` if the page is not stored.
+    /// Makes a sink for a transfer of a fleet. The sink's memory counts towards the memory budget
+    /// of the output window (an ordered queue of bodies). `slot` is the number of the transfer's
+    /// slot in the window. `file` is the file to which the body is written while values are
+    /// extracted from the body; `None` if the body itself is not stored.
     pub(super) fn in_window(
         options: RecordOptions,
         window: &Arc<OrderedWindow>,

@@ -90,8 +90,8 @@ pub(super) fn new_windows(
     Ok(windows)
 }
 
-/// The last sink of a fleet (a run of many parallel transfers). It writes bodies or values to the
-/// output.
+/// The sink that writes to the output of a fleet (a run of many parallel transfers). It receives
+/// the bodies of the fleet's last stage, or the values extracted from these bodies.
 pub(super) struct FleetOutputSink {
     output: DescriptorWriter,
     /// True if the output is a terminal. Control characters in values are then escaped.
@@ -162,8 +162,9 @@ impl StageSink for FleetOutputSink {
 /// keeps all values until the end to sort them.
 pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
-    /// The URLs that a repeated stage has already queued, shared by all its repetitions. Such a
-    /// stage uses this set instead of `distinct`. `None` for other stages.
+    /// The links that any repetition of the stage has already found. The sink drops these links,
+    /// and does not use `distinct`. `None` if the stage is not repeated on the links in its own
+    /// pages ([`FleetStage::depth`](super::FleetStage::depth)).
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
@@ -217,9 +218,10 @@ impl UniqueOrSortSink {
         self
     }
 
-    /// Returns true if a value is new and must be passed on immediately. If the sink has a store
-    /// for later runs of the program (`value_store`), also records the value there when it is
-    /// output or kept back.
+    /// Returns true if the caller must pass a value on now, because the value is new. Returns false
+    /// for a repeated value, and for a value that the filter keeps on disk until the stage ends.
+    /// Records the values of the last stage that are passed on, and all values that are kept on
+    /// disk, in `value_store` for later runs of the program.
     fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,
@@ -319,9 +321,10 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes, such as heads and reports of pages, to the output window (the ordered queue of
-    /// bodies) of the next stage. The bytes are output after the pages made from earlier values,
-    /// and before the pages made from later values.
+    /// Passes bytes of this stage, such as response heads and report texts, to the output window
+    /// (the ordered queue of bodies) of the next stage. In the output, the bytes stand after the
+    /// bodies of the requests that were made from earlier values, and before the bodies of later
+    /// requests.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();

@@ -28,16 +28,16 @@ pub trait StageValueStore: Send + Sync {
     /// stage.
     fn on_skipped(&self, stage: usize, number: u64);
 
-    /// Records a value that a stage holds back until the stage ends. `stage` is the index of the
-    /// stage.
+    /// Records a value that the stage with the index `stage` has extracted and passes on only when
+    /// it ends, because its values are sorted or because this value did not fit into memory.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
     /// Records a value that the last stage has output, so that no later run outputs it again.
     /// `stage` is the index of the last stage.
     fn on_printed(&self, stage: usize, value: &[u8]);
 
-    /// Calls `value` with each value of this kind that earlier runs of the program recorded for a
-    /// stage. The values come in the order in which they were recorded.
+    /// Calls `value` with each value of the kind `kind` that earlier runs of the program recorded
+    /// for the stage with the index `stage`, in the order in which the values were recorded.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -48,9 +48,9 @@ pub trait StageValueStore: Send + Sync {
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Returns the transfers that earlier runs of the program queued for a stage and did not
-    /// finish. `stage` is the index of the stage (at least 1). If the program wants to request all
-    /// pages again, returns the finished transfers, too.
+    /// Returns the transfers of the stage with the index `stage` (at least 1) that this run of the
+    /// program must fetch: the transfers that earlier runs queued and did not finish. A program
+    /// that fetches all pages again may return the finished transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
     /// Returns the number that the first new transfer of a stage gets in this run of the program.
@@ -58,13 +58,14 @@ pub trait StageValueStore: Send + Sync {
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// The use of a stored value, which selects the values that [`StageValueStore::recall_values`]
-/// passes to its callback.
+/// A kind of stored values, by the method with which an earlier run of the program recorded them.
+/// [`StageValueStore::recall_values`] returns the values of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecalledValueKind {
-    /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
+    /// Values from which transfers of the next stage were made ([`StageValueStore::on_queued`]).
+    /// They are recorded under the index of that next stage.
     Queued,
-    /// Values that a stage holds back until the stage ends ([`StageValueStore::on_kept`]).
+    /// Values that a stage passes on only when it ends ([`StageValueStore::on_kept`]).
     Kept,
     /// Values that the last stage has output ([`StageValueStore::on_printed`]).
     Printed,

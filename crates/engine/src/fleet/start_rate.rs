@@ -31,9 +31,10 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start per `interval`, on average. If a start is less than 100 ms late,
-    /// later starts are not delayed: the next interval begins at the time at which the late start
-    /// was allowed.
+    /// Makes a limit of one start per `interval`, on average. A transfer that starts at most 100 ms
+    /// after the time at which it was allowed does not delay later transfers: the next interval
+    /// begins at that time. If a transfer starts later than that, the next interval begins with its
+    /// start.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }
@@ -88,8 +89,9 @@ pub struct HostStartRate {
 }
 
 impl HostStartRate {
-    /// Makes a limit of one start for each host per `interval`, on average. A start that is less
-    /// than 100 ms late does not delay later starts.
+    /// Makes a limit of one start for each host per `interval`, on average. A transfer that starts
+    /// at most 100 ms after the time at which it was allowed does not delay later transfers to its
+    /// host.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }

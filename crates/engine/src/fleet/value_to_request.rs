@@ -6,8 +6,10 @@ use super::reported_job_and_destination::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 
-/// A mapping from an extracted value to the request for its page and to the page's destination.
-/// Each method except [`page_destination`](Self::page_destination) is called once for each value.
+/// A mapping from a value that one stage extracted to a request of the next stage, and to the
+/// destination of the response's body. The methods call the requested resource the page of the
+/// value. Each method except [`page_destination`](Self::page_destination) is called once for each
+/// value.
 pub trait ExtractedValueMapper: Send + Sync {
     /// Returns the URL to fetch for a value. `url` is the URL that the stage's URL template has
     /// made from the value. By default, returns `url`.
@@ -22,9 +24,10 @@ pub trait ExtractedValueMapper: Send + Sync {
     /// The value cannot be used. Its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
-    /// Returns the destination of a later page of a paginated listing whose first page is the page
-    /// of `_value`. `_page` is the page's number, from 2, and `_target` its URL. Default: the
-    /// output of the fleet.
+    /// Returns the destination of the second or a later page of a paginated listing. The first page
+    /// of the listing is the page that was requested for `_value`. `_page` is the number of the
+    /// page in the listing (2 for the second page), and `_target` its URL. Default: the output of
+    /// the fleet.
     ///
     /// # Errors
     /// There is no destination for the page. The page counts as failed, and the listing ends.

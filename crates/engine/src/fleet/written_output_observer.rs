@@ -32,8 +32,9 @@ impl fmt::Debug for dyn OutputObserver {
     }
 }
 
-/// The number of a fleet's bytes that were passed to its output, and the number of these bytes that
-/// were written to the output's descriptor. The output windows of all stages share this value.
+/// The number of bytes that a fleet has passed to its output, and the number of these bytes that
+/// were written to the output's descriptor. The output windows (ordered queues of bodies) of all
+/// stages of the fleet share this value.
 #[derive(Debug, Default)]
 pub(super) struct FleetOutputProgress {
     passed: AtomicU64,

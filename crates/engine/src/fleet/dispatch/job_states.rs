@@ -24,8 +24,10 @@ pub(in crate::fleet) struct QueuedOrRunningJob {
     pub(in crate::fleet) job: FleetJob,
     /// The target of the request; `None` once the job has started.
     pub(super) target: Option<Target>,
-    /// The value of the previous stage from which the URL was made, if the stage has an
-    /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper); otherwise `None`.
+    /// The value from which the job's URL was made: the previous stage of the fleet extracted it
+    /// from a page. `None` if the URL comes from the input, or if no
+    /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper) of the job's own stage needs
+    /// the value.
     pub(super) value: Option<Box<[u8]>>,
     /// The settings of the request that differ from the settings of its stage; `None` if there is
     /// no difference.
@@ -44,8 +46,8 @@ pub(in crate::fleet) enum NewJobOrRetry {
     Retry(usize),
 }
 
-/// The data from which the transfer of a new job is made. The dispatcher keeps the job (the data
-/// for its report) under the number `key` until the job ends.
+/// The inputs from which a new transfer is made. The dispatcher keeps the data for the transfer's
+/// report under the number `key` until the transfer ends.
 pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) key: usize,
     pub(in crate::fleet) stage: usize,

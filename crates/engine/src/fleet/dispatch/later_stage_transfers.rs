@@ -15,18 +15,20 @@ use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
-/// The position in the output of a transfer whose URL is made from a value of the previous stage,
-/// and the transfer's own stage.
+/// The stage to which a new transfer belongs, with the stage's output window (an ordered queue of
+/// bodies), and the position of the transfer in the order of the output (`order`). The URL of the
+/// transfer is made from a value that the previous stage extracted.
 pub(super) struct StageOutputPosition<'a> {
-    /// The index of the stage in the fleet, counted from 0.
+    /// The index of the transfer's own stage among the stages of the fleet, counted from 0.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
     pub(super) window: &'a OrderedWindow,
     pub(super) order: Arc<[u64]>,
 }
 
-/// The output windows (ordered output queues) and the settings of a fleet's stages, for use by the
-/// dispatcher.
+/// The output windows (ordered queues of bodies) and the settings of all stages of a fleet. A fleet
+/// runs many transfers in parallel, and each of its later stages requests URLs that are made from
+/// the values which the previous stage extracted.
 pub(in crate::fleet) struct StageWindowsAndSettings<'a> {
     pub(in crate::fleet) windows: &'a [Arc<OrderedWindow>],
     pub(in crate::fleet) stages: &'a [FleetStage],

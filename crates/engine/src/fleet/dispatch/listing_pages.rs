@@ -47,11 +47,13 @@ impl PaginatedListing {
         &self.origin
     }
 
-    /// Returns the destination of the page with the number `page` and the URL `target`. `before` is
-    /// the destination of the previous page.
+    /// Returns the destination of the body of the second or a later page: the output of the fleet,
+    /// or a file. `page` is the number of the page, `target` its URL, and `before` the destination
+    /// of the previous page.
     ///
     /// # Errors
-    /// There is no destination for the page.
+    /// The function that chooses the destinations fails, or there is none and the previous page was
+    /// written to a file.
     fn destination(
         &self,
         stage: &FleetStage,
@@ -69,8 +71,10 @@ impl PaginatedListing {
 }
 
 impl QueuedOrRunningJob {
-    /// Makes the job the first page of a new paginated listing, if the stage has pagination.
-    /// Returns the job with an error if the listing cannot begin.
+    /// Makes the job the first page of a new paginated listing, if the job's stage of the fleet
+    /// fetches listings ([`FleetStage::pagination`]); otherwise returns the job unchanged.
+    /// `destinations` chooses where the later pages are written. Returns the job with an error if the
+    /// URL cannot begin a listing.
     pub(super) fn in_listing(
         mut self: Box<Self>,
         stage: &FleetStage,

@@ -15,7 +15,8 @@ use crate::transfer::TransferOutcome;
 use crate::{Error, Result};
 
 /// The counts of a fleet (a parallel run of transfers): the finished transfers, and the stages that
-/// have ended.
+/// have ended. Each later stage of a fleet requests URLs that are made from the values which the
+/// previous stage extracted.
 #[derive(Default)]
 pub(super) struct FleetTally {
     succeeded: u64,
@@ -60,9 +61,10 @@ impl FleetRun {
         })
     }
 
-    /// Counts a finished job (a transfer), and outputs `text`, the report of the job, after the
-    /// job's body. Then marks the body as complete in the output window (an ordered queue of
-    /// bodies), unless the next page of the listing continues this body.
+    /// Counts a finished job (a transfer), and appends `text`, the report of the job, to the job's
+    /// body in the output window (an ordered queue of bodies). If `end` contains the next page of a
+    /// paginated listing, then adds a job for that page. Otherwise, marks the body as complete.
+    /// Does not count a page beyond the end of its listing.
     pub(super) fn finish_job(
         &self,
         job: &FleetJob,
@@ -107,8 +109,10 @@ impl FleetRun {
         self.finish_job(&dispatched.job, &outcome, text, end);
     }
 
-    /// Reports a finished job to the program. Returns the text to output after the body: the text
-    /// that the program returned or, if the stage outputs records instead of bodies, the record.
+    /// Reports a finished job to the program. Returns the text that the program outputs for the
+    /// job: a text that follows the job's body in the output or, if the job's stage outputs records
+    /// ([`FleetStage::records`](crate::fleet::FleetStage::records)), the record, which replaces the
+    /// body.
     pub(super) fn report_finished(
         &self,
         job: &FleetJob,

@@ -20,8 +20,9 @@ use crate::sink::file::FileSink;
 use crate::transfer::Transfer;
 
 impl FleetRun {
-    /// Makes the transfer of a job that is about to start, with the options and the body sink that
-    /// its stage requires. The request contains no credentials if its target is not trusted
+    /// Makes the transfer of a job that is about to start. The settings of the job's stage in the
+    /// fleet determine the request options and the sink for the response's body. The request
+    /// contains no credentials if only a page, and not the user, named the origin of the target
     /// ([`is_trusted`](Self::is_trusted)).
     pub(super) fn new_transfer(&self, started: TransferInputs, host: HostId, now: Instant) -> Box<Transfer> {
         let TransferInputs { key, stage: number, slot, order, destination, target, value, request, listing } = started;

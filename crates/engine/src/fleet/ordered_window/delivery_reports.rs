@@ -16,8 +16,9 @@ pub(super) struct DeliveryReporter {
 
 impl OrderedWindow {
     /// Makes the window report two events to `observer`: all content of a transfer has been passed
-    /// to the sink, and more output bytes have been written. `output` provides the numbers of
-    /// passed and written bytes. `stage` is the index of the window's stage.
+    /// to the window's sink, or further bytes of the fleet's output have left the sink's buffer and
+    /// were written to the output. `output` provides the numbers of passed and written bytes.
+    /// `stage` is the index of the window's stage.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,
@@ -40,8 +41,9 @@ impl OrderedWindow {
         }
     }
 
-    /// Reports that all content of a transfer has been passed to the sink. `transfer` is the number
-    /// of the transfer; for `None`, there is no report.
+    /// Reports to the observer that all content of a transfer has been passed to the sink.
+    /// `transfer` is the number of the transfer. Does nothing if no number was recorded for the
+    /// slot (`None`), or if there is no observer.
     pub(super) fn report_departure(&self, transfer: Option<u64>) {
         if let (Some(DeliveryReporter { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
             observer.on_passed_to_sink(*stage, number, output.passed_bytes());

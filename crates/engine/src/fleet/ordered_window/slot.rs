@@ -32,34 +32,35 @@ impl OrderedSlotPiece {
     }
 }
 
-/// A slot of an output window (an ordered queue of bodies): one body, with the part of its content
-/// that has not been passed to the sink yet.
+/// A slot of an output window (an ordered queue of bodies): one body, or the values extracted from
+/// one body, as far as the sink has not received them yet. The pages of a paginated listing may
+/// follow each other in one slot.
 #[derive(Debug, Default)]
 pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotPiece>,
     /// True if the slot's body is complete, so that the slot receives no more content.
     pub(super) done: bool,
-    /// True if a part of the content of the current page has been passed to the sink. The page's
-    /// transfer can then not be repeated.
+    /// True if a part of the content of the slot's last page has been passed to the sink. The
+    /// transfer of that page can then not be repeated.
     pub(super) has_left: bool,
-    /// The number of pieces at the beginning of `content` that belong to complete earlier pages of
-    /// a listing.
+    /// The number of pieces at the beginning of `content` that belong to completely received pages
+    /// of a listing. They remain in the slot when the transfer of a later page is repeated.
     pub(super) complete: usize,
     /// The number of bytes of memory that the slot's body uses outside of the window. These bytes
     /// count towards the window's memory budget.
     pub(super) outside: usize,
-    /// The number of the transfer to which the content belongs. `None` if no observer is informed
-    /// of the output.
+    /// The number of the transfer to which the content belongs, for the report to the observer of
+    /// the output. `None` if nothing is reported.
     pub(super) transfer: Option<u64>,
-    /// The file for values that exceed the window's memory budget; `None` if there were no such
-    /// values.
+    /// The temporary file for values extracted from the body that did not fit into the window's
+    /// memory budget; `None` if there is no such file.
     overflow: Option<OverflowFile>,
 }
 
 impl OrderedBodySlot {
-    /// Writes values to a file in the directory `dir`, and returns a reference to them as the
-    /// slot's content. If the file cannot be written, returns the values themselves: they exceed
-    /// the memory budget, but none is lost.
+    /// Writes values extracted from the slot's body to a temporary file in the directory `dir`, and
+    /// returns the piece of content that refers to them. If the file cannot be written, returns the
+    /// values themselves as a piece in memory, beyond the memory budget of the window.
     pub(super) fn store(&mut self, values: ExtractedValues, dir: &Path) -> OrderedSlotPiece {
         if self.overflow.is_none() {
             self.overflow = OverflowFile::create(dir).ok();

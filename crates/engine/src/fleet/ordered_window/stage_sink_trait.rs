@@ -30,16 +30,17 @@ pub(in crate::fleet) trait StageSink: Send {
     /// The errors of [`StageSink::write_bytes`].
     fn flush(&mut self) -> Result<OutputReadiness>;
 
-    /// Returns true if the window may receive a body whose turn it is even while the sink is full.
-    /// The window then keeps the bytes in memory, up to its memory budget. If false, the transfer
-    /// waits until the sink has room. Default: false.
+    /// Returns true if the transfer whose body is next in the order may continue while the sink is
+    /// full. The window then keeps the body's bytes in memory, up to its memory budget. If false,
+    /// the transfer waits until the sink has room. Default: false.
     fn may_receive_while_full(&self) -> bool {
         false
     }
 
-    /// Ends the content: the stage of the fleet has ended, and its window passes nothing more.
-    /// `tail` contains the values that the stage passes on only at its end; `None` if there are
-    /// none. Returns the values of `tail` that this sink did not output.
+    /// Ends the content, because the stage of the fleet has ended: its window passes nothing more
+    /// to the sink. `tail` contains the values that a preceding sink of the stage held back until
+    /// now, for example to sort them; `None` if there are none. Returns the values from which the
+    /// next stage must make requests; `None` if there are none.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].

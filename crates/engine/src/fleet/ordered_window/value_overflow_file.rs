@@ -25,16 +25,16 @@ pub(super) struct OverflowFile {
     end: u64,
 }
 
-/// The position of a block of extracted values in the temporary file of their body
-/// ([`OverflowFile`]).
+/// The position of a block of values in an [`OverflowFile`], the temporary file for the values that
+/// were extracted from one body.
 #[derive(Debug)]
 pub(super) struct StoredValuesPosition {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputPosition>,
-    /// The number of bytes of the output window's memory budget that the stored values still
-    /// occupy: as many as in memory. Moving values to the file thus makes no room for further
-    /// received bytes.
+    /// The number of bytes by which the stored values count towards the output window's memory
+    /// budget: as many as if they were in memory. Moving values to the file thus makes no room for
+    /// further received bytes.
     cost: usize,
 }
 
