@@ -98,7 +98,8 @@ mod windows {
         Ok(())
     }
 
-    /// Fails, because an output on Windows is never full.
+    /// Returns an error: on Windows, an event loop cannot watch an output. This is never needed,
+    /// since a write to an output waits until the output has accepted all bytes.
     pub(crate) fn register_output(_registry: &Registry, _fd: RawFd, _token: Token) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -134,7 +135,7 @@ mod windows {
         });
     }
 
-    /// Removes a socket that is about to be closed.
+    /// Removes the registration of a socket that is about to be closed, if the socket has one.
     pub(crate) fn forget(fd: impl AsFd) {
         drop(with_registrations(|registrations| registrations.remove(&fd.as_fd().as_raw_fd())));
     }

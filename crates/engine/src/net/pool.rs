@@ -123,8 +123,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if only a QUIC connection needs the address of `host`, because TCP connections
-    /// go to another host. A TCP connection need not wait for the lookup of `host` then.
+    /// Returns true if only an HTTP/3 attempt needs the address of `host`, since TCP connects to
+    /// another host (`dial`). The TCP connection need not wait for the lookup of `host` then.
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
@@ -313,8 +313,8 @@ impl<C> ConnectionPool<C> {
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
-    /// Adds an idle connection. If a limit would be exceeded or the oldest connection was idle for
-    /// too long, removes and returns one connection, which the caller must close; otherwise `None`.
+    /// Adds an idle connection. Returns a connection that the caller must close, if any: an old one
+    /// because of a limit or its idle time, or `connection` itself if the pool may keep none.
     pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);

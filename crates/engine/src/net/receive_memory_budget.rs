@@ -25,19 +25,21 @@ use std::sync::{Arc, Mutex};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes of shared memory that all connections together may reserve. Each connection
-/// may use its minimum budget even if no shared memory is left.
+/// The receive memory, in bytes, that all connections of a client together may reserve. A
+/// connection may use its minimum budget even if none of this memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
-/// The memory, in bytes, that only connections for parts of split downloads may reserve. Without
-/// this memory, these connections would have the minimum budget, since the first connection of the
-/// download has reserved most of the shared memory.
+/// The receive memory, in bytes, that all connections for parts of split downloads together may
+/// reserve in addition to [`MAX_SHARED_MEMORY`]. The first connection of a split download has
+/// reserved most of that memory, so the connections for its parts would get only the minimum
+/// budget.
 #[cfg(feature = "http3")]
 const MAX_PART_MEMORY: u32 = 8 << 20;
-/// The receive budget, in bytes, of a connection for parts of split downloads. With the minimum
-/// budget, a part would be limited to 2.5 MB/s at a round trip of 100 ms.
+/// The receive budget, in bytes, of a connection for parts of split downloads. The smaller budget
+/// [`MIN_CONNECTION_BUDGET`] would limit a part to 2.5 MB/s at a round trip of 100 ms.
 #[cfg(feature = "http3")]
 const PART_BUDGET: u32 = 1 << 20;
-/// The minimum receive budget of a connection, in bytes, even if the shared memory is used up.
+/// The minimum receive budget of a connection, in bytes. A new connection gets this budget even if
+/// the other connections have reserved all of [`MAX_SHARED_MEMORY`].
 const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 /// The number of concurrent responses that a connection is assumed to have. Each stream's initial
 /// window is the connection's window divided by this number.
@@ -82,8 +84,9 @@ impl SharedRecvMemory {
     }
 
     /// Reserves receive memory for a connection that receives parts of a split download:
-    /// `PART_BUDGET` bytes of the memory for parts. If less of that memory is left, reserves memory
-    /// like [`SharedRecvMemory::reserve`].
+    /// `PART_BUDGET` bytes of the memory that only such connections may reserve. If less of that
+    /// memory is left, the connection gets as much as an ordinary one
+    /// ([`SharedRecvMemory::reserve`]).
     #[cfg(feature = "http3")]
     #[must_use]
     pub(super) fn reserve_for_parts(&self) -> ConnectionReceiveBudget {
@@ -101,8 +104,9 @@ impl SharedRecvMemory {
 /// program accepts them.
 #[derive(Debug)]
 pub struct ConnectionReceiveBudget {
-    /// The number of unreserved bytes of the memory from which this budget is reserved. Dropping
-    /// the budget adds its bytes to this number.
+    /// The number of bytes that further connections can reserve from the memory to which this
+    /// budget belongs: the memory for all connections, or the memory for parts of split downloads.
+    /// Dropping this budget adds its bytes to the number.
     left: Arc<Mutex<u32>>,
     window: u32,
     taken: u32,

@@ -105,7 +105,8 @@ struct ProxyTls {
     sealed: Range<usize>,
     /// The range of `wire` that contains decrypted bytes which the tunnel has not processed yet.
     opened: Range<usize>,
-    /// The range of `wire` that contains plaintext which the caller has not read yet.
+    /// The range of `wire` that contains bytes for the caller, decrypted and not read yet. (`wire`
+    /// is the receive buffer; its TLS records are decrypted in place.)
     plain: Range<usize>,
     /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
     /// decrypted. `None` while the input continues.
@@ -129,8 +130,9 @@ impl SocketOrProxyTls {
     }
 
     /// Inserts the proxy's TLS layer `outer` and the HTTP/2 tunnel, if they are given, above the
-    /// socket. `ahead` contains bytes that were already received: they are plaintext for the caller
-    /// or, with a tunnel, input for the tunnel.
+    /// socket. `ahead` contains the bytes that followed the proxy's response to CONNECT, without
+    /// the proxy's encryption: the first bytes from the origin or, with a tunnel, HTTP/2 frames for
+    /// the tunnel.
     pub(super) fn add_tunnel(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -172,7 +174,8 @@ impl SocketOrProxyTls {
         self.has_buffered_input() || !self.is_drained
     }
 
-    /// Returns true if the https proxy announced the end of the stream.
+    /// Returns true if an https proxy announced the end of the stream, so that the stream is not
+    /// truncated. Returns false for a connection without an https proxy.
     pub(super) fn ended_properly(&self) -> bool {
         self.outer
             .as_ref()
@@ -260,6 +263,8 @@ impl SocketOrProxyTls {
 
 impl ProxyTls {
     /// Receives decrypted bytes. Reads from the socket only if no decrypted bytes are buffered.
+    /// Sets `is_drained` to true if that read emptied the socket's receive buffer, and to false if
+    /// the socket may have more bytes.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         loop {

@@ -188,7 +188,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Turns keep-alive probes on. Failures are ignored. The system decides their number.
+    /// Turns keep-alive probes on. The system decides the number of probes. Errors are ignored.
     pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let second = Duration::from_secs(1);
         let times = socket2::TcpKeepalive::new()
@@ -225,7 +225,11 @@ impl Socket {
         self.is_nonblocking.load(Ordering::Relaxed)
     }
 
-    /// Repeats a call that would wait, as long as the socket is blocking and no timeout has passed.
+    /// Calls `call`, which never waits. If it returns `WouldBlock` and this socket is in blocking
+    /// mode, waits until the socket is ready, and calls `call` again.
+    ///
+    /// # Errors
+    /// The error of the call; `WouldBlock` in non-blocking mode or after the timeout.
     fn repeat(&self, direction: WaitDirection, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match call() {

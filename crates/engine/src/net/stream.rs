@@ -260,12 +260,12 @@ impl ConnectionStream {
         }
     }
 
-    /// Sends as many of `bytes` as the socket accepts, and returns their number. With TLS, all
-    /// bytes are encrypted, and [`ConnectionStream::flush`] sends the encrypted bytes that the
-    /// socket did not accept.
+    /// Sends as many of `bytes` as the socket accepts, and returns their number. With TLS, encrypts
+    /// all of `bytes` and returns their full number: [`ConnectionStream::flush`] later sends the
+    /// encrypted bytes that the socket has not accepted.
     ///
     /// # Errors
-    /// The error of the socket; [`io::ErrorKind::WouldBlock`] if it accepts nothing.
+    /// The error of the socket; [`io::ErrorKind::WouldBlock`] if none of `bytes` was accepted.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(secured) = &mut self.tls else { return self.transport.send(bytes) };
         let transport = &mut self.transport;

@@ -89,8 +89,9 @@ fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
     at_port.find_map(|record| record.ech.clone())
 }
 
-/// Returns the trace lines that describe the keys for Encrypted Client Hello before a handshake.
-/// `wanted` are the user's options, and `found` the options with the keys in use.
+/// Returns the trace lines that describe, before a handshake, the use of Encrypted Client Hello and
+/// the source of the server's keys. `wanted` are the user's options. `found` are the same options
+/// with the keys that are used, which may come from the HTTPS record.
 fn lines(wanted: &EchOptions, found: &EchOptions) -> Vec<String> {
     let from_options = wanted.config_list.is_some();
     match (wanted.policy, &found.config_list) {

@@ -40,9 +40,10 @@ enum FirstHopAddresses {
 }
 
 impl ResolvedRoute {
-    /// Resolves the names on the route of `key`. `ask` looks up one name, and returns `None` while
-    /// that lookup is pending. This function then returns `None`, too, and the caller must call it
-    /// again later.
+    /// Resolves the host names that are needed for a new connection with the key `key`: the names
+    /// of the proxies, of the destination, and of the local interface. A name that a proxy resolves
+    /// is not looked up. `ask` looks up one name, and returns `None` while that lookup is pending.
+    /// This function then returns `None`, too, and the caller must call it again later.
     ///
     /// # Errors
     /// A name has no address, or a proxy cannot be used.

@@ -50,9 +50,10 @@ impl Resolver {
     /// otherwise. Never waits. If it returns [`HttpsLookupStatus::Pending`], `notify` is called
     /// once, from another thread, when the lookup has ended.
     ///
-    /// There are no HTTPS records for overrides, IP addresses, names in the hosts file, names
-    /// without a dot, and special names such as `localhost`. There are also no HTTPS records if the
-    /// system's resolver looks up addresses.
+    /// The name servers are not asked for the records of hosts whose address the user has given
+    /// (`--resolve`), IP addresses, names in the hosts file, names without a dot, and special names
+    /// such as `localhost`. They are not asked for any records if haul resolves names with the
+    /// system's resolver (`getaddrinfo`). The returned list is then empty.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
         self.https_records_for(LookupCaller::EventLoop, host, port, notify)
     }

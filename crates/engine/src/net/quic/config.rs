@@ -26,8 +26,8 @@ const HANDSHAKE_BUFFER: usize = 64 << 10;
 pub(crate) struct QuicWindows {
     /// The receive window of the connection, for all of its streams together.
     pub(crate) connection: u32,
-    /// The receive window of a stream, after the program has accepted the first bytes of its
-    /// response.
+    /// The receive window of a stream from the time when an eighth of this number of bytes has been
+    /// read from the stream.
     pub(crate) stream: u32,
     /// The initial receive window of a stream. It is at least a quarter of `stream`.
     pub(crate) initial_stream: u32,
@@ -37,7 +37,8 @@ pub(crate) struct QuicWindows {
 const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 
 impl QuicWindows {
-    /// Returns the windows of a connection with this receive budget, for this load.
+    /// Returns the windows of a new connection. `budget` is the number of received bytes that may
+    /// wait until the program accepts them, and `load` the expected number of transfers.
     pub(crate) fn new(budget: &ConnectionReceiveBudget, load: QuicConnectionLoad) -> Self {
         let connection = budget.connection_window();
         let stream = match load {

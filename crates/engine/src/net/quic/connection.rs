@@ -150,7 +150,8 @@ impl QuicConnection {
         self.session.as_ref()
     }
 
-    /// Returns the sizes of the flow-control windows of the connection and its streams.
+    /// Returns the sizes of the receive windows with which this side has opened the connection: the
+    /// windows of the connection and of its streams.
     pub(crate) fn windows(&self) -> QuicWindows {
         self.windows
     }

@@ -42,7 +42,8 @@ pub(crate) struct DatagramBufferPool {
 }
 
 impl DatagramBufferPool {
-    /// Removes buffers from the pool, or makes new buffers, which have no memory yet.
+    /// Removes the receive buffers for one thread from the pool. If the pool is empty, returns new
+    /// ones, which allocate their memory at the first receive.
     pub(super) fn take_buffers(&self) -> DatagramReceiveBuffers {
         self.free.lock().ignore_poison().pop().unwrap_or_default()
     }
@@ -113,8 +114,9 @@ impl DatagramReceiveBuffers {
         Ok(has_more)
     }
 
-    /// Chooses the slots (receive buffers) for the next receive: each must have room for a batch of
-    /// datagrams. Uses the memory of a slot again when its datagrams were dropped.
+    /// Chooses the slots (receive buffers) for the next receive, each with room for a batch of
+    /// datagrams. Reuses the memory of a full slot when all datagrams in it have been processed and
+    /// their memory is no longer referenced. Allocates further slots, up to [`MAX_SLOTS`].
     fn choose_slots(&mut self) {
         self.wanted = self.wanted.max(FIRST_SLOTS);
         self.chosen.clear();

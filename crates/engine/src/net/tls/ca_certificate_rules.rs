@@ -28,8 +28,8 @@ const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 /// The extensions that may be critical in an acceptable certificate. This module or webpki checks
-/// the first five. The last five (CRL distribution points and certificate policies) are accepted
-/// without a check, since haul requires no certificate policy.
+/// the first five. The last five (CRL distribution points, and four extensions about certificate
+/// policies) are accepted without a check, since haul requires no certificate policy.
 const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,

@@ -122,8 +122,9 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work`, and returns its result. Meanwhile, the handshake hashes of this thread contain the
-/// real host name `name` in place of its stand-in (the valid name that rustls gets). With `None`,
+/// Calls `work`, which calls rustls for one connection, and returns its result. Until `work`
+/// returns, all handshake hashes that this thread computes cover the real host name `name`, and not
+/// its stand-in (the valid name that rustls gets, because it rejects the real name). With `None`,
 /// only calls `work`.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct CurrentNameGuard;
@@ -152,8 +153,10 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns a copy of the cipher suite that hashes the handshake with the real host name in place of
-/// its stand-in (the valid name that rustls gets). The copy is never freed.
+/// Returns a copy of the cipher suite whose handshake hash covers the real host name, and not its
+/// stand-in. (rustls gets the stand-in, a valid name, if it would reject the real name because of a
+/// hyphen.) During a call of rustls, [`with_real_name_hashes`] provides the real name. The copy is
+/// never freed.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -183,8 +186,9 @@ fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::qu
     suite.quic
 }
 
-/// A handshake hash in which the real host name replaces its stand-in (the valid name that rustls
-/// gets).
+/// A hash function for handshake messages that covers the real host name, which the server
+/// receives, and not its stand-in: rustls gets another, valid name if it would reject the real name
+/// because of a hyphen.
 struct HandshakeHashWithRealName(&'static dyn Hash);
 
 impl Hash for HandshakeHashWithRealName {
@@ -205,8 +209,9 @@ impl Hash for HandshakeHashWithRealName {
     }
 }
 
-/// A handshake hash in progress, in which the real host name replaces its stand-in (the valid name
-/// that rustls gets).
+/// A hash of the handshake messages of one connection, in progress. The hash covers the real host
+/// name, which the server receives, and not its stand-in: rustls gets another, valid name if it
+/// would reject the real name because of a hyphen.
 struct RealNameHashContext(Box<dyn Context>);
 
 impl Context for RealNameHashContext {
@@ -235,9 +240,9 @@ impl Context for RealNameHashContext {
 /// itself. For other names, only the check `inner` applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check for all other faults. For a host name with a hyphen at the beginning or end of a
-    /// label, this check must examine the name last: a name mismatch then means that the
-    /// certificate has no other fault.
+    /// The check of the certificate path and, for ordinary host names, of the name. For a host name
+    /// with a hyphen at the beginning or end of a label, a name mismatch that this check finds is
+    /// ignored. This check must examine the name last, so that a mismatch excludes other faults.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

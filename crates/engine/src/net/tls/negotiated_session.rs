@@ -25,9 +25,9 @@ pub(crate) struct NegotiatedSession {
     certificate: Option<CertificateDer<'static>>,
     /// The server's certificates in DER; `None` if the options do not request them.
     pub(super) chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of a server certificate that was accepted only because the certificate is not
-    /// verified; `None` without a fault, or if the options do not request the check
-    /// ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// The fault of the server's certificate if haul does not verify certificates (`-k`), but
+    /// examines them for a report ([`TlsOptions::examine`](super::TlsOptions::examine)). `None` if
+    /// the certificate was not examined, or has no fault other than a wrong name.
     pub(super) fault: Option<String>,
     /// The trace line about Encrypted Client Hello; `None` if Encrypted Client Hello is off.
     pub(super) ech: Option<String>,

@@ -76,8 +76,8 @@ pub struct TlsOptions {
     /// is the server's name, as curl does with OpenSSL. Default: false (RFC 9525 section 2).
     ///
     /// There are two conditions:
-    /// * These options name the issuing authority. (The system's authorities always issue a
-    ///   `subjectAltName`.)
+    /// * The trusted certificates are given by `ca_file`, `ca_path` or `ca_pem`. (The authorities
+    ///   that a system trusts always issue certificates with a `subjectAltName`.)
     /// * No authority on the path has name constraints.
     pub common_name: bool,
     /// A PEM file with the certificates to trust instead of the system's certificates (`--cacert`).

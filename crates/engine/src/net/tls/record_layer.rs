@@ -20,8 +20,9 @@ const MAX_IDLE_RECORDS: u8 = 64;
 /// several records.
 const MAX_MESSAGE: usize = 1 << 16;
 
-/// The result of [`TlsConnection::decrypt`](super::TlsConnection::decrypt) for the first record of
-/// the buffer.
+/// The result of decrypting the first TLS record of the caller's receive buffer in place
+/// ([`TlsConnection::decrypt`](super::TlsConnection::decrypt)): the position of the plaintext in
+/// that buffer, and the state of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedTlsRecord {
     /// The number of bytes at the start of the buffer that the caller may discard after using the

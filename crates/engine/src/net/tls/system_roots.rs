@@ -27,8 +27,9 @@ use crate::trusted_environment_variables;
 
 use super::certificate_check_trait::{CertificateCheck, PresentedChain};
 
-/// The paths of certificate bundles on common systems, for a process that must not use its
-/// environment variables.
+/// The paths of certificate bundles on common systems. A program with more rights than its caller,
+/// such as a set-user-ID program, uses these paths and ignores `SSL_CERT_FILE`, with which the
+/// caller could choose the trusted certificates.
 const WELL_KNOWN_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -132,8 +133,9 @@ fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION_BEGIN).is_some()
 }
 
-/// A function that makes a check which trusts all certificates of the system. Returns `None` if the
-/// system has no trusted certificates besides those in the bundle file.
+/// A function that makes a check which trusts all certificates of the system, from its bundle file
+/// and its directories. Returns `None` if no such check can be made; only the certificates of the
+/// bundle file are trusted then.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
 /// A certificate check with two steps. It first trusts only the certificates in the system's bundle

@@ -31,8 +31,8 @@ use super::common_name;
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// The names and keys of the trusted certificates that can be parsed, each with the index of
-    /// its certificate in `listed`.
+    /// The names and keys of those certificates in `listed` that can be parsed. `positions`
+    /// contains, in the same order, the indices of these certificates in `listed`.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
@@ -194,8 +194,9 @@ fn issuer_in_path(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
     of_first.unwrap_or_else(|| path.anchor().to_owned())
 }
 
-/// Checks that the stapled OCSP response confirms the server's certificate, if the response must be
-/// checked.
+/// Checks that the stapled OCSP response `response` confirms the server's certificate. Called only
+/// if the options require such a response. An empty `response` (the server sent none) and an
+/// unknown `issuer` (`None`) are errors.
 fn check_status(
     response: &[u8],
     end_entity: &EndEntityCert<'_>,

@@ -64,9 +64,10 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map_err(|error| error.to_string())
 }
 
-/// Returns true if haul can run the test case: the case checks the certificate of a named server,
-/// and needs no limits that haul lacks. (`scripts/bettertls.sh` runs the cases of BetterTLS with
-/// real servers.)
+/// Returns true if this test runs the test case. The case must check the certificate of a server
+/// with a DNS name or an IP address. It must not limit the path length, the signature algorithms or
+/// the key usage, since haul has no such settings. Cases of BetterTLS are left out, because
+/// `scripts/bettertls.sh` runs them with real servers.
 fn is_supported(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")

@@ -273,8 +273,9 @@ impl HttpConnectExchange {
         }
     }
 
-    /// Returns the step for an open tunnel. `ahead` contains the bytes that were received after the
-    /// proxy's response.
+    /// Ends the exchange after the proxy has opened the tunnel, and returns its result for the
+    /// caller ([`HttpConnectExchangeStep::Open`]). `ahead` contains the bytes that were received
+    /// after the proxy's response.
     fn open_tunnel(&mut self, ahead: Vec<u8>) -> HttpConnectExchangeStep {
         let none =
             ProxyHttpMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
