@@ -15,8 +15,8 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum size, in bytes, of a JSON page that is kept in memory for the search.
 pub(super) const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum memory, in bytes, for the parsed values of a page during the search: three times the
-/// page's maximum size.
+/// The maximum memory, in bytes, for the parsed JSON values of a page while a JSONPath is searched
+/// in them: three times the page's maximum size.
 const MAX_VALUES: usize = 3 * MAX_PAGE;
 
 /// The JSONPath query for the value that determines the URL of the next page.

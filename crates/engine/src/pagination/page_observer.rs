@@ -26,8 +26,9 @@ pub(crate) struct PageFindings {
     pub(crate) digest: Option<u64>,
 }
 
-/// The observer of one page's content. From the content, it determines what decides about the next
-/// page of the listing ([`PageFindings`]).
+/// The observer of one page's content. The observer collects the [`PageFindings`], which determine
+/// the next page of the listing: the value from which its URL is made, whether the content is
+/// empty, and a digest of the content.
 #[derive(Debug)]
 pub(crate) struct PageContentObserver {
     /// The first bytes of the content other than white space. They show whether the page is empty.
@@ -63,8 +64,8 @@ impl PageContentObserver {
         }
     }
 
-    /// Sets whether values were extracted from the page. A page without values then counts as
-    /// empty, whatever its content.
+    /// Sets whether values were extracted from the page. With `false`, the page counts as empty,
+    /// and with `true` as not empty, whatever its content.
     pub(crate) fn set_has_values(&mut self, has_values: bool) {
         self.has_values = Some(has_values);
     }

@@ -195,8 +195,8 @@ fn alternative_service(target: &Target, options: &RequestOptions, via: &ProxyRou
     preferred_alternative(target, options, via).filter(|other| !is_own(other, target))
 }
 
-/// Returns true if the preferred alternative service has the origin's own host and port and uses
-/// HTTP/1.1. Other HTTP versions are then not offered to the origin.
+/// Returns true if only HTTP/1.1 may be offered to the origin: the alternative service to use for
+/// the target (RFC 7838) is HTTP/1.1 at the origin's own host and port.
 fn prefers_http1(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> bool {
     options.http3 != Http3Policy::Only
         && preferred_alternative(target, options, via)

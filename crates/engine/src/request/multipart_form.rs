@@ -68,10 +68,11 @@ impl MultipartForm {
         self.push_source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with a content type and header fields. The index in a
-    /// [`FormPartContent::Source`] selects one of the contents that [`bytes`](Self::bytes),
-    /// [`file`](Self::file), [`reader`](Self::reader) and
-    /// [`push_piece_part`](Self::push_piece_part) have added; it counts from 0.
+    /// Adds a part that the caller has made, with any content type and header fields. If the
+    /// content of the part is a [`FormPartContent::Source`], its `index` is the number, counted
+    /// from 0, of one of the contents that [`bytes`](Self::bytes), [`file`](Self::file),
+    /// [`reader`](Self::reader) and [`push_piece_part`](Self::push_piece_part) have added to the
+    /// form.
     pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self

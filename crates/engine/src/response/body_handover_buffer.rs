@@ -50,8 +50,9 @@ struct BodyBufferState {
     /// The waker of the program's task that reads the body; `None` unless that task waits for
     /// bytes.
     reader: Option<Waker>,
-    /// True if the driver runs on another thread than the program. The program then receives the
-    /// response's head and facts through `about`.
+    /// True if the driver, which receives the response, runs on another thread than the program.
+    /// The driver then puts copies of the response head and of the facts about the transfer into
+    /// `about`, from which the program takes them.
     is_remote: bool,
     about: Option<Box<ResponseInfo>>,
     end: Option<Box<TransferOutcome>>,

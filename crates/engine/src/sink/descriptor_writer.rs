@@ -73,10 +73,10 @@ pub struct DescriptorWriter {
 
 impl DescriptorWriter {
     /// Makes a writer to the standard output of this process. If the descriptor of standard output
-    /// cannot be duplicated, all writes fail.
+    /// cannot be duplicated, makes a writer whose writes all fail.
     ///
     /// # Panics
-    /// Standard output cannot be duplicated, and `/dev/null` cannot be opened.
+    /// The descriptor cannot be duplicated, and `/dev/null` cannot be opened either.
     #[must_use]
     pub fn stdout() -> Self {
         // A descriptor that is open for reading only makes later writes fail, without a panic here.

@@ -37,13 +37,13 @@ pub struct ExtractedValues {
     pub place: Option<ValueInputPosition>,
 }
 
-/// The position of a list of extracted values in input order. It consists of two parts: for each
-/// stage of the [fleet](crate::fleet), the number of the transfer that led to the values; and the
-/// number of values that precede the list in the same body.
+/// The position of a list of extracted values, by which the values of many transfers are sorted
+/// into the order of a [fleet](crate::fleet)'s input. Each later stage of a fleet requests URLs
+/// that are made from the values which the previous stage extracted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueInputPosition {
-    /// For each stage of the fleet, the number of the transfer that led to the values. The body of
-    /// the last of these transfers contains the values.
+    /// The numbers of the transfers that led to the values, one for each stage of the fleet,
+    /// beginning with the first stage. The body of the last of these transfers contains the values.
     pub order: Arc<[u64]>,
     /// The number of values that were found in the same body before the first value of the list.
     pub before: u64,
@@ -60,7 +60,8 @@ impl ValueInputPosition {
 }
 
 impl ExtractedValues {
-    /// Adds a value at the end of the list, as if the first search expression had found it.
+    /// Adds a value at the end of the list. The number of the search expression that found the
+    /// value ([`expression`](Self::expression)) is then 0.
     pub fn push(&mut self, value: &[u8]) {
         self.push_found(0, value);
     }
@@ -101,7 +102,8 @@ impl ExtractedValues {
         &self.bytes[start..self.ends[index]]
     }
 
-    /// Returns the number of the search expression that found the value at `index`.
+    /// Returns the number of the search expression that found the value at `index`: the index of
+    /// the expression in the query, counted from 0.
     ///
     /// # Panics
     /// The list has no value at `index`.
@@ -158,8 +160,9 @@ impl ExtractedValues {
         shown
     }
 
-    /// Writes the values to a file, beginning at the offset `at`. Returns the offset after the
-    /// values. Does not write [`ExtractedValues::place`].
+    /// Writes the values to a file from the offset `at` on, after an index of their ends and their
+    /// search expressions. Returns the offset after the values. The position of the list in input
+    /// order ([`ExtractedValues::place`]) is not written.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -38,12 +38,13 @@ use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 use crate::system::file_metadata_and_flags::{self, FileExt, OpenOptionsExt};
 
-/// The number of bytes, over all connections together, after which the checkpoint of a partial file
-/// is written again. If the process is killed, at most this many bytes must be received again.
+/// The number of bytes, received over all connections together, after which the checkpoint of a
+/// partial file (the record of its received ranges) is written again. If the process is killed, at
+/// most this many bytes must be received again.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
-/// The number of bytes received after which the checkpoint of a partial file (the record of its
-/// received ranges) is written again, if the file is synced before each checkpoint. It is larger
-/// than `CHECKPOINT_INTERVAL`, since a sync takes time.
+/// The interval that replaces `CHECKPOINT_INTERVAL` if the options request that a partial file is
+/// synced to the disk: the number of received bytes after which the file is synced and its
+/// checkpoint is written again. This interval is longer, since a sync takes time.
 const SYNCED_CHECKPOINT_INTERVAL: u64 = 64 << 20;
 
 /// A file with a part of some content, which a later run of the program can complete. It is in the
@@ -244,8 +245,8 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.checkpoint.encode(progress.sequence), slot);
     }
 
-    /// Completes the file: removes the checkpoints at its end, and syncs it if the options request
-    /// that.
+    /// Completes the file: removes the checkpoints (the records of the received ranges), which
+    /// follow the content, and syncs the file if the options request that.
     ///
     /// # Errors
     /// An error of the file system, or bytes are missing.

@@ -20,8 +20,9 @@ pub enum ClobberMode {
     #[default]
     Own,
     /// Replaces an existing file if the user chose the file name, or if the file was created or
-    /// changed after this time: an earlier run of the program, which this run continues, then wrote
-    /// the file. Otherwise keeps the file and fails.
+    /// changed after this time. The time is the beginning of an earlier run of the program that
+    /// this run continues, so the earlier run has probably written such a file. Otherwise keeps the
+    /// file and fails.
     OwnSince(SystemTime),
     /// Replaces an existing file, even if the response suggested its name.
     Replace,

@@ -44,14 +44,17 @@ const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
 /// The number of consecutive failed parts after which the split download ends.
 const MAX_FAILURES: u32 = 6;
-/// The time after which the split download ends if none of its connections receives a byte. The
-/// first transfer then continues alone, because the server may delay only additional requests.
+/// The time without a received byte on any connection after which the split download ends. The
+/// first transfer, which began the download, then fetches the rest of the body alone: its own range
+/// may be complete, while the server delays only the additional requests.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time that is added to the expected delay of a part's response, because responses may be
-/// slower than the first one.
+/// The time that is added to the expected time until the first byte of the first part arrives. (A
+/// part is a byte range that another connection requests.) The expected time is computed from the
+/// setup time of the first transfer, and the response for the part may be slower.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
-/// The minimum size of a part while one connection alone is measured, expressed as a time: the part
-/// has the bytes that all connections together receive in this time.
+/// The time that determines the minimum size of a part while the planner measures the rate of a
+/// single connection. The part has as many bytes as several connections together received in this
+/// time, so that the round trip before each part hardly lowers the measured rate.
 const MEASURED_PART_TIME: Duration = Duration::from_millis(100);
 
 /// Coordinates a split download: the first transfer, which began as an ordinary download of the
@@ -176,11 +179,12 @@ impl SplitCoordinator {
         }
     }
 
-    /// Ends the split download with this result. Returns the first transfer, and whether that
-    /// transfer is over or continues alone.
+    /// Ends the split download with this result. Returns the first transfer, which began the
+    /// download, and the outcome: the download is over, or the first transfer fetches the rest
+    /// alone.
     ///
     /// # Panics
-    /// The first transfer is still active.
+    /// A worker still runs the first transfer.
     pub(super) fn finish(&self, result: Result<()>) -> (Box<Transfer>, SplitOutcome) {
         let mut state = self.state();
         let outcome = match (state.outcome.take(), result) {

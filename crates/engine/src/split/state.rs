@@ -12,11 +12,12 @@ use crate::Result;
 use crate::time_conversions;
 use crate::transfer::{SplitMinSpeedCheck, Transfer};
 
-/// The number of bytes that parts must receive after a failure so that earlier failures no longer
-/// count.
+/// The number of bytes that must be received after the last failure of a part, over all connections
+/// of the split download together, so that the earlier failures no longer count.
 const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
-/// The time after a part's failure for which no further part is requested. It doubles with each
-/// further consecutive failure.
+/// The length of the pause after the first failure of a part (a byte range that one connection
+/// requests). No further part is requested in the pause, whose length doubles with each further
+/// consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state of a split download: the assignment of ranges, the transfers, the received bytes and
@@ -52,7 +53,8 @@ pub(super) struct SplitState {
 pub(super) struct FirstStream {
     /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The ID, in [`SplitState::window`], of the byte range that the first transfer receives.
+    /// The ID that identifies the byte range of the first transfer among all assigned ranges of the
+    /// body ([`SplitState::window`]).
     pub(super) id: usize,
     /// The offset in the body up to which the first transfer has delivered, when this was last
     /// recorded. The transfer may be further by now.
@@ -64,11 +66,14 @@ pub(super) struct FirstStream {
 /// split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
-    /// Once idle, the connection is used for parts like any other connection. It uses HTTP/1.1 or
-    /// HTTP/3, like most connections of parts.
+    /// When the first transfer has ended, the connection is used for parts like any other
+    /// connection. This is the case with HTTP/3, and if no connection of the download offers
+    /// HTTP/2.
     Shared,
-    /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
-    /// has ended, the connection is used for one part at a time.
+    /// The connection was opened with an offer of HTTP/2. The additional connections for parts
+    /// offer only HTTP/1.1, because parts on one HTTP/2 connection would share its speed. If this
+    /// connection uses HTTP/2, it stays open when the first transfer has ended, and then carries
+    /// one part at a time.
     Separate {
         /// The ID of the part that currently uses the connection; `None` if no part uses it.
         user: Option<usize>,
@@ -121,7 +126,7 @@ impl ReceivedTotals {
 #[derive(Default)]
 pub(super) struct PartFailures {
     pub(super) count: u32,
-    /// The number of bytes that parts have received since the last failure.
+    /// The number of bytes that all connections together have received since the last failure.
     received_since: u64,
     /// The time before which no further part is requested; `None` if requests are not paused.
     pub(super) paused_until: Option<Instant>,
@@ -141,9 +146,10 @@ impl PartFailures {
         self.paused_until.take_if(|at| *at <= now).is_some()
     }
 
-    /// Returns the time at which a further part may be requested without another event: the end of
-    /// the pause or, if requests are not paused, the next timeout of `splitter`. Returns `None` if
-    /// only an event allows another request.
+    /// Returns the time at which a further part may be requested even if no byte arrives and no
+    /// transfer ends until then. This is the end of the pause after a failure or, without a pause,
+    /// the next timeout of `splitter`, which plans the number of connections. Returns `None` if
+    /// there is no such time.
     pub(super) fn next_request(&self, splitter: &SplitPlanner) -> Option<Instant> {
         self.paused_until.or_else(|| splitter.next_timeout().map(time_conversions::to_instant))
     }

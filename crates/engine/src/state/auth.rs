@@ -92,15 +92,14 @@ pub struct AuthCache {
     basic_scope: BasicScope,
 }
 
-/// The scope of a Basic answer: the part of an origin to which the answer may be sent without a
-/// challenge.
+/// The paths of an origin to which requests contain Basic credentials at once, without a challenge
+/// (a response with status 401), after an earlier request to the origin was challenged.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum BasicScope {
-    /// The answer applies to paths at or below the directory of the path that was challenged (RFC
-    /// 7617 section 2.2).
+    /// The paths at or below the directory of the path that was challenged (RFC 7617 section 2.2).
     #[default]
     Directory,
-    /// The answer applies to all paths of the origin.
+    /// All paths of the origin.
     Origin,
 }
 

@@ -92,9 +92,9 @@ impl SharedCookieJar {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
 
-    /// Adds the cookies in `text`, which has the format of a cookie file. The cookies do not count
-    /// as saved, as with [`SharedCookieJar::import`]. Returns the number of lines that are not
-    /// valid cookies.
+    /// Adds the cookies in `text`, which has the format of a cookie file. [`SharedCookieJar::save`]
+    /// writes these cookies to the jar's own file. Returns the number of lines that are not valid
+    /// cookies.
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
@@ -114,8 +114,8 @@ impl SharedCookieJar {
     /// Saves the changes since [`SharedCookieJar::load`] or the last save to a Netscape cookie
     /// file, with mode 0600. Changes that other processes have saved there in the meantime are
     /// kept; if two processes set the same cookie, the later save wins. If `path` is not a regular
-    /// file, such as `/dev/stdout`, a complete cookie file that contains only these changes is
-    /// written to it.
+    /// file, such as `/dev/stdout`, nothing is read from it: the text that is written to it is a
+    /// new cookie file with only the changed cookies.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written. It is then

@@ -28,7 +28,9 @@ pub(in crate::sink) struct DiskSpaceReservation {
     /// The offset in the file of the next byte to be written.
     at: u64,
     reserved: u64,
-    /// The offset in the file of the end of the content.
+    /// The offset in the file up to which space may be reserved: the end of the expected content.
+    /// Equal to `reserved` if no more space is reserved, because the content is short or a
+    /// reservation has failed.
     end: u64,
     step: u64,
 }
@@ -122,8 +124,9 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Frees the disk blocks of a range of a file that contains no content yet, if the file system
-/// supports this.
+/// Frees the disk blocks that were reserved for `length` bytes of a file from the offset `at` on.
+/// Nothing has been written to this range yet. Does nothing if the file system does not support
+/// this.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(linux_calls)]
     {

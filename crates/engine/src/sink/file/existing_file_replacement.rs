@@ -121,13 +121,17 @@ impl FileSink {
         options.open(path).map(drop)
     }
 
-    /// Returns the path of the file that the kernel opens through the symbolic link at the sink's
-    /// path. `followed` is the metadata of that file; `None` if the file does not exist. If `makes`
-    /// is true, creates a missing file to find its path, and removes it again. Returns `None` in
-    /// two cases:
-    /// * The link leads nowhere.
-    /// * The kernel opens another file than the link's text names, or refuses the link because it
-    ///   belongs to another user in a directory such as /tmp.
+    /// Returns the path of the file to which the symbolic link at the sink's path leads. `followed`
+    /// is the metadata of the file that the kernel finds through the link; `None` if there is no
+    /// such file. If `makes` is true, a missing file is created through the link, to find its path,
+    /// and removed again. Returns `None` in two cases:
+    /// * The file is missing, and `makes` is false.
+    /// * The text of the link does not name the file that the kernel found, for example because the
+    ///   link was changed in the meantime.
+    ///
+    /// # Errors
+    /// The missing file cannot be created or removed, for example because the kernel refuses a link
+    /// of another user in a directory such as /tmp.
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -152,12 +156,15 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content when no file can be renamed to the target. `why` is the error
-    /// that prevents the rename. Opens an unnamed file in the directory for temporary files. If
-    /// that directory has no space for `length` bytes, opens the target itself instead.
+    /// Opens a file for the content if the target cannot be replaced by a rename, for example
+    /// because it is a mount point. `why` is the error that prevents the rename. The opened file is
+    /// an unnamed file in the directory for temporary files, and its complete content is later
+    /// copied into the target. If that directory has no space for `length` bytes, opens the target
+    /// itself instead.
     ///
     /// # Errors
-    /// The error `why`, if the target cannot be written either.
+    /// The error `why`, if the target cannot be opened for writing; otherwise an error of the file
+    /// system.
     pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OutputFileState> {
         let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {

@@ -31,8 +31,8 @@ impl DeviceFile {
         Self { is_null: is_null_device(&file), file: Arc::new(file) }
     }
 
-    /// Makes the value for a device that was opened as `path`. For systems on which the path shows
-    /// that a device is the null device.
+    /// Makes the value for a device of Windows, such as `NUL` or `COM1`, that was opened by its
+    /// name `path`. The name decides whether the device is the null device.
     pub(super) fn with_name(file: File, path: &Path) -> Self {
         Self { is_null: is_null_device_name(path), file: Arc::new(file) }
     }
@@ -56,8 +56,8 @@ impl OpenDeviceCache {
 pub(super) enum OutputFileState {
     /// No file is open.
     Closed,
-    /// The file is not open yet. It is opened in place only when the first byte is written, so that
-    /// a response without content leaves the old file unchanged.
+    /// The target is not open yet. The sink opens the target itself, without a temporary file, when
+    /// the first byte is written. A response without content thus leaves the old file unchanged.
     Due,
     /// An unnamed file in the directory of the target. It is deleted when it is closed, unless it
     /// has got a name before.

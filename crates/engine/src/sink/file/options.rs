@@ -23,7 +23,8 @@ pub struct FileOptions {
     /// no name. Default: `None`; any path is accepted.
     pub name_check: Option<FilePathCheck>,
     /// The treatment of an existing file with the target's name. Default: the body replaces the
-    /// file, unless the response suggested its name.
+    /// file if the user chose the name. If the response suggested the name, the sink fails and
+    /// keeps the file.
     pub clobber: ClobberMode,
     /// True to sync the content and the name to the disk before the file counts as complete.
     /// Default: false.
