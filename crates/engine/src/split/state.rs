@@ -66,9 +66,8 @@ pub(super) struct FirstStream {
 /// split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstConnectionUse {
-    /// When the first transfer has ended, the connection is used for parts like any other
-    /// connection. This is the case with HTTP/3, and if no connection of the download offers
-    /// HTTP/2.
+    /// The connection is used for parts like any other connection when the first transfer has
+    /// ended. This is the case with HTTP/3, and if no connection of the download offers HTTP/2.
     Shared,
     /// The connection was opened with an offer of HTTP/2. The additional connections for parts
     /// offer only HTTP/1.1, because parts on one HTTP/2 connection would share its speed. If this
