@@ -85,7 +85,8 @@ pub enum TraceEvent<'a> {
     /// Content of a response was received. It is not decoded yet. This is reported only if
     /// [`TransferObserver::wants_content`] returns true.
     Received(&'a [u8]),
-    /// The transfer has reached a milestone.
+    /// The transfer has reached a milestone, such as an open connection or the head of the
+    /// response.
     Milestone {
         /// The milestone that was reached.
         milestone: Milestone,

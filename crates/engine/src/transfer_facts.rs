@@ -161,7 +161,7 @@ impl PhaseTimes {
     }
 }
 
-/// The counts of all attempts before the last attempt.
+/// The numbers of connections and redirects of all attempts of a transfer before the last attempt.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttemptCounts {
     /// The number of connections that the earlier attempts opened.

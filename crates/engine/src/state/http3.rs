@@ -80,8 +80,8 @@ impl Http3Cache {
     }
 
     /// Decides whether a connection to `target` may use HTTP/3, and at which endpoint. `own` is the
-    /// target's own endpoint; `is_fixed` is true if no other endpoint may be used. `alt_svc`
-    /// replaces the alternative services in this cache, if it is given.
+    /// target's own endpoint; `is_fixed` is true if no other endpoint may be used. If `alt_svc` is
+    /// given, alternative services are looked up there, and not in this cache.
     pub(crate) fn choose(
         &self,
         policy: Http3Policy,
@@ -136,21 +136,23 @@ impl Http3Cache {
         self.shared.has_offers.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if a connection first tries QUIC to this endpoint alone, and TCP only later.
+    /// Returns true if a connection to `origin` tries QUIC, at `endpoint`, some time before it also
+    /// tries TCP. Returns false if it tries both at the same time, because earlier QUIC packets to
+    /// `endpoint` or to several servers got no answer.
     #[cfg(feature = "http3")]
     pub(crate) fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         self.lock().memory.has_head_start(origin, endpoint)
     }
 
-    /// Records that a QUIC connection to the endpoint was opened, so that later connections may
-    /// prefer HTTP/3.
+    /// Records that a QUIC connection for `origin` was opened to `endpoint`, so that later
+    /// connections may prefer HTTP/3.
     #[cfg(feature = "http3")]
     pub(crate) fn on_connected(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
         self.lock().memory.on_connected(origin, endpoint);
     }
 
-    /// Records that a QUIC connection to the endpoint failed, so that later connections avoid
-    /// HTTP/3 there for some time.
+    /// Records that a QUIC connection for `origin` to `endpoint` failed, so that later connections
+    /// avoid HTTP/3 there for some time.
     pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
         self.lock().memory.on_failed(origin, endpoint, failure, time_conversions::to_monotonic_time(Instant::now()));
     }

@@ -48,7 +48,8 @@ const UNITS_PER_SECOND: u64 = 10_000_000;
 /// it lies behind the end of every file.
 const LOCKED_BYTE: u64 = 1 << 62;
 
-/// Permission bits of new directories, which have no effect on Windows.
+/// The replacement for the Unix trait that sets the permission bits of new directories. The bits
+/// have no effect on Windows.
 pub trait DirBuilderExt {
     /// Returns the builder unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
@@ -60,7 +61,8 @@ impl DirBuilderExt for DirBuilder {
     }
 }
 
-/// Permission bits of new files, which have no effect.
+/// The replacement for the Unix trait that sets the permission bits of new files. The bits have no
+/// effect on Windows.
 pub trait OpenOptionsExt {
     /// Returns the options unchanged.
     fn mode(&mut self, mode: u32) -> &mut Self;
@@ -72,7 +74,8 @@ impl OpenOptionsExt for OpenOptions {
     }
 }
 
-/// Kinds of files that haul does not recognise on Windows.
+/// The replacement for the Unix trait that tests for special files. On Windows, the test always
+/// returns false.
 pub trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
@@ -84,7 +87,7 @@ impl FileTypeExt for FileType {
     }
 }
 
-/// The permission bits of a file.
+/// The replacement for the Unix trait that reads the permission bits of a file.
 pub trait PermissionsExt {
     /// Returns the bits that let everyone read and, unless the file is read-only, write.
     fn mode(&self) -> u32;

@@ -67,8 +67,9 @@ impl AuthState {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// Makes the authentication state for the target of a redirect. Keeps only the target of the
-    /// caller's own request, and whether a server has requested Basic.
+    /// Makes the authentication state for the target of a redirect. All fields are reset, except
+    /// two: the caller's target (whose URL may contain credentials), and whether haul has chosen
+    /// Basic to answer any server of this transfer.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }

@@ -111,8 +111,8 @@ impl Transfer {
     }
 
     /// Returns true if the next request should wait for a 100 (Continue) before it sends the
-    /// content with this `framing`. `worth` is false if even large content should be sent without a
-    /// wait, unless the caller has set Expect.
+    /// content with this `framing`. If the caller has set Expect, the value of that field decides.
+    /// Otherwise, only large content waits, and only if `worth` is true.
     fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
@@ -151,8 +151,8 @@ impl Transfer {
 
     /// Returns true if the server may not have read all of the content, because it refused a
     /// request with large content. The connection must then not be reused: Squid, for example,
-    /// reads no further bytes from it. Returns false if the caller authenticates the connection
-    /// itself (NTLM or Negotiate), since the next request then needs the same connection.
+    /// reads no further bytes from it. Returns false during an NTLM or Negotiate exchange, which
+    /// authenticates the connection, so that the next request needs the same connection.
     pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known now.

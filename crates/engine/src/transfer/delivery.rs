@@ -32,8 +32,8 @@ impl Transfer {
         self.body.is_delivered_as_received()
     }
 
-    /// Returns true if nothing processes the bytes of the body: they are neither searched nor
-    /// decoded, also not by the sink.
+    /// Returns true if the body stays as it was received: neither the engine nor the sink decodes
+    /// it, and the engine does not search it.
     pub(crate) fn has_unprocessed_body(&self) -> bool {
         self.delivers_body_as_received() && !self.progress.is_coded
     }
@@ -175,9 +175,9 @@ impl Transfer {
         Ok(start..start + (end - at))
     }
 
-    /// Sets the offset in the content of the next byte to deliver. The first transfer of a split
-    /// download also passes the offset to the coordinator (which assigns the ranges of the body to
-    /// connections).
+    /// Sets the offset, from the start of the content, of the byte to deliver next. The first
+    /// transfer of a split download also passes the offset to the coordinator (which assigns the
+    /// ranges of the body to connections).
     fn set_position(&mut self, at: u64) {
         self.progress.range.at = at;
         if let Some(end) = self.split.end_offset() {

@@ -155,10 +155,11 @@ impl DeliveryRange {
         self.at - u64::from(self.requests_last_byte)
     }
 
-    /// Returns true if the request should be repeated with one byte more, the last byte that the
-    /// sink already has. The response to the repeated request then contains the total length. This
-    /// is necessary once for servers, such as Apache and lighttpd, that send a 416 without that
-    /// length, despite RFC 9110 section 15.5.17.
+    /// Returns true if a 416 response to a request for the missing bytes lacks the total length.
+    /// The request should then be repeated with a range that begins one byte earlier, at the last
+    /// byte that the sink already has: the response to that request contains the total length. This
+    /// is necessary once for servers, such as Apache and lighttpd, that omit the length despite RFC
+    /// 9110 section 15.5.17.
     pub(super) fn should_request_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;

@@ -45,11 +45,12 @@ pub enum TransferStep {
 pub enum ExchangeFailurePoint {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
-    /// A reused connection failed before the first byte of the response. The usual cause is that
-    /// the server closed the connection while it was idle.
-    ///
-    /// There is another cause: a response without a head (HTTP/0.9) arrived. Only a new connection
-    /// can show whether the server really sends such responses.
+    /// The exchange failed on a reused connection, and a new connection may help. There are two
+    /// cases:
+    /// * The connection failed before the first byte of the response. Usually, the server closed it
+    ///   while it was idle.
+    /// * A response without a head (HTTP/0.9) arrived. Only a new connection can show whether the
+    ///   server really sends such responses.
     WhileStale,
     /// The connection failed after the request was sent, and before the first byte of the response.
     BeforeResponse,
@@ -339,10 +340,10 @@ impl Transfer {
         }
     }
 
-    /// Sets the deadline of this attempt to the deadline of the whole transfer. Called when the
-    /// server has responded: until then, the target of a redirect has an earlier deadline, so that
-    /// time is left for another target if it is silent (`limit_mirror_time`). Does nothing if each
-    /// attempt has a time limit.
+    /// Sets the deadline of this attempt to the deadline of the whole transfer, because the server
+    /// has responded. Until then, the target of a redirect (such as a mirror) has an earlier
+    /// deadline (`limit_mirror_time`), so that a silent mirror leaves time for another one. Does
+    /// nothing if each attempt has a time limit.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();
@@ -500,8 +501,8 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// Converts a finished transfer to its outcome, and releases its [`BodyDelivery`], which
-    /// contains the sink.
+    /// Converts a finished transfer to its outcome. Also returns the transfer's [`BodyDelivery`],
+    /// which contains the sink.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {

@@ -70,11 +70,12 @@ impl FirstStreamEnd {
         room
     }
 
-    /// Returns the offset up to which received bytes are delivered. The bytes from `at` to
-    /// `received_to` have been received.
+    /// Returns the offset before which the received bytes are delivered. The bytes of the body from
+    /// `at` to `received_to` have been received.
     ///
-    /// If the end offset is final, bytes after it are dropped. Otherwise, they are delivered, too
-    /// (for example the rest of a TLS record), since the end offset may still be removed.
+    /// If the end offset is [final](Self::make_final), bytes after the end offset are dropped.
+    /// Otherwise, all received bytes are delivered, even those after the end offset (for example
+    /// the rest of a TLS record), since the coordinator may still remove the end offset.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }

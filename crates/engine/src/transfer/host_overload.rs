@@ -57,8 +57,9 @@ impl OverloadRefusal {
 }
 
 impl Transfer {
-    /// Returns the times of a request that its host has refused, for adjusting the limit on
-    /// parallel transfers to this host. Returns `None` if the host has not refused the request.
+    /// Returns the end time and the duration of a request that its host has refused. The limit on
+    /// parallel transfers to this host is adjusted by them. Returns `None` if the host has not
+    /// refused the request.
     pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
@@ -66,9 +67,10 @@ impl Transfer {
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
-    /// Returns the times of a finished transfer, for adjusting the limit on parallel transfers to
-    /// its host. Returns `None` if the times say nothing about the host, for example because it has
-    /// refused or redirected the transfer.
+    /// Returns the end time, the duration and the time to the first byte of a finished transfer.
+    /// The limit on parallel transfers to the host is adjusted by them. Returns `None` if these
+    /// times say nothing about the host, for example because the host has refused or redirected the
+    /// transfer.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind};
 
 impl Transfer {
     /// Returns true if the final head of the current response has not arrived, and no content of an
-    /// earlier response has been delivered.
+    /// earlier response to this transfer (before a retry, for example) is in the sink.
     pub(crate) fn awaits_head(&self) -> bool {
         matches!(self.response.disposition, BodyDisposition::Unknown) && !self.progress.has_begun
     }

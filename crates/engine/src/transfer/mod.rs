@@ -353,8 +353,8 @@ impl Transfer {
         self.speed.on_activity(Instant::now());
     }
 
-    /// Records whether the sending is blocked: bytes of the request wait because the server accepts
-    /// no more.
+    /// Records whether bytes of the request wait because the server accepts no more at present
+    /// (`is_sending`).
     pub fn set_sending(&mut self, is_sending: bool) {
         if self.speed.has_silence_limit() {
             self.speed.set_sending(is_sending, Instant::now());

@@ -51,13 +51,15 @@ impl Transfer {
         AllowedAuthSchemes { negotiate: allowed.negotiate && !is_over, ..allowed }
     }
 
-    /// Returns the Authorization value with a Negotiate token. Returns `None` in two cases:
+    /// Returns the Authorization value with a Negotiate token. Returns `None` in three cases:
+    /// * `allowed` does not include Negotiate.
     /// * The server has not requested a token and may prefer another scheme.
     /// * No token can be made, and the request may be sent without one.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
-    /// ticket, and no other scheme may be used.
+    /// Fails if no token can be made and Negotiate is the only scheme that the user allows. The
+    /// error is [`ErrorKind::Setup`] without a Kerberos library, and [`ErrorKind::Auth`] without a
+    /// ticket.
     pub(super) fn negotiate_authorization(&mut self, allowed: AllowedAuthSchemes) -> Result<Option<Vec<u8>>> {
         let is_only = self.options.auth.allowed == AllowedAuthSchemes::NEGOTIATE;
         if !allowed.negotiate || !is_only && self.server_negotiation().is_none() {
@@ -82,9 +84,11 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Decides what follows if no Negotiate token can be made. Returns `error` if Negotiate is the
-    /// only allowed scheme (`is_only`). With `curl_compat.accepts_unreliable_responses`, the
-    /// Kerberos library must be missing, too. Otherwise, the request is sent without a token.
+    /// Decides what follows if no Negotiate token can be made, for the reason `error`. Returns `Ok`
+    /// if the request may be sent without a token: other schemes are allowed, too (`is_only` is
+    /// false). If Negotiate is the only allowed scheme, returns `error`. With
+    /// `curl_compat.accepts_unreliable_responses`, only a missing Kerberos library is then an
+    /// error.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {

@@ -229,8 +229,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Records whether the sending is blocked: bytes of the request wait because the server accepts
-    /// no more.
+    /// Records whether bytes of the request wait because the server accepts no more at present
+    /// (`is_sending`).
     pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
             silence.is_sending = is_sending;

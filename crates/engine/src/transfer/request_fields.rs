@@ -140,10 +140,11 @@ pub(super) struct EngineFieldValues<'a> {
 }
 
 impl Transfer {
-    /// Returns the request-target and the header fields for the proxy that forwards the request;
-    /// empty if no proxy forwards it. The request-target is made from `spelled`, another spelling
-    /// of the current target, if it is given. The proxy is the one in the connection's pool key, so
-    /// that data for the proxy cannot reach another server.
+    /// Returns the request-target and the header fields for the proxy that forwards the request.
+    /// Returns an empty result if no proxy forwards it. The request-target is the URL `spelled`,
+    /// which a request signature may need in place of the current target; if `None`, the current
+    /// target. The proxy is the one in the connection's pool key, so that data for the proxy cannot
+    /// reach another server.
     pub(super) fn forward_proxy_target_and_fields(
         &mut self,
         options: &RequestOptions,
@@ -348,9 +349,10 @@ impl Transfer {
     }
 
     /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
-    /// followed by the cookies of the options, as in curl. Returns `None` if the caller has set a
-    /// Cookie field (`is_made` is false). With `curl_compat.cookies_by_host`, the jar's cookies are
-    /// sent even then, in a second field.
+    /// followed by the cookies of the options, as in curl. `is_made` is false if the caller has set
+    /// or removed the Cookie field: the engine then sends no cookies. With
+    /// `curl_compat.cookies_by_host`, the engine then still sends the jar's cookies, in a separate
+    /// Cookie field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
@@ -371,7 +373,7 @@ fn push_value<'a>(fields: &mut FieldLines<'a>, name: &'static str, value: Option
     }
 }
 
-/// Converts a header field that the caller has set to a field line.
+/// Returns the name and the value of a header field as a field line, which borrows both.
 fn to_field_line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }

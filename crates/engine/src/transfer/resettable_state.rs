@@ -25,8 +25,8 @@ pub(super) struct DeliveryProgress {
     /// The offset in the content at which the last failure occurred, to measure the progress since
     /// then.
     pub(super) failed_at: u64,
-    /// True if the delivery to the sink has begun: the sink has accepted the head of a response,
-    /// and has kept all content after that head.
+    /// True if the delivery to the sink has begun: the sink has accepted the head of a response.
+    /// False again if the sink has discarded what it received, so that the transfer starts over.
     pub(super) has_begun: bool,
     /// True if the current response has a content coding or transfer coding that the decoder or the
     /// sink removes.
@@ -39,10 +39,11 @@ impl DeliveryProgress {
         Self { range, skip: 0, failed_at: 0, has_begun: false, is_coded: false }
     }
 
-    /// Makes the state of a transfer that starts from the beginning. If the options select the rest
-    /// of the content ([`WantedContentRange::Rest`]), the range is that rest. Otherwise, the range
-    /// extends from `start` to the end, even if the options select a
-    /// [`WantedContentRange::Opening`].
+    /// Makes the state of a transfer that starts again and has delivered nothing. If the options
+    /// select the rest of the content after existing bytes ([`WantedContentRange::Rest`]), the
+    /// transfer delivers that rest. Otherwise, the transfer delivers the content from the offset
+    /// `start` to the end. [`WantedContentRange::Opening`], which selects only the first bytes, is
+    /// ignored.
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(WantedContentRange::Rest { .. }) => DeliveryRange::from_options(options),
@@ -164,8 +165,8 @@ pub(super) enum BodyDisposition {
     /// The body is dropped, and the transfer immediately sends another request to the same target,
     /// for example with credentials.
     Again,
-    /// The body is dropped, and the transfer immediately sends another request to the caller's
-    /// target, because the target of a redirect is outdated.
+    /// The body is dropped, and the transfer immediately requests the caller's URL again, because
+    /// the URL to which a redirect led may have expired.
     Anew,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
@@ -214,7 +215,7 @@ impl ExchangeConnectionState {
 }
 
 /// The state of authentication to a proxy that forwards the request. It is reset when the transfer
-/// returns to the caller's target.
+/// goes back to the caller's URL, for example after the target of a redirect has failed.
 #[derive(Default)]
 pub(super) struct ForwardProxyAuthState {
     /// True if the current request contains credentials for the forwarding proxy.
@@ -224,7 +225,7 @@ pub(super) struct ForwardProxyAuthState {
 }
 
 /// The redirects and response heads before the final response. They are dropped when the transfer
-/// returns to the caller's target.
+/// goes back to the caller's URL, for example after the target of a redirect has failed.
 #[derive(Default)]
 pub(super) struct EarlierResponses {
     /// The response heads to deliver before the body, in the order of their arrival. Empty if no
@@ -251,8 +252,8 @@ pub struct TransferSchedulingData {
     /// 0 is for a transfer for which all other output waits. On a connection, a transfer must not
     /// wait for a transfer of higher rank.
     pub rank: u64,
-    /// True if this transfer waits for the first answer of its host, and another transfer may
-    /// therefore run in its place, above the limit on concurrent transfers.
+    /// True while this transfer waits for the first answer of its host and, because of that wait,
+    /// one transfer more may run than the limit on concurrent transfers allows.
     pub(crate) is_slot_lent: bool,
     /// True if the transfer does not count in the limit on transfers to its host at present,
     /// because it waits for the responses to earlier pipelined requests.

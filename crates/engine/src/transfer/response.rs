@@ -230,9 +230,10 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the response is accepted as the rest of existing content although it is not
-    /// a valid answer to the range request, as in curl. The Content-Range must begin at the
-    /// requested offset; with status 206, it must give no end position (`bytes 100-`).
+    /// Returns true if the response is accepted, as in curl, as the rest of existing content,
+    /// although its Content-Range is not valid for its status. With status 206, the Content-Range
+    /// must begin at the requested offset and lack the end position (`bytes 100-`). With status
+    /// 200, which has no ranges in RFC 9110, the Content-Range must begin at that offset.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
@@ -247,9 +248,9 @@ impl Transfer {
             && offset() == Some(self.progress.range.at)
     }
 
-    /// Handles an error status of a URL to which a redirect led and which has worked before. The
-    /// URL may have expired, so the next request goes to the caller's target. Returns `None` in any
-    /// other case.
+    /// Handles a 401, 403, 404 or 410 response to a request that went directly to the target of an
+    /// earlier redirect. That URL may have expired, so returns the decision to request the caller's
+    /// URL again. Returns `None` for any other response.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::Anew)
@@ -285,7 +286,7 @@ impl Transfer {
     /// * If [`RequestOptions::wants`] rejects the response, the transfer ends as if the server had
     ///   answered 304.
     /// * With [`RequestOptions::head_only`], the transfer fails if the announced body is larger
-    ///   than allowed.
+    ///   than allowed. Otherwise, returns `None`: the head is delivered later, without the body.
     fn on_unwanted(
         &mut self,
         head: &ResponseHead,

@@ -56,8 +56,8 @@ pub(super) enum SplitRole {
 }
 
 impl SplitRole {
-    /// Returns the end offset of the first stream of a split download; `None` if this transfer is
-    /// not that stream.
+    /// Returns the offset at which the first transfer of a split download stops, if this transfer
+    /// is the first one. Returns `None` for all other transfers.
     pub(super) fn end_offset(&self) -> Option<&Arc<FirstStreamEnd>> {
         match self {
             Self::First(end) => Some(end),
@@ -177,14 +177,15 @@ impl Transfer {
         part
     }
 
-    /// Returns true if the TLS handshake offers HTTP/2. Parts then must not use HTTP/2, since all
-    /// parts on one HTTP/2 connection would share its speed.
+    /// Returns true if the TLS handshake of this transfer's connection offers HTTP/2. The parts of
+    /// a split download avoid HTTP/2, because all parts on one HTTP/2 connection would share the
+    /// speed of that connection.
     pub(crate) fn offers_http2(&self) -> bool {
         self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// Removes HTTP/2 from the protocols that the TLS handshake offers, so that each part has its
-    /// own connection.
+    /// Removes HTTP/2 from the protocols that the TLS handshake offers, so that this part of a
+    /// split download has its own connection.
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -209,8 +210,8 @@ impl Transfer {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
-    /// Returns the ID of this part's byte range in the split download. Returns `None` for other
-    /// transfers.
+    /// Returns the ID of the byte range that this transfer fetches, if the transfer fetches a
+    /// further part of a split download; otherwise `None`.
     pub(crate) fn part_id(&self) -> Option<usize> {
         match self.split {
             SplitRole::Part { id, .. } => Some(id),
@@ -249,7 +250,8 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers the next bytes of the body, which the transfer of another part has received.
+    /// Delivers the next bytes of the body to the sink of this transfer, which began the split
+    /// download. The transfer of a further part has received these bytes.
     ///
     /// # Errors
     /// The errors of [`Transfer::on_body`].

@@ -15,7 +15,7 @@ use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
-/// The maximum number of bytes that a trace shows of a line that is not HTTP.
+/// The maximum number of bytes that a trace shows of a line from the server that is not valid HTTP.
 const MAX_SHOWN_LINE: usize = 1024;
 
 impl Transfer {
@@ -117,7 +117,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the trace or the recorder needs the content of the request.
+    /// Returns true if the trace or the recorder of the exchanges (such as the WARC archive) needs
+    /// the content of the request.
     pub(crate) fn traces_content(&self) -> bool {
         self.options.recorder.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }

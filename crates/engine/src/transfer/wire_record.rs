@@ -144,8 +144,8 @@ impl Transfer {
     }
 }
 
-/// Returns the reason that the record of an exchange gives for a response that is truncated because
-/// of `error`.
+/// Returns the reason, for the record of an exchange (in the WARC archive, for example), why the
+/// response was not received completely. `error` is the failure that ended the response.
 fn truncation_by(error: &Error) -> TruncationReason {
     match error.kind() {
         ErrorKind::Timeout => TruncationReason::Time,
