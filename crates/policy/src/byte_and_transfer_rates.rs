@@ -32,9 +32,9 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The number of units in which a [`TokenBucket`] counts one byte. In each nanosecond, a bucket
-/// gains as many units as its rate has bytes per second: a whole number, so that frequent calls
-/// lose nothing by rounding.
+/// The number of nanoseconds in a second. A [`TokenBucket`] counts in billionths of a byte: at a
+/// rate of N bytes per second, the bucket gains N billionths of a byte in each nanosecond. This is
+/// a whole number, so that frequent calls lose nothing by rounding.
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
 /// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the
@@ -71,9 +71,10 @@ impl TokenBucket {
     }
 
     /// Returns the number of bytes that may be transferred now: 0, or at least a minimum. The
-    /// minimum is a quarter of the [`burst`](TokenBucket::burst) or 4 KiB, whichever is more, but
-    /// not more than the burst. Therefore, a waiting transfer wakes up at most 128 times a second.
-    /// At rates below 128 KiB/s, it wakes up at most 32 times.
+    /// minimum is a quarter of the [`burst`](TokenBucket::burst) (the bytes of 1/32 s) or 4 KiB,
+    /// whichever is more, but not more than the burst. The bucket gains a quarter of the burst 128
+    /// times a second, so a waiting transfer wakes up at most that often. At rates below 128 KiB/s,
+    /// the minimum is the burst, and the transfer wakes up at most 32 times a second.
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -89,9 +90,10 @@ impl TokenBucket {
     }
 
     /// Returns the time from which [`available`](TokenBucket::available) returns at least `want`
-    /// bytes, if no transfer takes bytes earlier; `now` if that many are available already. A
-    /// `want` below the minimum that `available` returns counts as that minimum, and a `want` above
-    /// the burst as the burst.
+    /// bytes, if no transfer takes bytes earlier. Returns `now` if these bytes are available
+    /// already. A `want` above the [`burst`](TokenBucket::burst) counts as the burst. A `want`
+    /// below the smallest number of bytes other than 0 that `available` returns counts as that
+    /// number.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {
@@ -123,9 +125,10 @@ impl TokenBucket {
 /// transfers.
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
-/// A [`TokenBucket`] that many transfers share. Each waiting transfer gets the time of its turn.
-/// The time between two turns is long enough to fill the bucket for one transfer. If all transfers
-/// waited until the same time, the first one to wake up would take all tokens.
+/// A [`TokenBucket`] that many transfers share. If no bytes are available, each transfer gets a
+/// different time at which to ask again: its turn. Between two turns, the bucket gains the smallest
+/// number of bytes that one request may get, usually a quarter of the bucket's capacity. If all
+/// transfers asked again at the same time, the first one would take all bytes.
 ///
 /// ```
 /// use core::time::Duration;
@@ -134,11 +137,11 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 ///
 /// let now = MonotonicTime(0);
 /// let mut bucket = SharedBucket::new(3_200_000, now);
-/// assert_eq!(bucket.request_bytes(u64::MAX, now), Ok(100_000));
+/// assert_eq!(bucket.request_bytes(u64::MAX, now), Ok(100_000)); // all bytes of the bucket
 /// bucket.remove(100_000);
 /// let [first, second] = [(); 2].map(|()| bucket.request_bytes(1 << 20, now).unwrap_err());
 /// assert_eq!(second.since(first), first.since(now));
-/// assert_eq!(bucket.request_bytes(1 << 20, first), Ok(25_000));
+/// assert_eq!(bucket.request_bytes(1 << 20, first), Ok(25_000)); // a quarter of that
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedBucket {
@@ -231,7 +234,7 @@ impl StartSchedule {
 }
 
 /// The maximum number of hosts in [`HostSchedules`], which limits its memory. If there are more,
-/// the hosts with the nearest start times are dropped.
+/// the quarter of the hosts on which the next request may start earliest is dropped.
 const MAX_HOSTS: usize = 1 << 16;
 
 /// A [`StartSchedule`] for each host `K`, for at most 65,536 hosts. Hosts whose next start time has

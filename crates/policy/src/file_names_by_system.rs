@@ -72,9 +72,10 @@ impl OsFamily {
         }
     }
 
-    /// Returns a path whose first `written` bytes the user wrote, and whose rest a URL or an extracted
-    /// value chose, at least in part. Each component of the rest becomes a
-    /// [`file_name`](Self::file_name). The separators, `.` and `..` stay.
+    /// Makes the part of `path` after its first `written` bytes safe for the system. The user wrote
+    /// these first bytes, which do not change; a URL or an extracted value chose the rest, at least
+    /// in part. On Windows, each component of the rest becomes a [`file_name`](Self::file_name),
+    /// and separators, `.` and `..` stay. On Unix, the rest does not change either.
     pub fn chosen_path(self, path: &[u8], written: usize) -> Cow<'_, [u8]> {
         if self == OsFamily::Unix {
             return Cow::Borrowed(path);

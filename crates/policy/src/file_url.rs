@@ -46,8 +46,8 @@ pub fn is_file_url(url: &str) -> bool {
 /// Returns the path of the file that the URL names, percent-decoded, without query and fragment.
 ///
 /// # Errors
-/// Fails if the URL does not name a local file. If the URL has another scheme, the error is
-/// [`FileUrlError::Relative`].
+/// Fails if the URL does not name a local file. A URL with a scheme other than `file` gives the
+/// same error as a `file:` URL without an absolute path, [`FileUrlError::Relative`].
 pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     let rest = strip_file_scheme(url).ok_or(FileUrlError::Relative)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];

@@ -31,8 +31,8 @@ pub const CURL_FALLBACK_NAME: &str = "curl_response";
 /// 255 bytes. The difference leaves room for a suffix.
 pub const MAX_NAME: usize = 240;
 
-/// The error for a URL that contains no file name. Versions of curl without [`CURL_FALLBACK_NAME`]
-/// exit with 23.
+/// The error for a URL that contains no file name. Versions of curl that do not use the name
+/// [`CURL_FALLBACK_NAME`] for such a URL exit with 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFileName;
 

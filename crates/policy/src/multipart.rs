@@ -42,7 +42,8 @@ pub enum FormPartContent {
     /// Content that the caller reads from a source, such as a file. If the length is unknown, so is
     /// the body's length, and the body is sent chunked.
     Source {
-        /// The caller's number for the source, which [`MultipartPiece::Source`] repeats.
+        /// The number by which the caller identifies the source of this content. The same number is
+        /// in the [`MultipartPiece::Source`] made from this part.
         index: usize,
         /// The length of the content in bytes; `None` if unknown.
         length: Option<u64>,
@@ -156,8 +157,9 @@ pub enum MultipartPiece {
     },
 }
 
-/// The body of a multipart message as a list of pieces. No two literals are adjacent, so that a
-/// small form needs a single write.
+/// The body of a multipart message as a list of pieces: bytes in memory, and sources that the
+/// caller reads. Successive bytes in memory are one piece, so that a small form needs a single
+/// write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartLayout {
     /// The value of the request's Content-Type field, which contains the boundary.

@@ -70,7 +70,7 @@ pub enum NetrcError {
     },
     /// A word of the file has more than [`MAX_WORD`] bytes.
     TooLong {
-        /// The number of the line with the word, counted from 1.
+        /// The number of the line with the word that is too long, counted from 1.
         line: usize,
     },
 }

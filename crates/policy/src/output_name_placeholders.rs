@@ -69,7 +69,7 @@ impl core::error::Error for UrlPathTooLong {}
 /// `None` if there is no such column.
 pub type ColumnLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
 
-/// A [`ColumnLookup`] for runs without a table: it returns `None` for every name.
+/// A [`ColumnLookup`] for requests without a table of values: returns `None` for every column name.
 pub fn no_columns(_name: &str) -> Option<Cow<'static, [u8]>> {
     None
 }
@@ -289,9 +289,9 @@ struct OutputNameBuilder {
     begin: usize,
     /// True if the last path component contains the value of a placeholder.
     has_value: bool,
-    /// True if the last path component contains the value of a placeholder, or text that
-    /// [`fill_url_parts`] has changed by its conversion `text`. Only such a component may be
-    /// shortened.
+    /// True if the last path component differs from what the user wrote in the template: it
+    /// contains the value of a placeholder, or text that was converted. Only such a component may
+    /// be shortened.
     is_filled: bool,
     /// The offset after the last placeholder's value in the last path component.
     value_end: usize,
@@ -302,9 +302,10 @@ impl OutputNameBuilder {
         Self { family, bytes: Vec::new(), begin: 0, has_value: false, is_filled: false, value_end: 0 }
     }
 
-    /// Appends the literal text between two placeholders. `written` is this text as the template
-    /// has it, and `text` its final form, which is appended. If they differ, the path component may
-    /// be shortened.
+    /// Appends the literal text between two placeholders. `written` is the text in the user's
+    /// template, and `text` is the converted text to append. If they differ, the path component is
+    /// shortened if it becomes longer than [`MAX_NAME`]; a component as the user wrote it is never
+    /// shortened.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         let family = self.family;
@@ -345,8 +346,9 @@ impl OutputNameBuilder {
         (self.has_value, self.is_filled) = (false, false);
     }
 
-    /// Shortens the last path component to [`MAX_NAME`] bytes, including a hash of the whole
-    /// component. A short text after the last placeholder's value is kept.
+    /// Shortens the last path component to [`MAX_NAME`] bytes. A hash of the whole component
+    /// replaces the removed bytes. The text after the last placeholder's value, such as a file
+    /// extension, is kept if it has at most [`MAX_ENDING`] bytes.
     fn shorten_component(&mut self) {
         let hash = hash_suffix(&self.bytes[self.begin..]);
         let ending = self.bytes.split_off(if self.bytes.len() - self.value_end > MAX_ENDING {

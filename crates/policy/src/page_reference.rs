@@ -75,8 +75,8 @@ impl PageBase {
     }
 
     /// Returns the URL to fetch for a link. If the link has userinfo or gives no valid URL, returns
-    /// the link's own text: the [template](crate::url_template) later refuses the text and gives
-    /// the reason.
+    /// the text of the link instead: when this text is later parsed as a
+    /// [URL template](crate::url_template), it is refused with the reason.
     pub fn link(&self, reference: &str) -> ResolvedPageLink {
         if let Some(url) = self.url_with_plain_path(reference) {
             return ResolvedPageLink::Url(url);
@@ -97,9 +97,9 @@ impl PageBase {
         }
     }
 
-    /// Returns the URL of a reference that needs no parsing: a plain path, possibly with a query,
-    /// or such a path after the origin of the base. Returns `None` for other references. Most links
-    /// in pages are such references.
+    /// Returns the URL of a reference that needs no parsing: a plain path ([`is_plain_path`]), or
+    /// such a path after the origin of the base. Returns `None` for other references. Most links in
+    /// pages are such references.
     fn url_with_plain_path(&self, reference: &str) -> Option<String> {
         let origin = self.base().origin();
         // A zone has more than one spelling.
@@ -187,11 +187,12 @@ fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The maximum length in bytes of a plain path.
+/// The maximum length in bytes of a plain path ([`is_plain_path`]). A longer path is resolved like
+/// any other reference.
 const LONGEST_PLAIN_PATH: usize = 4096;
 
-/// The bytes that a plain path may contain: those that URLs contain unchanged, except `#`, `:` and
-/// `%`.
+/// True for each byte that a plain path ([`is_plain_path`]) may contain: ASCII letters, digits, and
+/// most of the punctuation that URLs contain unchanged, but not `#`, `:` and `%`.
 const IS_PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0_u8;
@@ -203,8 +204,9 @@ const IS_PLAIN: [bool; 256] = {
     plain
 };
 
-/// Returns true if `path` is an absolute path, possibly with a query, that no rule changes when a
-/// reference is resolved: it has only plain bytes and no dot segments, and introduces no host.
+/// Returns true if `path` is a plain path: an absolute path, possibly with a query, that resolves
+/// to itself. It contains only bytes in [`IS_PLAIN`], has no dot segments, and does not begin with
+/// `//` (which would introduce a host).
 fn is_plain_path(path: &str) -> bool {
     let bytes = path.as_bytes();
     let is_changed = |pair: &[u8]| pair == b"/.";

@@ -36,7 +36,7 @@ pub enum ProtocolListError<'l> {
     /// No scheme has this name. The list is refused, because a typing error must not lift a
     /// restriction unnoticed.
     Unknown(&'l str),
-    /// The list leaves no scheme that curl or haul supports.
+    /// The list allows no scheme at all: none that haul supports, and none that only curl supports.
     Nothing,
 }
 
@@ -54,7 +54,8 @@ impl ProtocolSet {
     /// only this scheme. Words apply from left to right, as in curl.
     ///
     /// # Errors
-    /// Fails for an unknown word, and for a list that leaves no scheme of curl or haul.
+    /// Fails for an unknown word, and for a list that allows no scheme at all: none that haul
+    /// supports, and none that only curl supports.
     pub fn with_list(self, list: &str) -> Result<ProtocolSet, ProtocolListError<'_>> {
         let mut set = self;
         let mut others = true;

@@ -217,8 +217,9 @@ impl<'f> ChallengeParser<'f> {
         (count > 0).then_some(token)
     }
 
-    /// Parses a token68 if it is the whole list item. Otherwise returns `None`: the start of the
-    /// parameter `realm=x` looks like a token68.
+    /// Parses a token68 (RFC 9110 section 11.2) if it is the whole list item, up to a comma or the
+    /// end of the field. Otherwise returns `None` and consumes nothing: in the parameter `realm=x`,
+    /// for example, `realm=` looks like a token68, but `x` follows.
     fn parse_token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();

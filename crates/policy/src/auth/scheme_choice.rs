@@ -19,13 +19,14 @@ impl AllowedAuthSchemes {
     /// The value that allows no authentication scheme.
     pub const NONE: AllowedAuthSchemes =
         AllowedAuthSchemes { basic: false, digest: false, bearer: false, negotiate: false };
-    /// The schemes that `--anyauth` allows for a user and password: Basic and Digest.
+    /// The schemes that `--anyauth` allows for authentication by user name and password: Basic and
+    /// Digest.
     pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, ..Self::NONE };
-    /// The scheme that `--basic` allows for a user and password.
+    /// The scheme that `--basic` allows for authentication by user name and password: Basic.
     pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, ..Self::NONE };
-    /// The scheme that `--digest` allows for a user and password.
+    /// The scheme that `--digest` allows for authentication by user name and password: Digest.
     pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { digest: true, ..Self::NONE };
-    /// The scheme that `--negotiate` allows.
+    /// The scheme that `--negotiate` allows: Negotiate, with a Kerberos ticket.
     pub const NEGOTIATE: AllowedAuthSchemes = AllowedAuthSchemes { negotiate: true, ..Self::NONE };
 }
 

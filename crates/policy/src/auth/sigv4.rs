@@ -69,12 +69,14 @@ pub struct UnsignedRequest<'a> {
     pub target: &'a Target,
     /// The value of the Host field.
     pub host: &'a [u8],
-    /// All other fields to sign. If they include the provider's date field, its value replaces
-    /// `unix` as the time of the signature.
+    /// The header fields to sign in addition to Host. If they include the provider's date field,
+    /// such as `X-Amz-Date`, the value of that field is the time of the signature instead of
+    /// `unix`.
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The content of the request; `None` if it cannot be read in advance.
     pub content: Option<&'a [u8]>,
-    /// The time of the signature, in seconds since 1970.
+    /// The time of the signature, in seconds since 1970. Unused if `fields` includes the provider's
+    /// date field.
     pub unix: u64,
 }
 
@@ -83,8 +85,8 @@ pub struct UnsignedRequest<'a> {
 pub struct SigV4Fields {
     /// The value of the Authorization field to add.
     pub authorization: String,
-    /// The other fields to add: the date and the content's SHA-256, unless the request already has
-    /// them.
+    /// The fields to add besides Authorization: the date and, for AWS S3, the content's SHA-256.
+    /// Fields that the request already has are left out.
     pub fields: Vec<(String, String)>,
 }
 

@@ -19,7 +19,8 @@ use crate::target::Target;
 #[derive(Clone, Debug, Default)]
 pub struct CookieStore {
     /// Cookies by registrable domain, the part of a domain that one owner registers. The map is
-    /// sorted, so that eviction and files do not depend on a hash.
+    /// sorted: with a hash map, the cookie to evict and the order of cookies in the jar's file
+    /// would vary from run to run.
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
     /// The change counter of the jar: the number of changes so far.
@@ -46,8 +47,9 @@ pub enum CookieFileConventions {
     Curl,
 }
 
-/// A cookie in a [`CookieStore`]. In addition to the cookie, it contains the cookie's place in the
-/// order of creation, its last change, and a flag: true if the jar's file contains the cookie.
+/// A cookie in a [`CookieStore`], with three further facts: the number of the cookie in the order
+/// of creation, the value of the jar's change counter when the cookie was last set, and whether the
+/// jar's file contains the cookie.
 #[derive(Clone, Debug)]
 struct StoredCookie {
     cookie: Cookie,
@@ -68,7 +70,8 @@ pub enum SetCookieOutcome {
     Replaced,
     /// The cookie had already expired, so the stored cookie with its key was removed.
     Removed,
-    /// The cookie had already expired, and no cookie with its key was stored.
+    /// The cookie had already expired, and the jar had no cookie with the same [key](CookieKey) to
+    /// remove.
     Nothing,
 }
 
@@ -158,9 +161,9 @@ impl CookieStore {
     }
 
     /// Returns the value of the Cookie field for a request to `target`; `None` if no cookie
-    /// matches. The cookies are in the order of the jar's [`CookieFileConventions`]. The field has
-    /// at most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes. `now` is in
-    /// seconds since 1970.
+    /// matches. The cookies with the longest paths are first ([`CookieFileConventions`] gives the
+    /// full order). The field has at most [`MAX_COOKIES_PER_REQUEST`] cookies and
+    /// [`MAX_COOKIE_FIELD`] bytes. `now` is in seconds since 1970.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;

@@ -311,9 +311,9 @@ impl NameLookup {
         transmits
     }
 
-    /// Records that the server `failed` did not answer, and asks the next server. Does nothing if
-    /// `failed` is not the server that was asked last. After [`max_tries`](Self::max_tries)
-    /// failures, the query for this record type is given up.
+    /// Records that the server `failed` did not answer the query for `record_type`, and asks the
+    /// next server. Does nothing if `failed` is not the server that was asked last. After
+    /// [`max_tries`](Self::max_tries) failures, the query for `record_type` is given up.
     fn on_failure(
         &mut self,
         now: MonotonicTime,

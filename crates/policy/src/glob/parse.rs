@@ -12,7 +12,8 @@ const MAX_NUMBER: u64 = i64::MAX as u64;
 /// between globs.
 const MAX_PIECES: usize = 255;
 
-/// The largest length of a glob's name in bytes, as in curl.
+/// The largest length in bytes of the name of a glob (`{<name>a,b}`, used as `#<name>` in an output
+/// name), as in curl.
 const MAX_NAME: usize = 64;
 
 pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {

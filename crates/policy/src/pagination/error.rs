@@ -17,14 +17,15 @@ pub enum PaginationError {
     Reference {
         /// The reference as it stands in the page.
         text: String,
-        /// The reason why the reference cannot be used.
+        /// The reason why the reference to the next page is not usable.
         error: TargetError,
     },
     /// The value in the page that identifies the next page has an unsuitable type.
     Unusable {
         /// The type of the value that was found, such as `an object`.
         kind: &'static str,
-        /// True if the value must be a URL; false if it must be a text or a number.
+        /// True if the value that identifies the next page must be a URL; false if it must be a
+        /// text or a number.
         wants_url: bool,
     },
     /// The listing has more pages than the default limit, and the user has set no limit.
