@@ -51,7 +51,8 @@ use queued_host::{HostBusyOrIdle, HostSetMembership, HostTableEntry, QueuedHost}
 use crate::target::Origin;
 use crate::time::MonotonicTime;
 
-/// The maximum numbers of jobs that run at the same time.
+/// The maximum numbers of jobs that run at the same time: one number for all hosts together, and
+/// one for each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueCaps {
     /// The maximum number of running jobs on all hosts together; 0 counts as 1.
@@ -60,9 +61,10 @@ pub struct QueueCaps {
     pub per_host: usize,
 }
 
-/// The identity of a host in the queue. It is valid while the queue remembers the host: while jobs
-/// wait or run there, and while the host is paused. A call with an id that is no longer valid has
-/// no effect: the entry's generation has changed.
+/// The identity of a host in the queue. It is valid while the queue remembers the host: while the
+/// host has jobs, is paused, or has an adaptive cap (a limit on its running jobs) to keep. A call
+/// with an id that is no longer valid has no effect. If another host gets the same `index`, its
+/// `generation` differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
@@ -140,8 +142,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Adds a job of `host` with the number `seq`. A number may be pushed again, for a retry. It
-    /// may also be lower than numbers that are in the queue.
+    /// Adds a job of `host`, and returns the id of the host in the queue. `seq` is the caller's
+    /// number for the job: the waiting job with the lowest number starts first. The number may be
+    /// lower than those in the queue, and several jobs may have the same number (a retry, for
+    /// example).
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
         let index = self.find_or_add_host(host);
         let place = (seq, self.pushes);
@@ -152,11 +156,12 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
-    /// Adds a job with the number `seq` that cannot start before `until`. The queue must remember
-    /// its host.
+    /// Adds a job of `host` that cannot start before `until`. `seq` is the caller's number for the
+    /// job, as in [`push`](JobQueue::push).
     ///
     /// # Errors
-    /// Returns the job if the queue does not remember the host.
+    /// Returns the job if the queue has forgotten the host, so that its id is no longer valid
+    /// ([`HostId`]).
     pub fn push_delayed(&mut self, host: HostId, until: MonotonicTime, seq: u64, item: T) -> Result<(), T> {
         let Some(index) = self.host_index(host) else { return Err(item) };
         let place = (seq, self.pushes);
@@ -177,8 +182,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_below(u64::MAX, now, head)
     }
 
-    /// Returns the next job, like [`next`](JobQueue::next), but only a job whose number is below
-    /// `limit`, or the job with the number `head`. Returns `None` if no such job may start.
+    /// Returns the job to start now, like [`next`](JobQueue::next), but only a job whose number is
+    /// below `limit`, or the job with the number `head` (whose output must come next). Returns
+    /// `None` if no such job may start.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -195,24 +201,26 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
-    /// Returns another job of `host` in place of a job that has just finished, so that it can use
-    /// the open connection. The number of running jobs stays the same. After `None`, call
+    /// Returns another job of `host` in place of a job that has just finished, so that the new job
+    /// can use the open connection. The number of running jobs stays the same. After `None`, call
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// Returns `None` in these cases:
+    /// `head` is the number of the job whose output must come next, if the output is ordered. This
+    /// job may start unless the host is paused. For other jobs, returns `None` in these cases:
     ///
-    /// * No job waits on the host, or the host is paused.
-    /// * More jobs run than a cap allows. The job with the number `head`, whose output must come
-    ///   next, is exempt.
-    /// * The total cap is reached, and a host without running jobs has a job with a lower number. A
-    ///   few hosts with many jobs would otherwise keep all other hosts from starting.
+    /// * No job of the host waits, or the host is paused.
+    /// * More jobs run than are allowed on this host, or on all hosts together.
+    /// * As many jobs run as are allowed on all hosts together, and a host without running jobs has
+    ///   a job with a lower number. Otherwise, a few hosts with many jobs would keep such a host
+    ///   waiting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
     /// Returns another job of `host` in place of a job that has just finished, like
-    /// [`next_for`](JobQueue::next_for). Only a job whose number is below `limit`, or the job with
-    /// the number `head`, is returned; `None` if no such job may start.
+    /// [`next_for`](JobQueue::next_for), but only a job whose number is below `limit`, or the job
+    /// with the number `head` (whose output must come next). Returns `None` if no such job may
+    /// start.
     pub fn next_for_below(
         &mut self,
         host: HostId,
@@ -243,8 +251,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((place.0, item))
     }
 
-    /// Removes and returns the first waiting job with this number, or else the first delayed job
-    /// with this number; `None` if there is no such job.
+    /// Removes and returns the first waiting job with the caller's number `seq`. If no such job
+    /// waits, removes and returns the first delayed job (whose start time has not come) with that
+    /// number. Returns `None` if there is no such job.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let (index, item) = if let Some((place, &index)) = self.waiting.first_with_number(seq) {
             (index, self.remove_at(place, index))
@@ -290,7 +299,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.update_host_state(index);
     }
 
-    /// Returns the key with which `host` was pushed; `None` if the queue does not remember it.
+    /// Returns the key of the host with the id `host`, as the caller passed it to
+    /// [`push`](JobQueue::push). Returns `None` if the queue has forgotten the host.
     pub fn host_key(&self, host: HostId) -> Option<&K> {
         self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map(|state| &state.key)
     }
@@ -300,7 +310,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
     }
 
-    /// Returns the numbers of the jobs that wait on `host`.
+    /// Returns the caller's numbers (`seq`) of the jobs of `host` that wait to start, in ascending
+    /// order. Delayed jobs, whose start time has not come, are not included.
     pub fn waiting_jobs_of_host(&self, host: HostId) -> impl Iterator<Item = u64> {
         let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         state.into_iter().flat_map(|state| state.waiting.positions().map(|(seq, _)| seq))
@@ -327,17 +338,18 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps.total = total.max(1);
     }
 
-    /// Returns the maximum numbers of jobs that run at the same time.
+    /// Returns the maximum numbers of jobs that run at the same time, on all hosts together and on
+    /// each host.
     pub fn caps(&self) -> QueueCaps {
         self.caps
     }
 
-    /// Returns the number of waiting jobs. Delayed jobs do not count.
+    /// Returns the number of waiting jobs, without delayed jobs (whose start time has not come).
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Returns `true` if no job waits. Delayed jobs do not count.
+    /// Returns `true` if no job waits. Delayed jobs, whose start time has not come, do not count.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -347,7 +359,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.delayed.len()
     }
 
-    /// Returns `true` if a job with this number waits. Delayed jobs do not count.
+    /// Returns `true` if a job with the caller's number `seq` waits. Delayed jobs, whose start time
+    /// has not come, do not count.
     pub fn contains(&self, seq: u64) -> bool {
         self.waiting.first_with_number(seq).is_some()
     }
@@ -376,7 +389,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.by_key.len()
     }
 
-    /// Returns the lowest number of a waiting job; `None` if no job waits.
+    /// Returns the lowest of the caller's numbers (`seq`) of the waiting jobs; `None` if no job
+    /// waits.
     pub fn first_seq(&self) -> Option<u64> {
         self.waiting.first().map(|(place, _)| place.0)
     }

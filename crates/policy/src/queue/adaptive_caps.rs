@@ -38,18 +38,20 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps.per_host = INITIAL_LIMIT.min(max);
     }
 
-    /// Returns an empty queue with the same caps, which adapt if the caps of this queue adapt.
+    /// Returns an empty queue with the same limits on running jobs, in total and for each host. In
+    /// the new queue, the limit of each host adapts to the host's load if it does so in this queue.
     #[must_use]
     pub fn empty_with_same_caps(&self) -> Self {
         Self { adaptive_max: self.adaptive_max, ..Self::new(self.caps) }
     }
 
-    /// Adapts the cap of `host` to the end of a job. Call this before
-    /// [`on_job_end`](JobQueue::on_job_end).
+    /// Adapts the cap of `host` (the limit on its running jobs) to the end of a job. Call this
+    /// before [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// If the host refused this job while other jobs ran on it, returns the class of the number of
-    /// running jobs, which may be the reason. The job may then be tried again as soon as the cap
-    /// allows. Otherwise returns `None`.
+    /// If the host refused the job while other jobs ran on it, too many running jobs may be the
+    /// reason. The result then says whether their number was above the limit for a new host
+    /// ([`RefusedLoad`]), and the job may be tried again as soon as the cap allows. Returns `None`
+    /// for other jobs, and if caps do not adapt.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
         let max = self.adaptive_max?;
@@ -74,10 +76,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which the
-    /// queue raises the caps (limits on running jobs) of hosts whose jobs do not end. Also returns
-    /// true if caps do not adapt. If false, call [`next`](JobQueue::next), which sets that time,
-    /// after each push for a host that is full.
+    /// Returns false if the caller must call [`next`](JobQueue::next) after it has pushed a job for
+    /// a host that already has as many running jobs as its cap allows. `next` then sets the time at
+    /// which the queue raises the caps of hosts whose jobs do not end. Returns true if
+    /// [`next_wakeup`](JobQueue::next_wakeup) includes that time already, or if caps do not adapt.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
@@ -114,10 +116,11 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Records whether all jobs of `host` share one connection (HTTP/2), on which the peer limits
-    /// their number. If so, the cap of the host (the limit on its running jobs) becomes the total
-    /// cap; if caps adapt, refusals then lower it. When the jobs need separate connections again,
-    /// the cap starts as for a new host.
+    /// Records whether all jobs of `host` share one connection (HTTP/2), on which the server limits
+    /// the number of concurrent requests. If they do, the host may have as many running jobs as are
+    /// allowed on all hosts together. If caps (limits on running jobs) adapt, refusals of jobs then
+    /// lower the host's cap. When the jobs need separate connections again, the cap starts as for a
+    /// new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

@@ -5,8 +5,8 @@ use core::hash::Hash;
 
 use super::{HostId, JobQueue};
 
-/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap. A lent
-/// slot allows one job more than the total cap.
+/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap (the
+/// maximum number of running jobs). Each lent slot allows one running job more than the total cap.
 const MAX_LENT_PER_SLOT: usize = 4;
 /// The maximum number of [lent slots](JobQueue::lend_slot) (jobs beyond the total cap), however
 /// large the total cap is.
@@ -28,10 +28,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
-    /// Lends a slot (one running job beyond the total cap), like
-    /// [`lend_slot`](JobQueue::lend_slot), for a job whose host accepted the connection but has not
-    /// answered yet. Returns `false` if no slot can be lent, or if `host` has answered an earlier
-    /// request: such a host is slow, not dead.
+    /// Lends the slot of a job of `host` that waits for an answer on an open connection: one job
+    /// more may run than the total cap allows, as after [`lend_slot`](JobQueue::lend_slot). Returns
+    /// `false` if no slot can be lent, or if `host` has answered an earlier request: such a host is
+    /// slow, not dead.
     pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
         !has_answered && self.lend_slot()

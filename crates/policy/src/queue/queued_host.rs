@@ -23,7 +23,8 @@ pub(super) struct QueuedHost<T, K> {
     pub(super) key: K,
     pub(super) waiting: WaitingJobs<T>,
     pub(super) running: usize,
-    /// The number of delayed jobs of this host.
+    /// The number of jobs of this host whose start time has not come
+    /// ([`push_delayed`](super::JobQueue::push_delayed)).
     pub(super) delayed: usize,
     pub(super) paused_until: Option<MonotonicTime>,
     /// The time before which the caller's request start rate (`--rate`) allows no further job on

@@ -96,9 +96,10 @@ impl Checkpoint {
     /// Encodes the checkpoint into [`SLOT_SIZE`] bytes. Of two checkpoints in a file, the one with
     /// the higher `sequence` counts.
     ///
-    /// Ranges are cut at `total`. If there are more ranges than fit (about 250, or 183 with the
-    /// longest validator), the smallest ranges are left out, and their bytes will be fetched again.
-    /// A boot id that is too long is left out, since a shortened id could equal another.
+    /// Ranges are cut at the length of the whole body. If there are more ranges than fit (about
+    /// 250, or 183 with the longest validator), the smallest ranges are left out, and their bytes
+    /// will be fetched again. A `boot` (the text that identifies one start of the machine) that is
+    /// too long is left out, since a shortened text could equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();

@@ -53,8 +53,9 @@ pub struct ClaimedPart {
     pub span: Range<u64>,
 }
 
-/// The bytes of a body that are present, and the claims of connections on missing bytes. The first
-/// stream is the response to the request without a range; other connections fetch parts.
+/// The record of a body that several connections fetch: the bytes that are present, and the range
+/// of missing bytes that each connection has claimed to fetch. The first stream is the response to
+/// the request without a range, with which the download began. Other connections request parts.
 #[derive(Clone, Debug)]
 pub struct PartTracker {
     total: u64,
@@ -71,8 +72,9 @@ struct PartClaim {
     id: usize,
     at: u64,
     end: u64,
-    /// True for the claim of the first stream, the response to the request without a range. The end
-    /// of this claim can be moved.
+    /// True for the claim of the first stream, the response to the request without a range. Only
+    /// the `end` of this claim can be moved: back if another connection claims bytes before the
+    /// end, forward if the next bytes become unclaimed.
     is_open: bool,
 }
 
@@ -83,8 +85,9 @@ impl PartTracker {
         PartTracker { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
-    /// Claims the bytes from `at` to the next present or claimed byte for the first stream. Returns
-    /// the claim's id.
+    /// Makes the claim of the first stream, the response to the request without a range. The claim
+    /// begins at `at` and ends at the next byte that is present or claimed, or at the end of the
+    /// body. The bytes before `at` count as present. Returns the claim's id.
     pub fn claim_for_first_stream(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, PartFetchOrder::InOrder { .. }) { at } else { self.out });
@@ -111,8 +114,8 @@ impl PartTracker {
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
     }
 
-    /// Moves the end of the first stream's claim to the byte `at`. Other connections may then claim
-    /// the bytes after it.
+    /// Moves the end of the first stream's claim `id` back to the offset `at`. Other connections
+    /// may then claim the bytes from `at` on.
     pub fn shorten_first_claim(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));

@@ -51,14 +51,16 @@ use core::time::Duration;
 
 use crate::MonotonicTime;
 
-/// The time over which the download rate of one stream is measured. For several streams, this time
-/// is enough if their gain is obvious ([`OBVIOUS_GAIN`]).
+/// The time over which the download rate of one stream is measured before a split. The rate of
+/// several streams is first measured over this time, too: that is enough if their rate is obviously
+/// higher than the rate of one ([`OBVIOUS_GAIN`]).
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
-/// The time over which the download rate of several streams is measured if the gain is not obvious.
-/// Also the minimum time of a later measurement of one connection alone.
+/// The time over which the download rate of several streams is measured if it is not obviously
+/// higher than the rate of one stream ([`OBVIOUS_GAIN`]). Also the minimum time for which a single
+/// connection is measured later, for a comparison with several.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
-/// The time allowed for additional connections to open. After it, the measurement begins without
-/// the connections that are not open.
+/// The time allowed for additional connections to open. After this time, the rate of the open
+/// connections together is measured without the others.
 const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
 /// A stream of at least this rate, in bytes a second, is not split: more connections would cost
 /// more than they gain.
@@ -72,16 +74,16 @@ const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The time for which a single connection is measured again in the middle of the body, to compare
-/// it with several connections. If the single connection is about as fast, the measurement is
-/// shorter. The waits for responses are not included.
+/// The time for which a single connection is measured again while the body arrives, to compare its
+/// rate with the rate that several connections had. [`LONG_MEASUREMENT`] is enough if the single
+/// connection is about as fast as they were. The waits for responses are not included.
 const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
 /// The minimum rate of several connections together, in per cent of the rate of one connection, for
-/// which the maximum number of connections is used at once, even if the processor may limit the
-/// rate.
+/// the gain to be obvious. The maximum number of connections is then used without a longer
+/// measurement, even if the processor may limit the rate.
 const OBVIOUS_GAIN: u64 = 250;
 /// The minimum rate of several connections together, in per cent of the rate of one connection, for
 /// which the maximum number of connections is used.
@@ -89,10 +91,11 @@ const CLEAR_GAIN: u64 = 150;
 /// The minimum rate of several connections together, in per cent of the rate of one connection, for
 /// which at least two connections are used.
 const SMALL_GAIN: u64 = 115;
-/// The number of connections during the first measurement of several connections together.
+/// The number of connections that are used first to measure whether several connections are faster
+/// than one.
 const FIRST_CONNECTIONS: usize = 4;
 
-/// A measurement of the first stream, the response to the request without a range.
+/// The progress of the first stream (the response to the request without a range) at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstStreamSample {
     /// The time of the measurement.
@@ -106,7 +109,7 @@ pub struct FirstStreamSample {
     pub waited: Duration,
 }
 
-/// A measurement of all connections together, after the body was split.
+/// The progress of all connections together at one time, after the body was split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitSample {
     /// The time of the measurement.
@@ -128,19 +131,19 @@ pub struct SplitPlanner {
     since: MonotonicTime,
     received: u64,
     waited: Duration,
-    /// The download rate of one connection in bytes a second: that of the first stream, or the
-    /// result of the last comparison.
+    /// The download rate of one connection in bytes a second: the rate of the first stream or,
+    /// after a comparison of one connection with several, the rate of the one.
     single: u64,
-    /// The sample taken at the middle of the time for which the first stream is measured; `None`
-    /// before.
+    /// The progress of the first stream in the middle of the period over which its rate is
+    /// measured; `None` in the first half of that period.
     middle: Option<MidWindowSample>,
     /// The idle time of all cores together, from the start of the system to the beginning of the
     /// present measurement; `None` if unknown.
     idle: Option<Duration>,
 }
 
-/// A sample of the first stream (the response before the split), taken in the middle of the time
-/// for which it is measured.
+/// The progress of the first stream (the response to the request without a range) in the middle of
+/// the period over which its download rate is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MidWindowSample {
     at: MonotonicTime,
@@ -162,8 +165,8 @@ enum SplitPhase {
     Settled(usize),
 }
 
-/// A comparison of the rate of several connections with the rate of one connection, in the middle
-/// of the body.
+/// A comparison of the rate of one connection with the rate of several connections, made while the
+/// body arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RateComparison {
     /// The number of connections with which the single connection is compared.
@@ -239,9 +242,10 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the rate, in bytes a second, that several connections had together, while a single
-    /// connection is measured for comparison with it. Returns `None` if no comparison is in
-    /// progress, or if other connections still have requests.
+    /// Returns the rate, in bytes a second, that several connections reached together, if a single
+    /// connection is now measured to compare its rate with that rate. Returns `None` if no
+    /// comparison is in progress, or if it still waits for the other connections to complete their
+    /// requests.
     pub fn rate_to_compare_with(&self) -> Option<u64> {
         match self.phase {
             SplitPhase::Comparing(comparison) if comparison.requests <= 1 => Some(comparison.several),
@@ -289,8 +293,9 @@ impl SplitPlanner {
         }
     }
 
-    /// Evaluates a measurement of `first` connections together, and returns the number of
-    /// connections to use from now on. `idle` is the total idle time of all cores; `None` if it is
+    /// Compares the measured rate of several connections with the rate of one, and returns the
+    /// number of connections to use from now on. `first` is the number of connections measured, and
+    /// `seen` their progress. `idle` is the total idle time of all processor cores; `None` if it is
     /// unknown.
     fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
         let elapsed = seen.now.since(self.since);
@@ -323,11 +328,14 @@ impl SplitPlanner {
     }
 
     /// Continues the comparison of one connection with several, and returns the number of
-    /// connections to use now. Until the comparison ends, that is 1: the other connections complete
-    /// their requests and get no new ones. The comparison ends when a single connection has been
-    /// measured for [`COMPARISON_TIME`], or for less time if it is about as fast as all connections
-    /// together were. It also ends if at most half of the connections are left, and these are so
-    /// slow that the maximum number of connections is worth using.
+    /// connections to use now. Until the comparison ends, this number is 1: the other connections
+    /// complete their requests and get no new ones. The comparison ends in one of these cases:
+    /// * A single connection has been measured for [`COMPARISON_TIME`].
+    /// * A single connection has been measured for [`LONG_MEASUREMENT`], and is about as fast as
+    ///   all connections together were.
+    /// * At most half of the connections still have requests, and have been measured for
+    ///   [`COMPARISON_TIME`]. All connections together were so much faster than these that the
+    ///   maximum number of connections is worth using.
     fn compare(
         &mut self,
         comparison: RateComparison,
@@ -368,9 +376,10 @@ impl SplitPlanner {
         self.begin_comparison(connections, several, seen)
     }
 
-    /// Begins the present measurement again. Call this after a time in which no connection could be
-    /// added, so that this time does not count as slow. `idle` returns the total idle time of all
-    /// processor cores, or `None` if it is unknown.
+    /// Begins the present measurement of the download rate again, from the progress `seen`. Call
+    /// this after a time in which no connection could be added, so that this time does not lower
+    /// the measured rate. `idle` returns the total idle time of all processor cores, or `None` if
+    /// it is unknown.
     pub fn restart_measurement(&mut self, seen: SplitSample, idle: impl FnOnce() -> Option<Duration>) {
         match self.phase {
             SplitPhase::Single | SplitPhase::Probing | SplitPhase::Opening(_) => return,
@@ -388,14 +397,14 @@ impl SplitPlanner {
         per_second(seen.received.saturating_sub(self.received), seen.now.since(self.since))
     }
 
-    /// Begins a new measurement.
+    /// Begins a new measurement of the download rate, from the progress `seen`.
     fn begin_measurement(&mut self, seen: SplitSample) {
         (self.since, self.received) = (seen.now, seen.received);
     }
 
-    /// Ends the measurement, and returns the number of connections to use from now on: `wanted`, or
-    /// less if the server has refused so many. If `wanted` is below 2, all later results are 1,
-    /// too.
+    /// Ends the measurement of the download rate, and returns the number of connections to use from
+    /// now on: `wanted`, or fewer if the server has refused that many. If `wanted` is below 2, the
+    /// planner never asks for more than one connection again.
     fn finish_measurement(&mut self, wanted: usize) -> usize {
         if wanted < 2 {
             self.most = 1;
@@ -412,9 +421,11 @@ impl SplitPlanner {
     }
 
     /// Records that the server refused one of `connections` connections. From now on, the planner
-    /// asks for fewer connections than that, but for at least one. If the planner is comparing a
-    /// single connection with several, the new limit is below the larger of the number compared and
-    /// `connections`. The comparison continues, unless the new limit is 1.
+    /// asks for at most `connections` - 1 connections, but for at least one.
+    ///
+    /// During a comparison of one connection with several, fewer connections are open than before
+    /// the comparison. If that earlier number is larger than `connections`, it counts instead. The
+    /// comparison continues, unless only one connection is allowed now.
     pub fn on_connection_refused(&mut self, connections: usize) {
         let compared = match self.phase {
             SplitPhase::Comparing(comparison) => comparison.connections,
