@@ -79,26 +79,26 @@ const LOW_TEST_LIMIT: usize = 4;
 /// shorter window would be distorted by the pauses of a busy machine. The minimum does not apply
 /// before the first estimate of the host's speed and after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The request rate in a test with a reduced limit above which requests are known to queue at the
-/// host, as a number from 0 to 1. 0 is the rate if no request queues (it falls in proportion to the
-/// limit), and 1 a rate that does not fall at all.
+/// The threshold for the request rate in a test with a lower limit: at a higher rate, requests had
+/// queued at the host before the test. 0 stands for a rate that has fallen in proportion to the
+/// limit (no request had queued), and 1 for a rate that has not fallen at all.
 const QUEUE_SHARE: f64 = 0.4;
-/// The share of the host's best request rate so far that a test with a reduced limit must reach to
-/// show that requests queue. At a lower rate, the reduced limit made the host slower.
+/// The minimum request rate in a test with a lower limit, as a share of the best rate so far, for
+/// which the lower limit is kept. A lower rate shows that the lower limit made the host slower.
 const BEST_SHARE: f64 = 0.9;
-/// The time without an end of any request after which the limit grows, if requests to the host wait
-/// for permission to start.
+/// The time after which the limit on concurrent requests to a host grows if other requests wait to
+/// start and no running request ends.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
 /// The pause after the first trial, before the next one. A trial is a test with a lower limit or a
 /// probe with a higher one. Each trial that does not change the limit doubles the pause.
 const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
-/// The minimum pause after a trial of a lower or higher limit, as a multiple of the trial's
-/// duration.
+/// The minimum pause after a trial, as a multiple of the trial's duration. A trial is a test with a
+/// lower limit on concurrent requests, or a probe with a higher one.
 const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
-/// The pause between the host's first refusal and the next trial of a higher limit. Each further
-/// refusal doubles the pause.
+/// The pause between the first time that the host refuses a request and the next trial of a higher
+/// limit on concurrent requests. Each further refusal doubles the pause.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause between two trials of another limit, and the longest pause after a refusal.
+/// The longest pause before another trial of a lower or higher limit, also after a refused request.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// The maximum number of doublings of the wait after a refusal. The wait is the number of requests
 /// that must be served before the limit grows again: [`INITIAL_LIMIT`], doubled by each further
@@ -139,9 +139,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns the load at which the host refused this request: the number of requests that were
-    /// running, as one of two classes. The request may succeed without a pause when fewer requests
-    /// run. Returns `None` if the request was not refused or no other request was running.
+    /// Returns the load at which the host refused this request: whether more requests were running
+    /// than a new host is allowed. With fewer running requests, the request may succeed without a
+    /// pause. Returns `None` if the request was not refused or no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
@@ -168,33 +168,33 @@ pub struct ConcurrencyLimit {
     max: usize,
     /// True if all requests to the host share one connection.
     is_shared: bool,
-    /// The value up to which the limit may grow in one step: `max`, or a lower value after a
-    /// refusal.
+    /// The highest value to which the limit may be raised by more than one request at a time:
+    /// `max`, or a lower value after the host has refused a request.
     bound: usize,
     phase: SearchPhase,
     window: SampleWindow,
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The value of `base` before a test that raised `base`, since fewer requests were no faster;
-    /// `None` without such a test. After the next pause between trials, the lower of both values
-    /// applies: the process may have been paused during the test.
+    /// The earlier value of `base`, if a test with a lower limit has raised `base` because fewer
+    /// requests were no faster; otherwise `None`. Before the next trial, `base` becomes the lower
+    /// of both values: the process may have been paused during the test.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,
-    /// The highest request rate of any measurement window since the limit was last raised to the
-    /// maximum in one step, in requests per nanosecond.
+    /// The highest request rate, in requests per nanosecond, since the limit was raised to `bound`
+    /// in one step or, if later, since a test did not lower the limit.
     best_rate: f64,
-    /// The later of two times: the end of the last request, and the last growth of the limit that
-    /// happened because no request ended.
+    /// The time since which the host has been silent: the end of the last request or, if later, the
+    /// last time at which [`on_silence`](Self::on_silence) raised the limit.
     last_end: MonotonicTime,
     /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
     /// True if the limit has been raised in one step to `bound`, the highest value that a single
     /// step may reach. From then on, probes raise the limit by only one request at a time.
     has_jumped: bool,
-    /// The requests from whose mean time `base` is corrected after the limit was raised to the
-    /// maximum: the first ones on reused connections. `None` if no correction is in progress.
+    /// The sums of the first requests on reused connections after the limit was raised to `bound`
+    /// in one step. Their mean time corrects `base`. `None` if no correction is in progress.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test of a lower limit and no probe of a higher limit starts.
@@ -205,9 +205,9 @@ pub struct ConcurrencyLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchPhase {
     Measuring,
-    /// The limit is reduced, to find out whether requests queue. `usual` and `mean` are the limit
-    /// and the mean time of a request before the test. `goes_on` is true for the second of two
-    /// tests, after the first has shown that requests queue.
+    /// The limit is reduced, to find out whether requests queue at the host. `usual` and `mean` are
+    /// the limit and the mean request time before the test. `goes_on` is true for the second of two
+    /// tests in a row, after the first has shown that requests queue.
     Testing {
         usual: usize,
         mean: u64,
@@ -254,8 +254,8 @@ struct Refusals {
     /// The time of the last refusal that lowered the limit. A refused request that began before
     /// this time does not lower the limit again.
     last: MonotonicTime,
-    /// True if the limit on concurrent requests, from a value below [`INITIAL_LIMIT`], has grown by
-    /// one since the last refusal.
+    /// True if the limit on concurrent requests has been raised by one since the last refusal, from
+    /// a value below [`INITIAL_LIMIT`].
     has_grown: bool,
     /// True if the last refusal came when the limit had grown by one and was fully used: the host
     /// accepts no more requests than before that growth.
@@ -316,16 +316,15 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Raises the limit if no request ends while others wait to start. Returns the new limit. Call
-    /// this repeatedly while requests wait.
+    /// Raises the limit if no request ends for some time while others wait to start. Returns the
+    /// new limit. Call this repeatedly while requests wait.
     ///
-    /// The limit grows by a sixth if no request has ended for a second and for twice the duration
-    /// of the last served request. Without this growth, a host that answers its running requests
-    /// only after some event, such as the arrival of another request, could keep all other requests
-    /// waiting for ever.
+    /// The time is a second, or twice the duration of the last served request if that is longer.
+    /// The limit grows by a sixth. Without this growth, a host that answers its running requests
+    /// only after some event, such as the arrival of another request, could block all others.
     ///
-    /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed.
-    /// Without this growth, long bodies could keep the refused requests waiting.
+    /// After a refusal, the limit grows by one instead, to 6 at most, and only if 5 s have passed
+    /// since. Without this growth, refused requests could wait for the ends of long bodies.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
@@ -390,9 +389,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window (a series of finished requests) while `base`, the
-    /// time of a request that does not queue, is unknown. `mean` and `first_byte` are the window's
-    /// mean request time and mean time to the first byte, in nanoseconds.
+    /// Evaluates a complete measurement window (a series of finished requests) before `base`, the
+    /// time of a request that does not queue, is known. If no request has queued, sets `base` and
+    /// raises the limit. `mean` and `first_byte` are the window's mean request time and mean time
+    /// to the first byte, in nanoseconds.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -407,9 +407,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window in the measuring phase, then decides what to do
-    /// next: lower the limit for a test, raise it by one for a probe or up to the bound, or measure
-    /// again. `mean` is the window's mean request time in nanoseconds.
+    /// Evaluates a complete measurement window (a series of finished requests). Then measures
+    /// again, lowers the limit to test whether requests queue, or raises it: by one to probe
+    /// whether more are served, or to `bound`. `mean` is the window's mean request time in
+    /// nanoseconds.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at
@@ -443,12 +444,12 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Corrects `base`, the mean time of a request that does not queue, after the limit has jumped
-    /// to the maximum. `total` is the duration in nanoseconds of a request on a reused connection.
-    /// If the mean of the first six such requests is much lower than `base`, it becomes the new
-    /// `base`: the requests before them were slow only because their connections were new. The six
-    /// do not queue, because they reach the host before the requests on the connections that the
-    /// new limit opens.
+    /// Corrects `base`, the mean time of a request that does not queue, after the limit was raised
+    /// to `bound` in one step. `total` is the duration in nanoseconds of a request on a reused
+    /// connection. If the mean of the first six such requests is much lower than `base`, the mean
+    /// becomes the new `base`: earlier requests were slow only because their connections were new.
+    /// These six do not queue: they reach the host before requests on the connections that are
+    /// opened after the raise.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;
@@ -462,7 +463,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Raises the limit in one step to `bound`: the maximum, or less after a refusal.
+    /// Raises the limit in one step to `bound`: `max`, or less after a refused request.
     fn raise_to_bound(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;
@@ -585,7 +586,7 @@ impl ConcurrencyLimit {
 }
 
 /// Returns the number of requests that the host works on when `limit` requests run; the others
-/// queue. `mean` is their mean time, and `base` is the time of a request that does not queue.
+/// queue. `mean` is the mean time of all, and `base` is the time of a request that does not queue.
 fn requests_in_service(limit: usize, base: u64, mean: u64) -> f64 {
     limit as f64 * (base as f64 / mean as f64).min(1.0)
 }
