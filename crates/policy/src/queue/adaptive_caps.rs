@@ -77,8 +77,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns false if the caller must call [`next`](JobQueue::next) after it has pushed a job for
-    /// a host that already has as many running jobs as its cap allows. `next` then sets the time at
-    /// which the queue raises the caps of hosts whose jobs do not end. Returns true if
+    /// a host that already has as many running jobs as the host's cap allows. `next` then sets the
+    /// time at which the queue raises the caps of hosts whose jobs do not end. Returns true if
     /// [`next_wakeup`](JobQueue::next_wakeup) includes that time already, or if caps do not adapt.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)

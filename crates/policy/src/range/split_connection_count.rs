@@ -95,10 +95,11 @@ const SMALL_GAIN: u64 = 115;
 /// than one.
 const FIRST_CONNECTIONS: usize = 4;
 
-/// The progress of the first stream (the response to the request without a range) at one time.
+/// The progress of the first stream (the response to the request without a range) at the time
+/// `now`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstStreamSample {
-    /// The time of the measurement.
+    /// The time at which the progress was measured.
     pub now: MonotonicTime,
     /// The number of body bytes that the first stream has received so far.
     pub received: u64,
@@ -109,10 +110,10 @@ pub struct FirstStreamSample {
     pub waited: Duration,
 }
 
-/// The progress of all connections together at one time, after the body was split.
+/// The progress of all connections together at the time `now`, after the body was split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitSample {
-    /// The time of the measurement.
+    /// The time at which the progress was measured.
     pub now: MonotonicTime,
     /// The number of body bytes that all connections have received so far.
     pub received: u64,
@@ -243,9 +244,8 @@ impl SplitPlanner {
     }
 
     /// Returns the rate, in bytes a second, that several connections reached together, if a single
-    /// connection is now measured to compare its rate with that rate. Returns `None` if no
-    /// comparison is in progress, or if it still waits for the other connections to complete their
-    /// requests.
+    /// connection is now measured for a comparison with that rate. Returns `None` if no comparison
+    /// is in progress, or if the other connections still have to complete their requests.
     pub fn rate_to_compare_with(&self) -> Option<u64> {
         match self.phase {
             SplitPhase::Comparing(comparison) if comparison.requests <= 1 => Some(comparison.several),
