@@ -41,10 +41,11 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: true if a POST stays a POST on a 303; by default it becomes a GET.
     pub post303: bool,
-    /// `-X`: true if the user's method is used after every redirect. The content is sent again
-    /// unless the redirect would have changed the method to GET. As in curl, `-X POST` therefore
-    /// drops the content on 301, 302 and 303. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2);
-    /// curl's PUT drops it, which would empty the resource.
+    /// `-X`: true if the user's method stays the same after every redirect. If the method would
+    /// otherwise become GET, the content is still dropped, as in curl: for POST on 301, 302 and
+    /// 303, and for other methods except HEAD on 303. A PUT would not become GET on 301 and 302
+    /// (RFC 9110 §15.4.2), so its content is sent again. curl drops that content, too, which would
+    /// empty the resource.
     pub keep_method: bool,
     /// `--follow`: true if redirects treat the method as POST, whatever its name, as curl does with
     /// `-d` and `-F`; false if they never do. `None`, the default: the name of the method decides.
@@ -99,9 +100,10 @@ pub struct RedirectedRequest {
     pub keep_body: bool,
     /// The rule for the user's secrets in this request.
     pub secrets: SecretHandling,
-    /// True if the redirect is a downgrade: the redirecting URL or the first URL is https, the
-    /// target is http and has another origin than the first URL. The request must then carry no
-    /// secrets at all, not even the new host's own credentials from netrc.
+    /// True if the redirect is a downgrade from https to plain http. The target is then http, the
+    /// redirecting URL or the first URL of the chain is https, and the target's origin is not the
+    /// origin of the first URL, which the user chose. The request must then carry no secrets at
+    /// all, not even the new host's own credentials from netrc.
     pub downgraded: bool,
     /// True if the target has the same origin as the first URL of the redirect chain. A Host field
     /// that the user set is sent only to that origin, even with `--location-trusted`.
@@ -206,8 +208,9 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     }
 }
 
-/// Returns a Location as text. UTF-8 is kept, since a host name may contain it. Control bytes and
-/// other bytes beyond ASCII are percent-encoded, except CR, LF and NUL, which no URL may contain.
+/// Returns the value of a Location field as text. Valid UTF-8 is kept, since a host name may
+/// contain it. Control bytes, and bytes that are not valid UTF-8, are percent-encoded. CR, LF and
+/// NUL are not encoded: they stay in the text, so that the URL parser refuses it.
 pub fn location_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.trim_ascii().utf8_chunks() {

@@ -48,9 +48,10 @@ pub struct RetryRules {
     /// these methods are then also sent again if a reused HTTP/1.1 connection was lost, as curl
     /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
-    /// True to wait like curl; default off. A Retry-After then replaces the computed delay even if
-    /// it is shorter. A retry is then made only if `max_time` has not passed at the start of a
-    /// computed delay, or at the end of a delay from Retry-After.
+    /// True to wait before a retry as curl does; default off. The backoff then has no jitter. A
+    /// Retry-After replaces the delay from `delay` or from the backoff, even if the Retry-After is
+    /// shorter. The delay from a Retry-After must end before `max_time` has passed; another delay
+    /// needs only to begin before then.
     pub waits_as_curl: bool,
     /// The longest delay that a Retry-After can cause; a Retry-After with a longer delay counts as
     /// this delay. Default 1 hour.

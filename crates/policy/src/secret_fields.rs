@@ -219,8 +219,8 @@ pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !STANDARD_SECRET_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Returns the fields of `fields`, which the user set, that may be sent in a request with the rule
-/// `secrets` ([`may_send`]).
+/// Returns those of `fields`, which the user set, that may be sent in a request ([`may_send`]). If
+/// `secrets` is [`SecretHandling::Drop`], fields with credentials and the Host field are left out.
 pub fn fields_to_send(
     fields: &[(String, Vec<u8>)],
     secrets: SecretHandling,

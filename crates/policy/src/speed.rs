@@ -53,12 +53,14 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// The value of `--speed-time`, in nanoseconds.
+    /// The value of `--speed-time`, in nanoseconds: the length of a slow period that makes the
+    /// transfer too slow.
     time: u64,
     average: u64,
     check_interval: u64,
-    /// The time since the watch began, in nanoseconds, without pauses and without time in which the
-    /// process was stopped.
+    /// The counted time from the start of the watch to its last update (`updated_at`), in
+    /// nanoseconds. Pauses of the transfer ([`SpeedWatch::on_pause`]) and time in which the process
+    /// was stopped are not counted.
     clock: u64,
     /// The time at which `clock` was last updated.
     updated_at: MonotonicTime,
@@ -68,8 +70,9 @@ pub struct SpeedWatch {
     /// The values of `clock` (the elapsed time without pauses) and of `total` (the received bytes)
     /// at the latest checks. The average speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
-    /// The value of `clock` (the counted time) since which the average speed has been too low. The
-    /// transfer is too slow when `time` has passed since then.
+    /// The value of `clock` (the counted time) from which a slow period is measured. Each average
+    /// that reaches the limit moves this value forward. The transfer is too slow if the average is
+    /// below the limit and `clock` is at least `--speed-time` ahead of this value.
     slow_since: u64,
     is_too_slow: bool,
 }

@@ -48,7 +48,8 @@ pub struct UrlTemplate {
     has_default_scheme: bool,
 }
 
-/// The part of the URL in which a `{}` stands. It decides which matches are allowed there.
+/// The part of the URL template in which a placeholder `{}` stands. This part decides which
+/// untrusted text may replace the `{}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceholderPosition {
     Whole,
@@ -64,8 +65,8 @@ enum PlaceholderPosition {
 pub enum TemplateError {
     /// The template contains no `{}`, the placeholder for the extracted value.
     NoPlaceholder,
-    /// The authority has a `{}` as well as a user or password, so a page would choose the host that
-    /// receives them.
+    /// The authority has a `{}` as well as a user or password. The untrusted text that replaces the
+    /// `{}` would then choose the host that receives the user and password.
     Userinfo,
     /// The template gives an invalid URL with every extracted value, for the contained reason.
     Target(TargetError),

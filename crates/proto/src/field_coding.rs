@@ -29,7 +29,8 @@ pub enum FieldIndexing {
     Never,
 }
 
-/// A field section that HPACK or QPACK is encoding.
+/// An encoder of one field section, to which the fields are added one by one: by HPACK, by QPACK or
+/// as HTTP/1 text.
 pub(crate) trait FieldSectionEncoder {
     /// Adds a field to the section. `name` must be in lower case.
     fn push_field(&mut self, name: &[u8], value: &[u8], indexing: FieldIndexing);

@@ -11,8 +11,9 @@ const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 /// is added. 64 KiB fill a socket's buffer in one write, and limit the memory of a connection with
 /// any number of uploads.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
-/// The limit that applies instead of [`OUTPUT_LIMIT`] once a connection has sent [`LARGE_BODY`]
-/// bytes. Fewer and larger writes take less processor time.
+/// The number of unsent bytes in a connection's output buffer at which no more of a request's body
+/// is added, once [`LARGE_BODY`] bytes have been sent on the connection. It is larger than
+/// [`OUTPUT_LIMIT`] because fewer and larger writes take less processor time.
 const LARGE_OUTPUT_LIMIT: usize = 256 * 1024;
 /// The number of bytes sent on a connection after which its output buffer may grow to
 /// [`LARGE_OUTPUT_LIMIT`].
@@ -53,8 +54,9 @@ impl OutputBuffer {
         }
     }
 
-    /// Sets whether the buffer keeps all of its capacity while it is empty, so that more of a body
-    /// can be appended. Otherwise, the empty buffer keeps at most [`MAX_IDLE_CAPACITY`] bytes.
+    /// Sets whether the buffer keeps its allocated memory when it becomes empty. Pass true while a
+    /// request body is being sent, since the next bytes of the body need the memory again. If
+    /// false, the empty buffer keeps at most [`MAX_IDLE_CAPACITY`] bytes.
     pub(crate) fn keep_capacity(&mut self, keeps: bool) {
         self.keeps_capacity = keeps;
         if self.bytes.is_empty() {

@@ -192,7 +192,8 @@ pub enum SendRequestError {
     /// The request head is larger than the peer allows: in HTTP/2 by
     /// `SETTINGS_MAX_HEADER_LIST_SIZE`, in HTTP/3 by `SETTINGS_MAX_FIELD_SECTION_SIZE`.
     HeadTooLarge {
-        /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
+        /// The largest head that the peer allows, in bytes: the lengths of all names and values,
+        /// plus 32 for each field (RFC 9113 §6.5.2).
         limit: u32,
     },
     /// No request with this id is open on the connection.
@@ -201,12 +202,12 @@ pub enum SendRequestError {
     NoBodyExpected,
     /// The caller passed more body bytes than the announced length.
     BodyTooLong {
-        /// The number of body bytes that the request could still accept.
+        /// The announced length minus the number of body bytes passed before this call.
         expected: u64,
     },
     /// The caller ended the body before its announced length.
     BodyTooShort {
-        /// The number of body bytes that are missing.
+        /// The announced length minus the number of body bytes that the caller has passed.
         missing: u64,
     },
     /// The request has trailers and a body of known length. Only a chunked body can have trailers.

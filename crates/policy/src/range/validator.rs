@@ -62,19 +62,19 @@ impl Validator {
     /// fields contain no strong validator. Blanks around the values are accepted.
     ///
     /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
-    /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: Last-Modified
-    /// and Date are valid, and Last-Modified is at least one second earlier, so that a second
-    /// change within the same second would have another date.
+    /// [`MAX_ETAG`] bytes long. Without an entity-tag, a Last-Modified is used if it is strong by
+    /// §8.8.2.2: Last-Modified and Date are valid, and Last-Modified is at least one second earlier
+    /// than Date. A later change of the content then has another Last-Modified.
     ///
-    /// If the entity-tag is weak or too long, Last-Modified is not used. §13.1.5 allows a date in
-    /// If-Range only to a client without an entity-tag. An origin that marks its tag as weak states
-    /// that two bodies with this tag may differ in bytes, as when a proxy compresses them again
-    /// under one date. If ETag is not an entity-tag at all (`ETag: abc`), it is ignored and
-    /// Last-Modified decides.
+    /// If the entity-tag is weak or too long, the result is `None`: Last-Modified does not replace
+    /// it. RFC 9110 §13.1.5 allows a date in If-Range only if there is no entity-tag. Besides, a
+    /// weak entity-tag states that bodies with this tag may differ in bytes. If ETag is not an
+    /// entity-tag at all (`ETag: abc`), it is ignored, and Last-Modified decides.
     ///
-    /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a
-    /// constant (1970, 1980, 1985), and the next version has the same one. If it was a real date
-    /// after all, the only loss is that one stream is used instead of several.
+    /// A Last-Modified before 1990 is not used. Build systems and archivers give all files such a
+    /// constant date (1970, 1980, 1985), so the next version of a file has the same date. If the
+    /// date was real after all, the only loss is that the body is downloaded as one stream, not as
+    /// several ranges at once.
     pub fn strong(etag: Option<&[u8]>, last_modified: Option<&[u8]>, date: Option<&[u8]>) -> Option<Validator> {
         if let Some(tag) = etag.map(<[u8]>::trim_ascii) {
             if is_entity_tag(tag) {

@@ -131,7 +131,8 @@ impl H1Machine {
 
     /// Appends bytes of the last request's body to the output, as a chunk if the body is chunked.
     /// Returns the number of bytes accepted: all of `data`, or as much as
-    /// [`H1Machine::body_credit`] allowed. A body of known length ends with its last byte.
+    /// [`H1Machine::body_credit`] allowed. The last byte of a body of known length completes the
+    /// request.
     ///
     /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice, so that
     /// one write sends both.
@@ -155,8 +156,9 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has begun and its payload is not complete. [`H1Machine::send_body`]
-    /// and direct writes to the socket supply the payload.
+    /// Returns true if a chunk of the last request's body has begun and its payload is not
+    /// complete. The caller then passes payload to [`H1Machine::send_body`], or writes it to the
+    /// socket itself and calls [`H1Machine::advance_direct_body`].
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }

@@ -187,12 +187,13 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` for a name that is no token but harmless, so that its field line can be skipped.
-/// Such a name has no control bytes, and no parser could take it for a field that determines the
-/// framing.
+/// Returns `true` if a field name is not a token but harmless, so that its field line can be
+/// skipped. A harmless name has no control bytes except tabs, and does not resemble Content-Length
+/// or Transfer-Encoding, so that no parser takes it for one of them.
 ///
-/// A line that begins with a blank is passed to this function only if it follows the status line,
-/// where it continues no field (RFC 9112 §2.2).
+/// Only in the line after the status line may the name begin with a blank: such a line is skipped
+/// (RFC 9112 §2.2). Any other line that begins with a blank was joined to the line before it
+/// ([`unfold_lines`]).
 fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()
@@ -200,9 +201,9 @@ fn is_invalid_name(name: &[u8]) -> bool {
         && !resembles_framing_field(name)
 }
 
-/// Parses a response head, and returns it with the bytes of `input`. `text` is what the parser
-/// reads: `input` itself, or a copy of the same length in which some bytes are replaced. `limit` is
-/// the largest number of fields.
+/// Parses a response head. The parser reads `text`, but the result contains the bytes of `input`.
+/// `text` is `input` itself, or a copy of the same length in which bytes that `httparse` refuses
+/// are replaced ([`replace_invalid_bytes`]). `limit` is the largest number of fields.
 fn parse_head_text(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -293,9 +294,10 @@ fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies the field section `input`, and records the positions of its fields. `headers` are its
-/// fields as slices of `text`: `input` itself, or a copy of the same length in which some bytes are
-/// replaced. The length fits in 32 bits.
+/// Copies `input`, a head or a trailer section, and records the positions of its fields. `headers`
+/// are the parsed fields, as slices of `text`. `text` is `input` itself, or a copy of the same
+/// length in which bytes that `httparse` refuses are replaced. The length of `input` fits in 32
+/// bits.
 fn to_fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {

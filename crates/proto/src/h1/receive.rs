@@ -304,8 +304,8 @@ impl H1Machine {
 
     /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
     /// This happens if the response was complete before its request was sent, and the rest of the
-    /// request has been sent since then. That rest must be sent, because the server takes the next
-    /// bytes on the connection for it (RFC 9112 §9.3).
+    /// request has been sent since then. The rest must be sent because the server reads the next
+    /// bytes on the connection as the rest of this request (RFC 9112 §9.3).
     pub fn has_completion_to_report(&self) -> bool {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.has_sent_front_request()
     }

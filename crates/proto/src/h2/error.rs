@@ -59,12 +59,13 @@ pub enum H2Error {
     WindowOverflow,
     /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
-    /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits)
-    /// allows.
+    /// The peer sent more frames that make no progress, such as PING, than
+    /// [`FloodLimits`](super::FloodLimits) allows.
     Flood {
-        /// The kind of the useless frames.
+        /// The kind of the frames that make no progress.
         of: FloodKind,
-        /// The largest number of useless frames of this kind that is allowed.
+        /// The limit on the number of frames of this kind, from
+        /// [`FloodLimits`](super::FloodLimits).
         limit: u32,
     },
     /// The response is malformed because of one of its fields (RFC 9113 §8.2, §8.3).
@@ -86,7 +87,7 @@ pub enum H2Error {
     PingTimeout,
     /// The peer closed the connection before all open responses were complete.
     EndedInResponse {
-        /// The number of responses that were incomplete.
+        /// The number of responses that were incomplete when the peer closed the connection.
         open: usize,
     },
 }

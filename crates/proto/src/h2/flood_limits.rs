@@ -4,7 +4,7 @@ use super::{FloodKind, H2Error};
 use crate::flood_counts::Flood;
 
 /// Limits on HTTP/2 frames that make no progress: for each kind, the number of frames that may
-/// arrive in ten seconds. Each frame that makes progress allows one more.
+/// arrive in ten seconds. Each frame that makes progress allows one more frame of every kind.
 ///
 /// Frames without progress occupy no memory, except those counted by [`FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

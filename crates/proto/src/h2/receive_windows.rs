@@ -160,8 +160,10 @@ impl ConnectionReceiveWindow {
     /// ended): the peer may send as many bytes again. Returns the increment that a WINDOW_UPDATE
     /// for the connection has to announce; `None` if no frame is due.
     ///
-    /// Also call this with 0 after each received frame. The frame makes the window smaller, so that
-    /// a WINDOW_UPDATE for bytes released before may now be due, and no later call may come.
+    /// Also call this function with 0 after each received DATA frame. The frame makes the window
+    /// smaller, so a WINDOW_UPDATE for bytes that were released earlier may be due now. Without
+    /// this call, the WINDOW_UPDATE would wait until the caller releases more bytes, which may
+    /// never happen.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
@@ -192,9 +194,9 @@ impl ConnectionReceiveWindow {
     /// as many bytes again. Returns the increments that WINDOW_UPDATE frames have to announce,
     /// first for the stream and then for the connection; `None` if no frame is due.
     ///
-    /// `left` is the number of bytes of the response's body that have not arrived, if known. `open`
-    /// is the number of open streams. `expected` is the number of streams that may be open at the
-    /// same time.
+    /// `left` is the number of bytes of the response's body that have not arrived; `None` if
+    /// unknown. `open` is the number of open streams, and `expected` the largest number of streams
+    /// that may be open at the same time. Both limit how much the stream's window may grow.
     pub(crate) fn release_of_stream(
         &mut self,
         inbound: &mut StreamReceiveWindow,
@@ -240,18 +242,22 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which the size `target` of a stream's window may grow. This
-    /// is the smallest of these numbers:
-    /// * the present value of `target`,
-    /// * the unused bytes of the stream's share of the pool, of the whole pool, and of the memory
-    ///   budget,
-    /// * the bytes up to the largest window that HTTP/2 allows.
+    /// Returns the number of bytes by which the target of a stream may grow. The target is the sum
+    /// of the stream's window and its unreleased bytes that each WINDOW_UPDATE restores.
     ///
-    /// `open` is the number of open streams, and `expected` the number of streams that may be open
-    /// at the same time.
+    /// Streams grow from a pool: the memory budget minus the initial windows of all streams that
+    /// may be open, but at least half of the budget. Each open stream has an equal share of the
+    /// pool. The growth is the smallest of these numbers:
     ///
-    /// The pool is the memory budget without the initial windows of the expected streams, but at
-    /// least half of the budget. Each open stream has an equal share of it.
+    /// * the stream's present target,
+    /// * the stream's share of the pool, minus the stream's growth so far,
+    /// * the pool, minus the growth of all streams so far,
+    /// * the memory budget, minus the targets of all open streams and the unreleased bytes of ended
+    ///   streams,
+    /// * the largest window that HTTP/2 allows, minus the stream's present target.
+    ///
+    /// `open` is the number of open streams. `expected` is the largest number of streams that may
+    /// be open at the same time.
     fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;

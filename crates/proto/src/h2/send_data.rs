@@ -24,8 +24,8 @@ impl H2Machine {
     }
 
     /// Appends body bytes to the output, in DATA frames. Returns the number of bytes accepted: all
-    /// of `data`, or as much as [`H2Machine::body_credit`] allowed. A body of known length ends
-    /// with its last byte.
+    /// of `data`, or as much as [`H2Machine::body_credit`] allowed. The last byte of a body of
+    /// known length ends the stream.
     ///
     /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice, so that
     /// one write sends both. With several uploads, the caller decides which of them sends next.
@@ -49,9 +49,11 @@ impl H2Machine {
         Ok(data.len())
     }
 
-    /// Appends at most `room` body bytes, and at most one DATA frame. `fill` writes the bytes
-    /// directly into the output. Returns the number of appended bytes, which is the result of
-    /// `fill`. In all other respects, this is [`H2Machine::send_body`] without a copy.
+    /// Appends one DATA frame with at most `room` bytes of the request's body. `fill` writes the
+    /// bytes directly into the output, which saves a copy, and returns their number. Its buffer is
+    /// shorter than `room` if [`H2Machine::body_credit`] or the peer's largest frame size is
+    /// smaller. Returns the number of appended bytes; 0 if `fill` wrote none, or if none can be
+    /// sent now. The last byte of a body of known length ends the stream.
     pub fn fill_body(
         &mut self,
         id: RequestId,

@@ -36,13 +36,13 @@ pub enum H3Error {
         kind: u64,
         /// The length of the frame's payload in bytes.
         length: u64,
-        /// The largest length of the payload allowed, in bytes.
+        /// The largest payload length, in bytes, that is allowed for a frame of this type.
         limit: u64,
     },
     /// The buffered parts of incomplete field sections on all streams together exceed
     /// [`H3Config::partial_head_bytes`](super::H3Config::partial_head_bytes).
     PartialHeads {
-        /// The largest number of buffered bytes allowed.
+        /// The largest number of bytes of incomplete field sections that the client buffers.
         limit: usize,
     },
     /// The peer opened or closed a stream although that is not allowed.
@@ -56,13 +56,13 @@ pub enum H3Error {
     },
     /// The peer pushed, or referred to a push, although the client allows none.
     Push,
-    /// The peer sent more useless data of one kind than [`H3FloodLimits`](super::H3FloodLimits)
-    /// allows.
+    /// The peer sent more data that make no progress, such as frames of unknown types, than
+    /// [`H3FloodLimits`](super::H3FloodLimits) allows.
     Flood {
-        /// The kind of the useless data.
+        /// The kind of the data that make no progress.
         of: H3FloodKind,
-        /// The largest amount of useless data of this kind that is allowed, from
-        /// [`H3FloodLimits`](super::H3FloodLimits).
+        /// The limit for this kind from [`H3FloodLimits`](super::H3FloodLimits): a number of
+        /// frames, streams or instructions, or of bytes for [`H3FloodKind::Unread`].
         limit: u32,
     },
     /// The response is malformed because of one of its fields (RFC 9114 §4.2, §4.3).
@@ -80,7 +80,7 @@ pub enum H3Error {
     MissingHead,
     /// The connection ended before all responses were complete.
     EndedInResponse {
-        /// The number of responses that were incomplete.
+        /// The number of responses that were incomplete when the connection ended.
         open: usize,
     },
 }

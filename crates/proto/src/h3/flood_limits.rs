@@ -3,10 +3,11 @@
 use super::{H3Error, H3FloodKind};
 use crate::flood_counts::Flood;
 
-/// Limits on HTTP/3 frames that make no progress. For each kind, this number of frames may arrive
-/// in ten seconds. Each frame that makes progress allows one more.
+/// Limits on HTTP/3 data that make no progress. Each field is the number of frames, streams or
+/// instructions of one kind that may arrive in ten seconds; only [`H3FloodLimits::unread`] counts
+/// waiting bytes. Each frame that makes progress allows one more of every kind.
 ///
-/// Frames without progress occupy no memory, except those counted by [`H3FloodLimits::unread`].
+/// Data without progress occupy no memory, except those counted by [`H3FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3FloodLimits {
     /// The number of frames of unknown types, on all streams together. Default 1,000.

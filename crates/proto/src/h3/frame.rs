@@ -106,7 +106,8 @@ impl H3FrameReader {
     }
 
     /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header; `None`
-    /// if the header is incomplete. When the header is complete, the caller sets the next state.
+    /// if the header is incomplete. When the header is complete, the caller sets the field `state`
+    /// of this reader according to the type of the frame.
     pub(crate) fn read_header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;

@@ -127,8 +127,8 @@ impl H3Machine {
 
     /// Appends a request head to the output of `stream`, the identifier of a bidirectional QUIC
     /// stream that the caller has opened. Returns the request's id, which is that identifier. If
-    /// the request is refused, the connection is unchanged, and the stream may carry another
-    /// request.
+    /// this call fails, the connection and the stream are unchanged, and the stream may be used for
+    /// another request.
     pub fn enqueue(
         &mut self,
         now: MonotonicTimestamp,

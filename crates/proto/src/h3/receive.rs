@@ -85,7 +85,7 @@ impl H3Machine {
     }
 
     /// Consumes input bytes that are not payload of DATA, and returns their number. `input` must
-    /// not be empty; `fin` is true if the stream ends after it.
+    /// not be empty. `fin` is true if the stream ends after `input`.
     fn consume_input(&mut self, now: MonotonicTimestamp, id: u64, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         match stream.reader.state {
@@ -103,8 +103,8 @@ impl H3Machine {
         }
     }
 
-    /// Begins a frame whose header has been read. `behind` is the input after the header; `fin` is
-    /// true if the stream ends after it. Returns the number of bytes of `behind` that were
+    /// Begins a frame whose header has been read. `behind` is the input after the header. `fin` is
+    /// true if the stream ends after `behind`. Returns the number of bytes of `behind` that were
     /// consumed.
     fn begin_frame(
         &mut self,

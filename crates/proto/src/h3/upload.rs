@@ -26,8 +26,8 @@ impl H3Machine {
     }
 
     /// Appends body bytes to the output of the request's stream, in one DATA frame. Returns the
-    /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed. A
-    /// body of known length ends with its last byte.
+    /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed.
+    /// The last byte of a body of known length ends the stream.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, SendRequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(SendRequestError::UnknownRequest) };

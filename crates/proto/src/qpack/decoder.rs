@@ -43,9 +43,9 @@ pub struct QpackDecoder {
 
 impl QpackDecoder {
     /// Creates a decoder. `limit` is the largest capacity in bytes that the peer may give the
-    /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The memory in use depends on the
-    /// entries, and is at most about twice `limit`. An incomplete instruction occupies up to eight
-    /// times `limit`.
+    /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The table occupies at most about twice
+    /// `limit`, depending on its entries. An instruction that has not arrived completely occupies
+    /// up to eight times `limit` in addition.
     pub fn new(limit: u32) -> QpackDecoder {
         let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
         QpackDecoder { table, limit, partial, entry, acknowledged: 0, strings: HuffmanDecodeCache::default() }

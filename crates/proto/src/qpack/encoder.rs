@@ -148,8 +148,9 @@ impl QpackEncoder {
     }
 
     /// Returns the absolute index of the newest dynamic entry with this name and value; `None` if
-    /// there is none. An entry with the same name but another value is not used: a reference would
-    /// keep an entry in the table whose value does not occur any more.
+    /// there is none. An entry with the same name but another value is not used, although QPACK can
+    /// refer to a name alone. The reference would delay the eviction of that entry, whose value may
+    /// never be sent again.
     fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
         let place = self.table.iter().position(|entry| entry == (name, value))?;
         Some(self.table.insert_count() - 1 - place as u64)

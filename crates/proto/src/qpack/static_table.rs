@@ -140,7 +140,8 @@ const fn by_length() -> EntriesByNameLength {
     arranged
 }
 
-/// Looks up a field in the static table, by the length of its name.
+/// Looks up a field by name and value in the static table. Only entries whose names have the same
+/// length are compared.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
     let length = name.len();
