@@ -59,8 +59,8 @@ impl BytePattern {
     }
 }
 
-/// Returns `len` bytes of readable text that compresses about as well as HTML. The routes with a
-/// content coding use it as content.
+/// Returns `len` bytes of readable text that compresses about as well as HTML. The test origin
+/// sends this text, content-coded, for paths such as `/text/N` and `/gzip/N`.
 ///
 /// ```
 /// let text = testkit::byte_pattern::compressible_text(1, 500);

@@ -309,7 +309,7 @@ impl DnsServer {
     /// Returns the queries received so far, in order of arrival.
     ///
     /// # Panics
-    /// If the function `answer` has panicked.
+    /// If a thread of the server has panicked while it recorded a query.
     #[must_use]
     pub fn queries(&self) -> Vec<ReceivedQuery> {
         self.shared.queries.lock().expect("no panic").clone()
@@ -318,7 +318,7 @@ impl DnsServer {
     /// Removes and returns the queries recorded since the last call of this function.
     ///
     /// # Panics
-    /// If the function `answer` has panicked.
+    /// If a thread of the server has panicked while it recorded a query.
     #[must_use]
     pub fn take_queries(&self) -> Vec<ReceivedQuery> {
         mem::take(&mut self.shared.queries.lock().expect("no panic"))

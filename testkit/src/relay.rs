@@ -46,8 +46,8 @@ const IN_FLIGHT: u32 = 16 << 20;
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
-/// The longest pause in sending that a rate-limited direction makes up for by a burst above the
-/// rate limit. A longer pause allows no larger burst.
+/// The largest burst that a rate-limited direction may send above its rate limit after a pause,
+/// given as the time that the burst takes at the rate limit.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].

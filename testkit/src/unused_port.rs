@@ -10,9 +10,9 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The range from which ports are chosen. Linux assigns ports from 32768 to 60999 to sockets that
-/// do not specify a port. A port outside of that range therefore stays unused until the test uses
-/// it.
+/// The range from which ports are chosen. It does not overlap with 32768 to 60999, the ports that
+/// Linux assigns to sockets which do not specify a port. A chosen port therefore stays unused until
+/// the test uses it.
 const RANGE: std::ops::Range<u16> = 10_000..32_000;
 
 /// Returns a port that no socket of 127.0.0.1 uses, neither for TCP nor for UDP. It is never

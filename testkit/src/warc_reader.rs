@@ -46,7 +46,8 @@ impl WarcRecord {
         self.fields.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the head and the payload of the HTTP message in the block.
+    /// Returns the head and the payload of the HTTP message that is the record's block (the bytes
+    /// after the record's own header fields). The head includes its final empty line.
     #[must_use]
     pub fn message(&self) -> (&[u8], &[u8]) {
         let end = self.block.windows(4).position(|window| window == b"\r\n\r\n");

@@ -24,9 +24,11 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 pub(super) enum BodySendOutcome {
     /// All of the body was sent.
     Done,
-    /// A planned break stopped the body, and the caller must close the connection properly.
+    /// The caller must close the connection without a reset, over TLS with close_notify: the fault
+    /// plan ended the body early or announced a wrong length, or the client has closed the
+    /// connection.
     Close,
-    /// A planned break stopped the body, and the caller must reset the connection.
+    /// The caller must reset the connection, because the fault plan requires a reset here.
     Reset,
 }
 
@@ -39,9 +41,9 @@ pub(super) struct BodySender {
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
-    /// The indexes of the breaks in the fault plan (the faults to simulate) whose offset this body
-    /// has not reached yet. A break is removed when the body reaches it, so that it happens at most
-    /// once in a body.
+    /// The indexes, in the fault plan, of the breaks (offsets at which a body ends or stalls) that
+    /// this body has not reached yet. A break is removed when the body reaches it, so that it
+    /// happens at most once in a body.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
@@ -50,7 +52,7 @@ pub(super) struct BodySender {
 pub(super) enum SendStep {
     /// Bytes of the body were appended. They may not be sent before this time.
     Piece(Instant),
-    /// The body must break here, with a break of this kind.
+    /// The body must end or stall here, by a break of this kind.
     Break(BreakKind),
     /// The last bytes were appended. The body is complete after them.
     Last,
@@ -74,9 +76,9 @@ impl BodySender {
         }
     }
 
-    /// Appends the next bytes of the body to `out`, unless a break that the fault plan sets comes
-    /// first. The result says whether bytes were appended, a break happens, or the body is
-    /// complete.
+    /// Appends the next bytes of the body to `out`, at most up to the next break: an offset at
+    /// which the fault plan requires that the body ends or stalls. The result says whether bytes
+    /// were appended, a break was reached, or the body is complete.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -103,8 +105,10 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.next_send_time(bytes.len())))
     }
 
-    /// Returns the next break of this body: its offset in the source (the whole body), and its
-    /// index in the plan. `None` if no break is left.
+    /// Returns the next break of this body: an offset at which the fault plan requires that the
+    /// body ends or stalls. The first number is the offset, counted from the start of the
+    /// resource's whole content. The second number is the index of the break in the fault plan.
+    /// `None` if no break is left.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()

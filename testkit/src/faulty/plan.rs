@@ -77,8 +77,9 @@ pub struct FaultPlan {
     /// The number of requests with Range that are answered with a 503, beginning with the first.
     /// Query: `unavailable`.
     pub unavailable: u64,
-    /// The value of Retry-After in the 503 responses of `unavailable`, in seconds; `None` to send
-    /// no Retry-After. Query: `retry-after`.
+    /// The value of Retry-After, in seconds, in the 503 responses that
+    /// [`unavailable`](FaultPlan::unavailable) requests; `None` to send no Retry-After. Query:
+    /// `retry-after`.
     pub retry_after: Option<u64>,
     /// The number of satisfiable requests with Range that are answered with a 416, beginning with
     /// the first. Query: `refuse-416`.
@@ -162,12 +163,13 @@ pub enum ContentChangeTrigger {
     Time(Duration),
 }
 
-/// A break: an offset at which the origin stops or stalls a body. It affects each body whose range
+/// A break: an offset at which the origin ends or stalls a body. It affects each body whose range
 /// includes the offset.
 ///
-/// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N`
-/// count from the start of the source; `reset-after=N` and so on from the start of each body. An
-/// `xN` after the number ([`times`](BodyBreak::times)) limits the number of bodies that break.
+/// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N` and `goaway-cut-at=N`
+/// are breaks at offset N of the whole content, even if a body is only a part of it.
+/// `reset-after=N` and so on are breaks after the first N bytes of each body. An `xN` after the
+/// number ([`times`](BodyBreak::times)) limits the number of bodies that break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyBreak {
     /// The kind of break.
@@ -185,23 +187,25 @@ pub enum BreakKind {
     /// receive less than was sent. Over HTTP/3, the server sends CONNECTION_CLOSE with
     /// H3_INTERNAL_ERROR.
     Reset,
-    /// The connection is closed properly, over TLS with close_notify. Only the length shows that
-    /// the body is incomplete. Over HTTP/3, the server sends CONNECTION_CLOSE with H3_NO_ERROR.
+    /// The connection is closed without a reset, over TLS with close_notify. Only the length shows
+    /// that the body is incomplete. Over HTTP/3, the server sends CONNECTION_CLOSE with
+    /// H3_NO_ERROR.
     Close,
     /// The server pauses for [`FaultPlan::stall`], then sends the rest of the body. Other streams
     /// of an HTTP/2 or HTTP/3 connection continue.
     Stall,
     /// Over HTTP/2, the server sends RST_STREAM with INTERNAL_ERROR after all bytes before the
     /// break. Over HTTP/3, it sends RESET_STREAM with H3_INTERNAL_ERROR, and bytes before the break
-    /// may be lost. Over HTTP/1, it closes the connection properly.
+    /// may be lost. Over HTTP/1, which has no streams, it closes the connection as for
+    /// [`BreakKind::Close`].
     Rst,
     /// Over HTTP/2 and HTTP/3, the server sends GOAWAY (over HTTP/2 with NO_ERROR), finishes the
-    /// open streams, and accepts no new ones. Over HTTP/1, the server closes the connection
-    /// properly.
+    /// open streams, and accepts no new ones. Over HTTP/1, the server closes the connection as for
+    /// [`BreakKind::Close`].
     GoAway,
     /// Over HTTP/2 and HTTP/3, the server sends GOAWAY, then closes the connection. The HTTP/2
     /// frame names the last stream and INTERNAL_ERROR. Over HTTP/1, the server closes the
-    /// connection properly.
+    /// connection as for [`BreakKind::Close`].
     GoAwayCut,
 }
 

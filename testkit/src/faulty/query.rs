@@ -9,8 +9,9 @@ use super::plan::{
     BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange,
 };
 
-/// The name of a break in a query, such as `reset-at`; its kind; and the function that converts the
-/// number in the query into an offset.
+/// The name of a query parameter that requests a break (an early end or a stall of a body), such as
+/// `reset-at`; the kind of this break; and the function that converts the parameter's number into
+/// an offset.
 type NamedBreak = (&'static str, BreakKind, fn(u64) -> BodyBreakOffset);
 
 const BREAKS: [NamedBreak; 12] = [

@@ -11,8 +11,8 @@ use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
 use crate::lock_even_if_poisoned::lock;
 
-/// The Last-Modified time of the first content, in seconds since 1970. It is long ago, so that it
-/// counts as a strong validator (RFC 9110 §8.8.2.2).
+/// The Last-Modified time of a resource before the fault plan changes its content, in seconds since
+/// 1970. The time is long ago, so that it counts as a strong validator (RFC 9110 §8.8.2.2).
 const MODIFICATION_TIME: u64 = 1_714_550_400;
 
 /// A resource that the fault origin serves under a name: its fault plan, and the record of its
@@ -47,13 +47,15 @@ pub(super) enum PlannedReply {
     Body { head: String, send: PlannedReplyBody },
 }
 
-/// The body of a planned reply.
+/// The body of a reply that the fault origin has chosen but not sent yet: its range of the
+/// resource's content, its framing, and its rate limit.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedReplyBody {
     /// The index of this body in [`FaultyRequestLog::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
-    /// The number of bytes of the source to send if no break happens.
+    /// The number of bytes of the resource's content to send, before a content coding or chunked
+    /// framing is applied. A break of the fault plan may end the body earlier.
     pub(super) len: u64,
     pub(super) seed: u64,
     pub(super) framing: PlannedFraming,
@@ -234,9 +236,10 @@ impl FaultyResource {
         }
     }
 
-    /// Records that a body has reached the plan's break with this index. Returns `true` if the
-    /// break must happen, or `false` if the break has already affected its maximum number of
-    /// bodies.
+    /// Records that a body has reached the break with this index in the fault plan: an offset at
+    /// which the origin ends or stalls a body. Returns `true` if the origin must do so now, or
+    /// `false` if the break has already affected as many bodies as the plan allows
+    /// ([`BodyBreak::times`](super::plan::BodyBreak::times)).
     pub(super) fn take_break(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.lock_history();

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// The requests for one name, and the bodies sent for them; returned by
-/// [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
+/// The requests for one resource of the fault origin (`/f/NAME`), and the bodies sent for them;
+/// returned by [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultyRequestLog {
-    /// The number of connections on which a client requested this name.
+    /// The number of connections on which a client requested this resource.
     pub connections: u64,
     /// The requests, in the order of their arrival.
     pub requests: Vec<AnsweredRequest>,
@@ -46,14 +46,15 @@ pub struct SentBody {
 }
 
 impl FaultyRequestLog {
-    /// Returns the total number of bytes of the source that were sent under this name. A byte sent
-    /// twice counts twice.
+    /// Returns the total number of bytes of the resource's content that were sent in all bodies. A
+    /// byte sent twice counts twice.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
     }
 
     /// Returns the number of bytes that were sent again: a byte that was sent three times counts as
-    /// two. A byte of the content before a change and one after the change are different bytes.
+    /// two. If the fault plan changes the resource's content, a byte before the change and a byte
+    /// after it are different bytes, even at the same offset.
     pub fn twice(&self) -> u64 {
         let mut spans: Vec<_> =
             self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();

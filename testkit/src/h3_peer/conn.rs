@@ -116,19 +116,19 @@ impl H3ScriptConnection {
         (0..times).take_while(|_| self.send(stream, bytes).is_ok()).count() as u64
     }
 
-    /// Ends a stream of the peer.
+    /// Ends the sending direction of a stream: the script sends no more bytes on the stream.
     ///
     /// # Errors
-    /// If the stream has already ended.
+    /// If this direction has already ended, or the stream does not exist.
     pub fn finish(&mut self, stream: u64) -> io::Result<()> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         sending.finish().map_err(io::Error::other)
     }
 
-    /// Resets a stream of the peer with this error code.
+    /// Resets the sending direction of a stream with this error code, by RESET_STREAM.
     ///
     /// # Errors
-    /// If the stream has already ended.
+    /// If this direction has already ended, or the stream does not exist.
     pub fn reset(&mut self, stream: u64, code: u64) -> io::Result<()> {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         sending.reset(varint_of(code)).map_err(io::Error::other)
@@ -143,8 +143,8 @@ impl H3ScriptConnection {
         receiving.stop(varint_of(code)).map_err(io::Error::other)
     }
 
-    /// Waits until the client sends STOP_SENDING for a stream of the peer. Returns the error code;
-    /// `None` if the client has received the whole stream.
+    /// Waits until the client sends STOP_SENDING for a stream on which the script sends. Returns
+    /// the error code; `None` if the client has received the whole stream.
     ///
     /// # Errors
     /// If the connection ends first.

@@ -39,7 +39,8 @@ pub enum HostBehaviour {
 }
 
 impl HostBehaviour {
-    /// All kinds of hosts. The index of a kind is also the index of its port in the page server.
+    /// All behaviours of hosts. The page server of a network has one port for each of them, in this
+    /// order.
     pub const ALL: [HostBehaviour; 12] = [
         HostBehaviour::Good,
         HostBehaviour::Slow,
@@ -67,7 +68,8 @@ impl HostBehaviour {
     }
 }
 
-/// Decides the kind of each host of a [`HostNetwork`](super::HostNetwork).
+/// The distribution of behaviours, good or faulty, among the hosts of a
+/// [`HostNetwork`](super::HostNetwork).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostMix {
     /// The given shares of the hosts are broken, spread evenly; all other hosts are good.
@@ -98,8 +100,8 @@ pub struct FaultShares {
 }
 
 impl FaultShares {
-    /// The usual shares: 10 % of the hosts refuse connections, 5 % do not respond, 5 % have bad
-    /// names, and 5 % reset connections.
+    /// The usual shares: 10 % of the hosts refuse connections, 5 % do not respond, 5 % have names
+    /// that the name server resolves late or not at all, and 5 % reset connections.
     pub const COMMON: FaultShares = FaultShares { refuse: 10, silent: 5, bad_name: 5, late_name: 0, reset: 5, slow: 0 };
 
     /// Returns shares in which `dead` percent of the hosts are broken, with the kinds of faults in
@@ -111,8 +113,8 @@ impl FaultShares {
 }
 
 impl HostMix {
-    /// Returns the kind of the host with this index. In any hundred consecutive hosts the shares
-    /// are exact.
+    /// Returns the behaviour of the host with this index. With [`HostMix::Shares`], exactly the
+    /// given percentage of any hundred consecutive hosts has each fault.
     pub fn kind(&self, host: usize) -> HostBehaviour {
         match self {
             HostMix::First(count, kind) => {
@@ -129,10 +131,11 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the kind of one host. Hosts are counted in hundreds: `turn` is the index of the
-    /// hundred, and `number` (0 to 99) the index of the host in it. In each hundred, a fault gets
-    /// as many hosts as it has percent. If a fault has several kinds, the sum of `number` and
-    /// `turn` selects one of them.
+    /// Returns the behaviour of one host. `turn` is the number of the hundred to which the host
+    /// belongs, and `number` (0 to 99) identifies the host in this hundred. In each hundred, the
+    /// number of hosts with a fault is the percentage of that fault. A fault may have several
+    /// behaviours: a silent host, for example, drops SYN packets or never answers a request. The
+    /// sum of `number` and `turn` then selects one of them.
     fn kind(self, number: usize, turn: usize) -> HostBehaviour {
         use HostBehaviour as Kind;
 

@@ -4,10 +4,12 @@ use super::reply_draft::{ReplyDraft, random_choice};
 use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 
-/// Bytes with a meaning in the syntax of HTTP. Damage inserts one of them into a reply.
+/// Bytes with a meaning in the syntax of HTTP. The function [`damage`] inserts one of them into a
+/// reply, or replaces a byte by one of them.
 const BYTES: &[u8] = b"\0\r\n\t :;,=\"\\-+0159af\x7f\x80\xff";
 
-/// Texts with a meaning in HTTP/1. Damage inserts one of them into a reply.
+/// Parts of HTTP/1 messages, such as line ends, field lines and chunk sizes. The function
+/// [`damage`] inserts one of them at a random position of a reply.
 const WORDS: &[&[u8]] = &[
     b"\r\n",
     b"\r\n\r\n",
@@ -28,7 +30,8 @@ const WORDS: &[&[u8]] = &[
     b"HTTP/2 200\r\n",
 ];
 
-/// HTTP/2 frame headers (length, type, flags, stream). Damage inserts one of them into a reply.
+/// HTTP/2 frame headers (length, type, flags, stream). The function [`damage`] inserts one of them
+/// at a random position of a reply.
 const FRAMES: &[&[u8]] = &[
     b"\0\0\0\x04\x01\0\0\0\0",
     b"\0\0\0\0\x01\0\0\0\x01",

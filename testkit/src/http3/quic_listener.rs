@@ -29,7 +29,7 @@ const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
 const H3_NO_ERROR: u32 = 0x100;
 
 /// A QUIC listener that negotiates `h3`, counts handshakes and datagrams, and simulates the fault
-/// of its settings.
+/// that its settings request ([`Http3Fault`]), if any.
 pub(crate) struct QuicListener {
     socket: QuicOrSilentSocket,
     settings: Http3Settings,

@@ -78,7 +78,9 @@ impl IpRelayLoop {
         }
     }
 
-    /// Reads the packets that the namespace of this device has sent.
+    /// Reads the packets that a network namespace has sent through its TUN device, which has the
+    /// index `device`. Queues each packet for the other device after the delay of the link, unless
+    /// the link loses the packet.
     fn read(&mut self, device: usize, buffer: &mut [u8]) {
         while let Ok(len) = (&self.devices[device]).read(buffer) {
             self.counts.read.fetch_add(1, Relaxed);

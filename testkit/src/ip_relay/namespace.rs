@@ -15,8 +15,9 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// The name of the TUN device in each network namespace.
 const DEVICE: &str = "link0";
-/// The maximum number of packets in the send queue of a device. With the system's default of 500,
-/// packets would be lost in this queue, too.
+/// The maximum number of packets in the send queue of a TUN device. With the system's default of
+/// 500, packets would be lost in this queue, in addition to the packets that the relay drops on
+/// purpose.
 const DEVICE_QUEUE: &str = "10000";
 
 /// The flag that requests a device for IP packets without a link layer (`IFF_TUN` in

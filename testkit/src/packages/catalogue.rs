@@ -22,8 +22,9 @@ pub struct SignedGzipPackage {
     pub bytes: Vec<u8>,
     /// The length of the gzip header in bytes, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes after the gzip header that a reader needs: the bytes up to the end of
-    /// the packing list, or all bytes if the reader needs the whole package.
+    /// The number of bytes after the gzip header that pkg_add, the program that reads the package,
+    /// needs. These are the bytes up to the end of the packing list (the list of the package's
+    /// files, which comes first), or all bytes if pkg_add needs the whole package.
     pub wanted: usize,
 }
 
@@ -47,38 +48,40 @@ impl SignedGzipPackage {
         SignedGzipPackage { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// Creates a package from `bytes`, a file in the format of `signify -zS`. A reader needs
-    /// `wanted` bytes after the gzip header.
+    /// Creates a package from `bytes`, a file in the format of `signify -zS`. `wanted` is the
+    /// number of bytes after the gzip header that the simulated pkg_add needs; it becomes the field
+    /// [`wanted`](SignedGzipPackage::wanted).
     pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> SignedGzipPackage {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
         SignedGzipPackage { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
-    /// header, the blocks that contain the wanted bytes, and one more block. The reader passes each
-    /// block to an unpacker, which exits when it has what it needs. The reader notices the exit
-    /// only when it tries to pass on one more block.
+    /// Returns the smallest number of bytes of the package that pkg_add must receive before it can
+    /// stop: the gzip header, the blocks that contain the bytes it needs, and one more block.
+    /// pkg_add passes each block to an unpacker, which exits when it has the needed bytes. pkg_add
+    /// notices the exit only when it tries to pass on one more block.
     pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
-    /// Returns `true` if a reader needs the whole package.
+    /// Returns `true` if pkg_add must receive the whole package to get the bytes that it needs.
     pub fn is_wanted_whole(&self) -> bool {
         self.min_sent_bytes() == self.bytes.len()
     }
 }
 
-/// The part of a file (the index or a package) that a reader needs. [`to_line`](Self::to_line)
-/// writes it as one line for the benchmark programs.
+/// The part of a file (the index page or a package) that the simulated pkg_add needs.
+/// [`to_line`](Self::to_line) writes it as one line for the benchmark programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPackagePart {
     /// The file name of the package; empty for the index.
     pub name: String,
     /// The length of the file in bytes.
     pub length: usize,
-    /// The number of bytes after the gzip header that a reader needs.
+    /// The number of bytes after the gzip header that pkg_add needs; for the index page, its
+    /// length.
     pub wanted: usize,
 }
 
@@ -117,10 +120,11 @@ struct PackageCatalogueInner {
     index: Vec<u8>,
 }
 
-/// The approximate length of the index page in bytes.
+/// The approximate length in bytes of the index page, the HTML page of the mirror that lists its
+/// packages.
 const INDEX_LENGTH: usize = 2_500_000;
-/// A reader needs one of this many packages completely, and of each other package only the
-/// beginning.
+/// The interval between the packages that the simulated pkg_add reads completely: every 20th
+/// package. Of each other package, it reads only the beginning.
 const PACKAGES_PER_WHOLE_READ: usize = 20;
 
 impl PackageCatalogue {
@@ -155,7 +159,7 @@ impl PackageCatalogue {
         PackageCatalogue { inner: Arc::new(PackageCatalogueInner { packages, index: index.into_bytes() }) }
     }
 
-    /// Returns the packages in the order in which a reader reads them.
+    /// Returns the packages in the order in which the simulated pkg_add reads them.
     pub fn packages(&self) -> &[SignedGzipPackage] {
         &self.inner.packages
     }
@@ -165,8 +169,8 @@ impl PackageCatalogue {
         &self.inner.index
     }
 
-    /// Returns the part of each file that a reader needs, in reading order: the index, then the
-    /// packages.
+    /// Returns the part of each file that the simulated pkg_add needs, in the order in which it
+    /// reads the files: the index page, then the packages.
     pub fn wants(&self) -> Vec<WantedPackagePart> {
         let index = WantedPackagePart { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, WantedPackagePart};
 
-/// The number of bytes that the reader reads from the pipe at a time, as signify does, until the
-/// end of a package's gzip header.
+/// The number of bytes that the simulated pkg_add reads at a time from the pipe of the fetch
+/// program until the end of a package's gzip header, as signify does. The blocks after the header
+/// are read in larger pieces.
 const HEADER_READ: usize = 1024;
 
 /// A reader of packages that works like OpenBSD's pkg_add: it runs a fetch program for each file
@@ -23,8 +24,8 @@ pub struct PkgAddEmulator<'a> {
     pub base: &'a str,
 }
 
-/// The cost of reading a list of packages: the time, the number of fetch programs, and the number
-/// of bytes.
+/// The cost of reading a list of packages: the time, the number of fetch programs started (one for
+/// each file), and the number of bytes read.
 #[derive(Debug, Clone, Default)]
 pub struct PackageReadMeasurement {
     /// The time from the start of the first fetch program to the end of the last one.

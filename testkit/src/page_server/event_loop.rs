@@ -315,8 +315,9 @@ impl EventLoop {
         }
     }
 
-    /// Closes the connection with this index. An unanswered request of the connection no longer
-    /// counts, and the port serves the next request instead.
+    /// Closes the connection with this index. If it has an unanswered request, the server no longer
+    /// counts that request as open. If that request was being served, the port starts to serve the
+    /// oldest request in its queue.
     fn drop_connection(&mut self, index: usize) {
         let Some(NumberedConnection { connection, .. }) = self.connections[index].take() else { return };
         self.free.push(index);

@@ -13,7 +13,8 @@ const LOOPBACK: &[u8] = b"lo";
 /// The maximum number of connections that wait in a listener's accept queue.
 const BACKLOG: i32 = 4096;
 
-/// A port of the page server, and its service.
+/// A port of the page server, with the behaviour that it shows to clients, such as sending pages or
+/// refusing connections.
 pub(super) struct PagePort {
     pub(super) number: u16,
     pub(super) service: PortBehavior,
@@ -23,8 +24,8 @@ pub(super) struct PagePort {
 /// The socket of a port of the page server.
 enum ListeningOrClosedSocket {
     Listening(TcpListener),
-    /// A bound port without a service, kept so that no other program can bind it. The stream, if
-    /// any, fills the accept queue, so that the kernel drops further SYN packets.
+    /// A bound port that accepts no connections, kept so that no other program can bind it. The
+    /// stream, if any, fills the accept queue, so that the kernel drops further SYN packets.
     #[expect(dead_code, reason = "held for their Drop")]
     Closed(Socket, Option<TcpStream>),
 }

@@ -96,9 +96,10 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders the page of the autonomous system `number` into `out`, with exactly the length that the
-/// seed gives this page. Calls `wrote` with each CIDR block that the benchmark's regular expression
-/// matches.
+/// Renders the page about the autonomous system `number` into `out`. `seed` and `number` determine
+/// the content and the exact length of the page. Calls `wrote` with each CIDR block (such as
+/// `192.0.2.0/24`) in the page that matches the regular expression of the benchmark that collects
+/// CIDR blocks.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::autonomous_system_numbers::page_len(seed, number);
     out.reserve(target);

@@ -30,15 +30,16 @@ pub(crate) enum TestedVersion {
     Http3,
 }
 
-/// The versions of HTTP over which a fault of the table can happen.
+/// The versions of HTTP over which a fault of the fault table ([`FAULTS`]) can happen.
 #[derive(Clone, Copy)]
 pub(crate) enum FaultHttpVersions {
     All,
     Http1,
     /// HTTP/2 and HTTP/3, which have multiple streams in a connection.
     Streams,
-    /// HTTP/2 alone. HTTP/3 cannot have this fault: quinn discards the GOAWAY of a connection that
-    /// is then closed.
+    /// HTTP/2 alone, for the faults that send GOAWAY and close the connection at once. Over HTTP/3,
+    /// they cannot happen: when a connection is closed, quinn discards a GOAWAY that it has not
+    /// sent.
     Http2,
 }
 
@@ -54,9 +55,10 @@ impl FaultHttpVersions {
 }
 
 impl FaultCase {
-    /// Returns `true` if haul's exit code is acceptable for this fault. If any failure is
-    /// acceptable for the fault, HTTP/2 may also fail with code 16 (connection error) or 92 (stream
-    /// error), and HTTP/3 with 95.
+    /// Returns `true` if `code`, an exit code of haul other than 0, is acceptable for this fault.
+    /// These are the exit codes in `codes`. If that list is not empty and the fault has no time
+    /// limit of its own (`max_time`), 16 (connection error) and 92 (stream error) are acceptable
+    /// over HTTP/2, too, and 95 over HTTP/3.
     pub(crate) fn allows(&self, code: i32, version: TestedVersion) -> bool {
         let more: &[i32] = match version {
             TestedVersion::Http1 => &[],

@@ -19,22 +19,24 @@ use crate::{FaultRunner, Result, report};
 
 /// The content of the output file before haul runs. The file exists only in every second run.
 const EARLIER_CONTENT: &[u8] = b"what was there before\n";
-/// The versions of HTTP. The number of each version is added to the seed, so that the random
-/// choices of a row differ between versions.
+/// The versions of HTTP, each with a number that becomes part of the random seed of a run. Runs of
+/// the same fault over different versions thus make different random choices.
 const VERSIONS: [(TestedVersion, u64); 3] =
     [(TestedVersion::Http1, 0), (TestedVersion::Http2, 1 << 32), (TestedVersion::Http3, 2 << 32)];
-/// The maximum number of failed runs of a row whose messages are kept for the report.
+/// The maximum number of failed runs of a row of the report (a fault under the same conditions)
+/// whose messages are kept.
 const MAX_SHOWN_SEEDS: usize = 5;
 
-/// A fault of the table, and the conditions of haul's runs with this fault (HTTP version, TLS, file
-/// or pipe, single stream). The report has a row for each such value.
+/// A row of the report: a fault of the fault table ([`FAULTS`]), and the conditions under which
+/// haul runs with this fault (HTTP version, TLS, output to a file or a pipe, one stream or a split
+/// download).
 struct FaultRunConditions {
     fault: &'static FaultCase,
-    /// The index of the fault in the table. It is part of the seed, so that the random choices of a
-    /// row do not depend on which other rows are run.
+    /// The index of the fault in [`FAULTS`]. It is part of the random seed of each run, so that the
+    /// random choices of a row do not depend on which other rows are run.
     number: u64,
     version: TestedVersion,
-    /// The number of the HTTP version in [`VERSIONS`], which is added to the seed.
+    /// The number of the HTTP version in [`VERSIONS`]. The random seed of each run depends on it.
     version_seed: u64,
     tls: bool,
     file: bool,
@@ -56,8 +58,9 @@ pub(crate) struct FaultRowTally {
     /// The number of failed runs that did harm: the pipe received bytes that are not a prefix of a
     /// correct body, or the output file changed.
     pub(crate) wrong_bytes: u64,
-    /// The number of failed runs that did no harm, but had an exit code that is not acceptable for
-    /// the fault.
+    /// The number of failed runs with an exit code that is not acceptable for the fault, but
+    /// without wrong bytes: the pipe received a prefix of a correct body, or the output file is
+    /// unchanged.
     pub(crate) unexpected: u64,
     pub(crate) hangs: u64,
     /// The number of runs in which haul fetched parts over several connections.

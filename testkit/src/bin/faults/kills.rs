@@ -33,8 +33,8 @@ const PART: u64 = 16 << 20;
 const MAX_IN_FLIGHT: u64 = 1 << 20;
 /// The interval at which the runner checks how many bytes the origin has sent.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// The maximum number of runs of a command after its last kill. If more are needed, the try has
-/// failed.
+/// The maximum number of times that a command is run again after its last kill. The test has failed
+/// if the command does not succeed (exit code 0) in one of these runs.
 const MAX_RUNS: u32 = 3;
 /// The kinds of downloads that the test kills, one kind after the other.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
@@ -46,7 +46,8 @@ const MANY_FILES: u64 = 8;
 #[derive(Default)]
 pub(crate) struct KillTally {
     pub(crate) tried: u64,
-    /// The number of tries and the number of successful tries, for each kind.
+    /// For each kind of download in [`KINDS`]: the number of tries, and the number of tries that
+    /// ended with the right hashes of all files.
     kinds: [(u64, u64); KINDS.len()],
     /// The number of processes that were killed. A process that ends before the planned moment of
     /// its kill is not counted.
@@ -103,9 +104,10 @@ struct KillTry {
     /// The number of bytes that the origin sent again: a byte that was sent three times counts as
     /// two.
     twice: u64,
-    /// The largest number of bytes that the origin may send again without a failure of the try: one
-    /// part for each connection of a killed process, plus [`MAX_IN_FLIGHT`] for every connection of
-    /// the try.
+    /// The largest number of bytes that the origin may send again; if it sends more, the try has
+    /// failed. The limit is one part (a range that is fetched on one connection) for each
+    /// connection of a killed process, plus [`MAX_IN_FLIGHT`] bytes for every connection of the
+    /// try.
     bound: u64,
     /// A description of the try for the report of a failure.
     description: String,
