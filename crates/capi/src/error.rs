@@ -98,6 +98,8 @@ pub enum haul_status {
     QuicConnect = 96,
     /// A SOCKS proxy refused the connection.
     Proxy = 97,
+    /// The head of the request or reply has too many fields, or one of its lines is too long.
+    HeadTooLarge = 100,
     /// A callback asked to stop.
     Interrupted = 130,
     /// A fault in haul itself.
@@ -209,6 +211,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
         ErrorKind::Auth => haul_status::Auth,
         ErrorKind::CaFile => haul_status::CaFile,
         ErrorKind::Proxy => haul_status::Proxy,
+        ErrorKind::HeadTooLarge => haul_status::HeadTooLarge,
         ErrorKind::PinnedKey => haul_status::PinnedKey,
         ErrorKind::Setup => haul_status::Setup,
         ErrorKind::Interrupted => haul_status::Interrupted,
@@ -386,6 +389,7 @@ fn status_text(status: c_int) -> &'static CStr {
         18 => c"body ended too early",
         22 => c"status of 400 or above",
         23 => c"body refused by its taker, or file not written",
+        25 => c"request body of unknown length",
         26 => c"request body or file could not be read",
         28 => c"time limit ran out",
         33 => c"ranges not done rightly",
@@ -402,9 +406,13 @@ fn status_text(status: c_int) -> &'static CStr {
         63 => c"body too large",
         65 => c"request body cannot be sent again",
         77 => c"CA certificates cannot be used",
+        90 => c"public key is not a pinned one",
         92 => c"HTTP/2 stream broken off",
         94 => c"authentication cannot be done",
+        95 => c"rules of HTTP/3 broken",
+        96 => c"no QUIC connection",
         97 => c"proxy refused",
+        100 => c"head too large",
         130 => c"interrupted",
         255 => c"fault in haul itself",
         _ => c"unknown",
@@ -428,17 +436,48 @@ mod tests {
     #[test]
     fn status_numbers_equal_engine_exit_codes() {
         let kinds = [
+            ErrorKind::UnsupportedScheme,
             ErrorKind::Setup,
+            ErrorKind::Url,
+            ErrorKind::ProxyResolve,
             ErrorKind::Resolve,
+            ErrorKind::Connect,
+            ErrorKind::Protocol,
+            ErrorKind::Http2,
+            ErrorKind::PartialBody,
+            ErrorKind::Status,
+            ErrorKind::Write,
+            ErrorKind::Upload,
+            ErrorKind::Read,
             ErrorKind::Timeout,
+            ErrorKind::Range,
+            ErrorKind::TlsHandshake,
+            ErrorKind::Changed,
+            ErrorKind::Interface,
+            ErrorKind::TooManyRedirects,
+            ErrorKind::EmptyReply,
+            ErrorKind::Send,
+            ErrorKind::Receive,
             ErrorKind::Checksum,
+            ErrorKind::ClientCertificate,
             ErrorKind::PeerCertificate,
+            ErrorKind::ContentCoding,
+            ErrorKind::TooLarge,
+            ErrorKind::Rewind,
+            ErrorKind::CaFile,
+            ErrorKind::PinnedKey,
             ErrorKind::Http2Stream,
+            ErrorKind::Auth,
+            ErrorKind::Http3,
+            ErrorKind::QuicConnect,
+            ErrorKind::Proxy,
+            ErrorKind::HeadTooLarge,
             ErrorKind::Interrupted,
+            ErrorKind::Panicked,
         ];
         for kind in kinds {
             assert_eq!(status_of(kind) as c_int, c_int::from(kind.exit_code()), "{kind:?}");
-            assert_ne!(status_text(kind.exit_code().into()), c"unknown");
+            assert_ne!(status_text(kind.exit_code().into()), c"unknown", "{kind:?}");
         }
         assert_eq!(status_text(-1), c"unknown");
     }
