@@ -14,6 +14,7 @@
 //! | [`relay`] | a relay on loopback that adds a round-trip time and a rate limit |
 //! | [`lossy_link_model`] | the model of a link that loses, delays, reorders and duplicates packets |
 //! | [`udp_relay`] | a relay of datagrams over such a link, which can also change a client's address |
+//! | `unix_relay` | a relay from a Unix socket to a server of this crate |
 //! | [`ip_relay`] | a relay of IP packets over such a link, between two network namespaces |
 //! | [`page_server`] | a cheap HTTP/1.1 server for measurements: pages at once, after a delay, or so many at a time |
 //! | [`host_network`] | thousands of hosts on loopback, some of them broken, with their name server |
@@ -66,5 +67,7 @@ pub mod terminal;
 pub mod test_certificates;
 mod timed_queue;
 pub mod udp_relay;
+#[cfg(unix)]
+pub mod unix_relay;
 pub mod unused_port;
 pub mod warc_reader;

@@ -401,8 +401,13 @@ impl ActiveExchange {
                     return ExchangeStop::Finished;
                 }
             }
-            let until = timer.limit_wait(next_timeout, now);
+            let mut until = timer.limit_wait(next_timeout, now);
             self.send(until, now);
+            if self.connection.is_uploading() {
+                // The content was read meanwhile: its source may have failed, or may have set a
+                // time at which it has more.
+                until = timer.limit_wait(self.connection.next_timeout(), now);
+            }
             self.choose_wait();
             if self.has_to_wait() && !self.wait(until, finished) {
                 if finished.is_empty() {

@@ -1,4 +1,5 @@
 //! Tests of request content from files that are large enough for the kernel to send them directly.
+//! The kernel sends them over a Unix socket; over TCP to this machine they are read and copied.
 
 use crate::common;
 
@@ -8,9 +9,11 @@ use std::path::Path;
 
 use common::with_time_limit;
 use haul::body::upload::{BodyPiece, RequestBody};
-use haul::{Client, Error, ErrorKind, Response};
+use haul::net::local_address::UnixSocketAddress;
+use haul::{Client, Error, ErrorKind};
 use tempfile::TempDir;
 use testkit::h1_peer::{H1Peer, ScriptStep};
+use testkit::unix_relay::UnixRelay;
 
 /// The size of the uploaded file in bytes: larger than a socket's buffers.
 const SIZE: usize = 9_000_000;
@@ -31,18 +34,26 @@ fn body(path: &Path) -> RequestBody {
     RequestBody::file(path).unwrap()
 }
 
-/// Sends content with both drivers: the blocking one, and the one with an event loop. Returns both
-/// responses.
-fn by_both_drivers(url: &str, body: &RequestBody) -> [Result<(u16, Vec<u8>), Error>; 2] {
-    let client = Client::new();
-    let put = || client.put(url).header("Expect", "").body(body.clone());
-    let read = |response: Response| Ok((response.status(), response.bytes()?));
+/// Sends content over TCP and over a Unix socket, each with both drivers: the blocking one, and the
+/// one with an event loop. Returns the four responses, in the order of their connections.
+fn by_all_ways(peer: &H1Peer, body: &RequestBody) -> Vec<Result<(u16, Vec<u8>), Error>> {
+    let relay = UnixRelay::to(peer.addr()).unwrap();
+    let socket = UnixSocketAddress::Path(relay.path().to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let by_loop = runtime.block_on(async {
-        let response = put().send_async().await?;
-        Ok((response.status(), response.bytes().await?))
-    });
-    [put().send().and_then(read), by_loop]
+    let mut outcomes = Vec::new();
+    for unix_socket in [None, Some(socket)] {
+        let client = Client::new();
+        let put = || {
+            let put = client.put(peer.url("/")).header("Expect", "").body(body.clone());
+            put.options(|options| options.connect.unix_socket.clone_from(&unix_socket))
+        };
+        outcomes.push(put().send().and_then(|response| Ok((response.status(), response.bytes()?))));
+        outcomes.push(runtime.block_on(async {
+            let response = put().send_async().await?;
+            Ok((response.status(), response.bytes().await?))
+        }));
+    }
+    outcomes
 }
 
 /// Starts a peer that reads one request with a body of `size` bytes on each connection, and
@@ -66,7 +77,7 @@ fn large_file_upload_arrives_whole() {
         let sent = content(SIZE);
         let path = file(&dir, "file", &sent);
         let peer = reader(SIZE);
-        for (connection, outcome) in by_both_drivers(&peer.url("/"), &body(&path)).into_iter().enumerate() {
+        for (connection, outcome) in by_all_ways(&peer, &body(&path)).into_iter().enumerate() {
             assert_eq!(outcome.unwrap(), (200, b"ok".to_vec()));
             assert!(received(&peer, connection) == sent, "connection {connection}");
         }
@@ -93,7 +104,7 @@ fn files_between_other_pieces_arrive_in_order() {
         let end = &large[2_999_990..];
         let sent = [&large, &b"--1--"[..], &small, &large[100..2_000_100], end, b"--2--"].concat();
         let peer = reader(sent.len());
-        for (connection, outcome) in by_both_drivers(&peer.url("/"), &pieces).into_iter().enumerate() {
+        for (connection, outcome) in by_all_ways(&peer, &pieces).into_iter().enumerate() {
             assert_eq!(outcome.unwrap().0, 200);
             assert!(received(&peer, connection) == sent, "connection {connection}");
         }
@@ -118,16 +129,16 @@ fn connection_is_reused_after_a_file_upload() {
 }
 
 #[test]
-fn file_that_became_shorter_fails_the_upload() {
+fn file_that_became_shorter_fails_the_upload_at_once() {
     with_time_limit("a shorter file", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
         let announced = body(&path);
         File::options().write(true).open(&path).unwrap().set_len(1_000_000).unwrap();
         let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
-        for outcome in by_both_drivers(&peer.url("/"), &announced) {
+        for (way, outcome) in by_all_ways(&peer, &announced).into_iter().enumerate() {
             let error = outcome.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Read);
+            assert_eq!(error.kind(), ErrorKind::Read, "way {way}");
             assert!(error.to_string().contains("the file has become shorter"), "{error}");
         }
     });
@@ -142,7 +153,7 @@ fn bytes_appended_during_upload_are_not_sent() {
         let announced = body(&path);
         File::options().append(true).open(&path).unwrap().write_all(&content(500_000)).unwrap();
         let peer = reader(sent.len());
-        for (connection, outcome) in by_both_drivers(&peer.url("/"), &announced).into_iter().enumerate() {
+        for (connection, outcome) in by_all_ways(&peer, &announced).into_iter().enumerate() {
             assert_eq!(outcome.unwrap().0, 200);
             assert!(received(&peer, connection) == sent);
         }
@@ -157,7 +168,7 @@ fn early_response_to_a_file_upload_is_delivered() {
         let early = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
         let steps = vec![ScriptStep::ReadHead, ScriptStep::send(early), ScriptStep::ReadToEnd];
         let peer = H1Peer::always(steps);
-        for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
+        for outcome in by_all_ways(&peer, &body(&path)) {
             assert_eq!(outcome.unwrap(), (413, b"no".to_vec()));
         }
     });
@@ -169,7 +180,7 @@ fn reset_during_file_upload_raises_no_signal() {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
         let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Reset]);
-        for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
+        for outcome in by_all_ways(&peer, &body(&path)) {
             let kind = outcome.unwrap_err().kind();
             assert!(matches!(kind, ErrorKind::Send | ErrorKind::Receive | ErrorKind::EmptyReply), "{kind:?}");
         }
