@@ -12,6 +12,7 @@ use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
+use testkit::unix_relay::UnixRelay;
 
 const SIZE: u64 = 64 << 20;
 /// The maximum number of body bytes that haul may read together with the head: the size of a read
@@ -99,28 +100,52 @@ fn plain_body_is_spliced_into_a_file() {
     assert!(carried(&calls, &WRITES, "file") <= 2 * WITH_HEAD + (SIZE / (4 << 20) + 1) * 4096, "but for notes");
 }
 
+/// Uploads a file of `size` bytes to `peer` with these options, and returns the system calls that
+/// could move its bytes, and the file's path.
+fn traced_upload(peer: &H1Peer, size: usize, options: &str) -> (Vec<(String, String, u64)>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, report) = (dir.path().join("file"), dir.path().join("report"));
+    std::fs::write(&file, vec![b'x'; size]).unwrap();
+    let which = "trace=read,readv,pread64,sendto,sendmsg,sendfile";
+    let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());
+    bash(HAUL, &format!("{tracing} -s {options} -T {} {}", file.display(), peer.url("/"))).ok();
+    (calls(&std::fs::read_to_string(report).unwrap()), file.display().to_string())
+}
+
+/// Starts a peer that reads requests with a body of `size` bytes.
+fn upload_peer(size: usize) -> H1Peer {
+    H1Peer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::ReadBytes(size),
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ])
+}
+
 #[test]
 fn uploaded_file_is_sent_by_the_kernel() {
     if !can_trace("the way of uploaded bytes") {
         return;
     }
     let size = 8 << 20;
-    let dir = tempfile::tempdir().unwrap();
-    let (file, report) = (dir.path().join("file"), dir.path().join("report"));
-    std::fs::write(&file, vec![b'x'; size]).unwrap();
-    let steps = vec![
-        ScriptStep::ReadHead,
-        ScriptStep::ReadBytes(size),
-        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-    ];
-    let peer = H1Peer::always(steps);
-    let which = "trace=read,readv,pread64,sendto,sendmsg,sendfile";
-    let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());
-    bash(HAUL, &format!("{tracing} -s -T {} {}", file.display(), peer.url("/"))).ok();
-    let calls = calls(&std::fs::read_to_string(report).unwrap());
+    let peer = upload_peer(size);
+    let relay = UnixRelay::to(peer.addr()).unwrap();
+    let (calls, file) = traced_upload(&peer, size, &format!("--unix-socket {}", relay.path().display()));
     assert_eq!(carried(&calls, &["sendfile"], "socket:"), size as u64);
     assert!(carried(&calls, &["sendto", "sendmsg"], "socket:") <= WITH_HEAD);
-    assert_eq!(carried(&calls, &["read", "readv", "pread64"], &file.display().to_string()), 0);
+    assert_eq!(carried(&calls, &["read", "readv", "pread64"], &file), 0);
+}
+
+#[test]
+fn file_uploaded_over_tcp_to_this_machine_is_read_in_large_pieces() {
+    if !can_trace("the way of uploaded bytes") {
+        return;
+    }
+    let size = 64 << 20;
+    let (calls, file) = traced_upload(&upload_peer(size), size, "");
+    assert_eq!(carried(&calls, &["sendfile"], ""), 0);
+    let reads = calls.iter().filter(|call| call.1.contains(&file) && call.2 > 0);
+    assert_eq!(reads.clone().map(|call| call.2).sum::<u64>(), size as u64);
+    assert!(reads.clone().count() < 400, "{} reads of the file", reads.count());
 }
 
 #[test]

@@ -53,10 +53,14 @@ impl UnsentRequestContent {
     }
 
     /// Lets the kernel send the content's files and pipes without a copy, if they are large enough
-    /// and the system supports it.
-    pub(super) fn send_without_copy(&mut self) {
-        let is_worth_it = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload) || has_pipe(&mut **upload);
-        self.file_sender = self.upload.as_mut().is_some_and(is_worth_it).then(FileSender::new).flatten();
+    /// and the system supports it. `is_local_tcp` is true if the connection is a TCP connection to
+    /// this machine: files are then read and copied. The copy costs the sender no more than
+    /// `sendfile`, and the receiver much less: it need not copy single pages from the page cache
+    /// (`docs/design/data-path.md`, uploads).
+    pub(super) fn send_without_copy(&mut self, is_local_tcp: bool) {
+        let Some(upload) = self.upload.as_deref_mut() else { return };
+        let is_worth_it = (!is_local_tcp && has_large_file(upload)) || has_pipe(upload);
+        self.file_sender = is_worth_it.then(FileSender::new).flatten();
     }
 
     /// Sends bytes of the content directly from its file or pipe, with one system call. Returns the
