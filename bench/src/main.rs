@@ -75,8 +75,8 @@ fn start() -> Result<ExitCode> {
             }
         }
         BenchCommand::Measure(run) => return measure::measure_in_this_process(&run),
-        BenchCommand::Limit(arguments) => lower_limit_programs::run(&arguments)?,
-        BenchCommand::Engines(arguments) => ray_data_comparison::run(&arguments)?,
+        BenchCommand::LowerLimit(arguments) => lower_limit_programs::run(&arguments)?,
+        BenchCommand::RayDataComparison(arguments) => ray_data_comparison::run(&arguments)?,
         BenchCommand::Partition(arguments) => url_partition_simulation::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,

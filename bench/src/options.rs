@@ -55,11 +55,11 @@ pub(crate) enum BenchCommand {
     /// Runs `bench limit`: a program that does only the minimum of work for a transfer, such as
     /// reading the body from the socket. Its cost is the lower limit with which other programs are
     /// compared. The values are the command-line arguments; see [`crate::lower_limit_programs`].
-    Limit(Vec<String>),
+    LowerLimit(Vec<String>),
     /// Runs `bench engines`: measures haul and its competitors while they fetch the URLs in tables
     /// within Ray Data, a Python library that processes tables in parallel. The values are the
     /// command-line arguments; see [`crate::ray_data_comparison`].
-    Engines(Vec<String>),
+    RayDataComparison(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
     /// [`crate::url_partition_simulation`].
     Partition(Vec<String>),
@@ -167,9 +167,9 @@ pub(crate) fn parse() -> Result<BenchCommand> {
             Value(word) => {
                 let word = word.string()?;
                 let of_its_own = match word.as_str() {
-                    "engines" => BenchCommand::Engines,
+                    "engines" => BenchCommand::RayDataComparison,
                     "instructions" => BenchCommand::Instructions,
-                    "limit" => BenchCommand::Limit,
+                    "limit" => BenchCommand::LowerLimit,
                     "partition" => BenchCommand::Partition,
                     "quinn-client" => BenchCommand::QuinnClient,
                     "read-packages" => BenchCommand::ReadPackages,

@@ -40,7 +40,7 @@ const BODY: [(&str, u64); 8] = [
 /// The maximum length in bytes of a body whose file, which the server sends, is written to disk
 /// completely. The file of a longer body is sparse: writing ten gigabytes takes too long for one
 /// point of a curve.
-const WRITTEN: u64 = 1_000_000_000;
+const MAX_DENSE_BODY_LENGTH: u64 = 1_000_000_000;
 /// The parts of the job `curves` that differ in the number of concurrent connections: the name and
 /// the number of connections of each part. Each part is a point of one curve in a chart.
 const PARALLEL: [(&str, usize); 4] =
@@ -161,7 +161,7 @@ fn body_part(
     len: u64,
 ) -> Result<JobPart> {
     let len = len.min(bench.length(u64::MAX));
-    if len > WRITTEN {
+    if len > MAX_DENSE_BODY_LENGTH {
         bodies.create_sparse_body(len)?;
     } else {
         bodies.prepare(len)?;

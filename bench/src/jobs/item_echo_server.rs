@@ -15,7 +15,7 @@ const RTT: Duration = Duration::from_millis(50);
 
 /// The last commands of a shell pipeline: they read the server's replies, and print the items in
 /// the replies, sorted.
-const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
+const EXTRACT_ITEMS: &str = "| grep -oE 'item=[0-9]+' | sort";
 
 /// Returns the item with this number: the text `item=NUMBER`, which a client sends as the content
 /// of one request.
@@ -47,14 +47,15 @@ impl ItemEchoServer {
         Ok(ItemEchoServer { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
-    /// Creates the benchmark program that runs the shell command `null` in each round. `null` sends
-    /// the items and discards the server's replies. The shell command `proof` sends the same items
-    /// once, before the rounds, and prints the replies, which are compared with the expected items.
-    pub(super) fn bench_program(&self, name: &'static str, null: &str, proof: &str) -> BenchProgram {
+    /// Creates the benchmark program that runs the shell command `measured` in each round.
+    /// `measured` sends the items and discards the server's replies. The shell command `checked`
+    /// sends the same items once, before the rounds, and prints the replies, which are compared
+    /// with the expected items.
+    pub(super) fn bench_program(&self, name: &'static str, measured: &str, checked: &str) -> BenchProgram {
         shell_program(
             name,
-            format!("exec {null}"),
-            OutputCheck::CheckedOnce(format!("{proof} {RECEIVED}"), self.digest.clone()),
+            format!("exec {measured}"),
+            OutputCheck::CheckedOnce(format!("{checked} {EXTRACT_ITEMS}"), self.digest.clone()),
         )
     }
 }

@@ -17,7 +17,7 @@ const CURL: &str = "curl -Z -w %{json}, jq";
 
 /// The last commands of a shell pipeline: they read haul's JSON records, and print the URL, status
 /// and body of each record, sorted.
-const FIELDS: &str =
+const EXTRACT_URL_STATUS_BODY: &str =
     r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
 
 /// A shell command that joins the JSON facts that curl wrote to the file `facts` with the bodies in
@@ -49,7 +49,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         shell_program(
             HAUL,
             format!("exec {haul}"),
-            OutputCheck::CheckedOnce(format!("{haul} {FIELDS}"), digest.clone()),
+            OutputCheck::CheckedOnce(format!("{haul} {EXTRACT_URL_STATUS_BODY}"), digest.clone()),
         ),
         shell_program(CURL, curl.clone(), OutputCheck::CheckedOnce(format!("({curl}) | sort"), digest)),
     ];

@@ -2,7 +2,7 @@
 //! with a new process for each file, at a round trip of 20 ms.
 //!
 //! ```text
-//! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
+//! bench read-packages PARTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
 //! ```
 //!
 //! The parts are plain HTTP and TLS, each with and without a round trip for the TCP handshake. The
@@ -12,7 +12,7 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::packages::{PackageCatalogue, PackageMirror, PkgAddEmulator, WantedPackagePart};
+use testkit::packages::{NeededPackagePart, PackageCatalogue, PackageMirror, PkgAddEmulator};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -51,8 +51,8 @@ const MIRROR_ACCESSES: [MirrorConnectionCase; 4] = [
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let catalogue = PackageCatalogue::new(bench.options.seed, bench.count(PACKAGES));
-    let wants = catalogue.wants();
-    bench.write_lines("wants", wants.iter().map(WantedPackagePart::to_line))?;
+    let needed_parts = catalogue.needed_parts();
+    bench.write_lines("parts", needed_parts.iter().map(NeededPackagePart::to_line))?;
     let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.min_sent_bytes() as u64);
@@ -62,7 +62,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let mirror = PackageMirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
         let base = mirror.url_by(relay.addr(), "");
-        let read = |command: &str| format!("$BENCH read-packages wants {base} {command}");
+        let read = |command: &str| format!("$BENCH read-packages parts {base} {command}");
         let (curl_ca, ftp_ca) = if way.tls {
             (format!(" --cacert {CA}"), format!(" -S cafile={CA}"))
         } else {
@@ -92,7 +92,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
                 RTT.as_millis(),
                 if way.far { " that charges the handshake" } else { "" }
             ),
-            unit: WorkPerRun::Requests(wants.len()),
+            unit: WorkPerRun::Requests(needed_parts.len()),
         });
         bench.keep_running((mirror, relay));
     }
@@ -102,10 +102,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 /// Runs `bench read-packages`: reads packages from a mirror as pkg_add does. `arguments` are the
 /// words of the command line after `read-packages`.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
-    let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
-    let wants: Option<Vec<WantedPackagePart>> =
-        fs::read_to_string(wants)?.lines().map(WantedPackagePart::from_line).collect();
-    let run = PkgAddEmulator { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
+    let [parts, base, fetcher @ ..] = arguments else { return Err("read-packages PARTS BASE COMMAND...".into()) };
+    let parts: Option<Vec<NeededPackagePart>> =
+        fs::read_to_string(parts)?.lines().map(NeededPackagePart::from_line).collect();
+    let run = PkgAddEmulator { fetcher, base }.run(&parts.ok_or("not a list of parts of packages")?)?;
     if !run.error_output.is_empty() {
         return Err(format!("the fetcher said: {}", run.error_output).into());
     }

@@ -30,7 +30,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let group = |n, output: &str| format!("next\nurl = \"{url}\"\ndata = \"{}\"{output}", item(n));
     bench.write_lines("null.cfg", numbers().map(|n| group(n, "\noutput = \"/dev/null\"")))?;
     bench.write_lines("stdout.cfg", numbers().map(|n| group(n, "")))?;
-    let bench_program = |name, null: String, proof: String| list.bench_program(name, &null, &proof);
+    let bench_program = |name, measured: String, checked: String| list.bench_program(name, &measured, &checked);
     let jsonl = format!("$HAUL -s --jsonl-in --input-file list.jsonl {url}");
     let entries = vec![
         bench_program(HAUL, format!("{jsonl} -o /dev/null"), jsonl),

@@ -49,8 +49,9 @@ const URLS_A_HOST: usize = 4;
 /// The number of concurrent requests in most parts of the job.
 const PARALLEL: usize = 300;
 /// The number of concurrent requests of the competitors in the parts `reuse`, `fair` and
-/// `unanswered` of the job, where haul uses its default number.
-const FEW_PARALLEL: usize = 50;
+/// `unanswered` of the job, where haul uses its default number. It is the default of curl's
+/// `--parallel-max`.
+const CURL_DEFAULT_PARALLEL: usize = 50;
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(5);
 /// The name of the file in the working directory that replaces `/etc/resolv.conf` for clients in a
@@ -192,7 +193,7 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         mix: HostMix::Shares(FaultShares::default()),
         tls: true,
         urls: UrlOrder::InTurn(5 * hosts),
-        parallel: FEW_PARALLEL,
+        parallel: CURL_DEFAULT_PARALLEL,
         limit: Duration::ZERO,
     };
     let run = HostNetworkWithLists::start(bench, load)?;
@@ -214,7 +215,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         mix: HostMix::First(20, HostBehaviour::Unavailable),
         tls: false,
         urls: UrlOrder::BrokenFirst(400),
-        parallel: FEW_PARALLEL,
+        parallel: CURL_DEFAULT_PARALLEL,
         limit: Duration::ZERO,
     };
     let run = HostNetworkWithLists::start(bench, load)?;
@@ -234,7 +235,7 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         mix: HostMix::First(60, HostBehaviour::NameUnanswered),
         tls: false,
         urls: UrlOrder::InTurn(360),
-        parallel: FEW_PARALLEL,
+        parallel: CURL_DEFAULT_PARALLEL,
         limit: LONG,
     };
     let run = HostNetworkWithLists::start(bench, load)?;
@@ -257,7 +258,7 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         limit: Duration::ZERO,
     };
     let run = HostNetworkWithLists::start(bench, load)?;
-    let few = run.only(bench, "memory-few", |host| host < 10_000)?;
+    let few = run.with_hosts(bench, "memory-few", |host| host < 10_000)?;
     let options = format!("--parallel-max {PARALLEL}");
     let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
     let goals = vec![PartGoal::ratio(MetricKind::Rss, MANY_HOSTS, FEW_HOSTS, 1.3)];
@@ -284,7 +285,7 @@ impl HostNetworkWithLists {
             UrlOrder::InTurn(count) => network.urls_in_turn(count),
             UrlOrder::BrokenFirst(count) => {
                 let mut urls = network.urls_in_turn(count);
-                urls.sort_by_key(|url| url.kind == HostBehaviour::Good);
+                urls.sort_by_key(|url| url.behaviour == HostBehaviour::Good);
                 urls
             }
         };
@@ -311,7 +312,12 @@ impl HostNetworkWithLists {
     /// some hosts: `has` returns true for the index of each host to keep. `self.urls` must contain
     /// one URL of each host in turn, and then begin again with the first host
     /// ([`UrlOrder::InTurn`]).
-    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
+    fn with_hosts(
+        &self,
+        bench: &JobEnvironment,
+        name: &str,
+        has: impl Fn(usize) -> bool,
+    ) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
         let load = ManyHostsWorkload { mix: self.load.mix.clone(), ..self.load };
@@ -328,10 +334,10 @@ impl HostNetworkWithLists {
         // Zero means no limit.
         let limit = if self.load.limit.is_zero() { Duration::MAX } else { self.load.limit };
         let keys = |has: &dyn Fn(HostBehaviour) -> bool| -> HashSet<u64> {
-            self.urls.iter().filter(|url| has(url.kind)).map(|url| url.key).collect()
+            self.urls.iter().filter(|url| has(url.behaviour)).map(|url| url.key).collect()
         };
-        let required = keys(&|kind| kind.is_healthy(limit));
-        let optional = keys(&|kind| kind == HostBehaviour::LateName && !kind.is_healthy(limit));
+        let required = keys(&|behaviour| behaviour.is_healthy(limit));
+        let optional = keys(&|behaviour| behaviour == HostBehaviour::LateName && !behaviour.is_healthy(limit));
         OutputCheck::Pages(Rc::new(PageCheck {
             len: (required.len() * PAGE_LEN) as u64,
             expected: ExpectedPages::Pages(RequiredAndOptionalPages { required, optional }),
@@ -350,15 +356,16 @@ impl HostNetworkWithLists {
 
     /// Returns the command-line options that haul and curl both get: silence, the time limit of a
     /// request, and the CA certificate if the hosts use TLS.
-    fn common(&self) -> String {
+    fn common_options(&self) -> String {
         let cacert = if self.load.tls { format!(" --cacert {}", ca_of(self.load.part)) } else { String::new() };
         format!("-s -m {}{cacert}", self.load.limit.as_secs())
     }
 
     fn haul(&self, name: &'static str, options: &str) -> BenchProgram {
         let server = self.network.name_server();
-        let common = self.common();
-        let line = format!("$HAUL {common} --dns-servers {server} --unordered {options} --input-file {}", self.list);
+        let common_options = self.common_options();
+        let line =
+            format!("$HAUL {common_options} --dns-servers {server} --unordered {options} --input-file {}", self.list);
         self.command(name, &line)
     }
 
@@ -375,8 +382,12 @@ impl HostNetworkWithLists {
         }
         let conf =
             format!("echo nameserver {} >{RESOLV_CONF} && mount --bind {RESOLV_CONF} /etc/{RESOLV_CONF}", server.ip());
-        let curl =
-            format!("$CURL {} -Z --parallel-max {} {options} -K {}", self.common(), self.load.parallel, self.config);
+        let curl = format!(
+            "$CURL {} -Z --parallel-max {} {options} -K {}",
+            self.common_options(),
+            self.load.parallel,
+            self.config
+        );
         Some(self.command(CURL_Z, &format!("unshare -m sh -c '{conf} && exec {curl}'")))
     }
 

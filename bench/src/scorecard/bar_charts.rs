@@ -10,7 +10,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, bold_font, font};
+use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LIMIT, MIN_SHOWN_RATIO, PEER, TEXT, bold_font, font};
 use crate::bench_results_file::{PartResult, ProgramRuns};
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 use crate::terminal_table;
@@ -131,7 +131,7 @@ fn bar(
     }
     let figure = what.to_text(value, part_result.unit);
     let ratio = part_result.ratio(what, &entry.name, terminal_table::measure_of(part_result, what));
-    let compared = ratio.filter(|ratio| *ratio >= LEAST_RATIO);
+    let compared = ratio.filter(|ratio| *ratio >= MIN_SHOWN_RATIO);
     let text = compared.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(text, (right + 6, middle), style))?;

@@ -13,7 +13,7 @@ pub(super) const PEERS: [RGBColor; 3] = [PEER, RGBColor(204, 121, 167), RGBColor
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
 /// The colour of the further programs of haul in a line chart. The first program of haul has the
 /// colour [`HAUL`]; the others run haul with other options.
-pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
+pub(super) const HAUL_VARIANT: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT_BAR_MARK: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
@@ -22,7 +22,7 @@ pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 /// The smallest ratio of two programs' results that a chart shows. A smaller ratio would be
 /// displayed as 0.00. It occurs only if the slower program has waited until a time limit, so it
 /// does not compare the cost of the work.
-pub(super) const LEAST_RATIO: f64 = 0.005;
+pub(super) const MIN_SHOWN_RATIO: f64 = 0.005;
 
 /// The result of drawing a chart. Drawing fails only if the width or height of the chart is zero.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;

@@ -78,7 +78,7 @@ impl GoalTableRow {
             ProjectGoalBound::RatioToBestPeer(_) => part_result.best_peer(what).map(|entry| entry.name.as_str()),
             _ => None,
         };
-        let Some((rounds, most)) = figures(part_result, haul, what, bound, against) else {
+        let Some((rounds, most)) = results_and_maximum(part_result, haul, what, bound, against) else {
             let whom = against.unwrap_or("a peer");
             self.haul = figure;
             self.end = GoalStatus::Unmeasured(format!("no right answer of {whom} to compare with"));
@@ -98,7 +98,7 @@ impl GoalTableRow {
 /// Returns the result that the program `haul` reached in each round (repetition of the
 /// measurement), and the maximum that the goal `bound` allows, both in the unit of the goal.
 /// Returns `None` if a result is missing, or if the part of the job has no results in this unit.
-fn figures(
+fn results_and_maximum(
     part_result: &PartResult,
     haul: &ProgramRuns,
     what: MetricKind,

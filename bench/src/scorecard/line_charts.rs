@@ -6,7 +6,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, bold_font, font};
+use super::chart_style::{DrawResult, FRAME, GRID, HAUL, HAUL_VARIANT, PEERS, TEXT, bold_font, font};
 use crate::bench_results_file::BenchRunResults;
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
@@ -129,7 +129,7 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRunResults, what: MetricKind
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
                     ProgramRole::Haul if lines.iter().any(|line| line.look == ChartLineOwner::Haul) => {
-                        ChartLineOwner::Other
+                        ChartLineOwner::HaulVariant
                     }
                     ProgramRole::Haul => ChartLineOwner::Haul,
                     ProgramRole::Peer | ProgramRole::Limit => {
@@ -271,7 +271,7 @@ enum ChartLineOwner {
     /// A competitor of haul. The number is its index in [`PEERS`].
     Peer(usize),
     /// A further program of haul in the chart, which runs haul with other options.
-    Other,
+    HaulVariant,
 }
 
 impl ChartLineOwner {
@@ -279,7 +279,7 @@ impl ChartLineOwner {
         match self {
             ChartLineOwner::Haul => HAUL,
             ChartLineOwner::Peer(number) => PEERS[number],
-            ChartLineOwner::Other => OTHER,
+            ChartLineOwner::HaulVariant => HAUL_VARIANT,
         }
     }
 
@@ -288,7 +288,7 @@ impl ChartLineOwner {
         match self {
             ChartLineOwner::Haul => area.draw(&Circle::new((x, y), 4, style))?,
             ChartLineOwner::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
-            ChartLineOwner::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+            ChartLineOwner::HaulVariant => area.draw(&TriangleMarker::new((x, y), 6, style))?,
         }
         Ok(())
     }

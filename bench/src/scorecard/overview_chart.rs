@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, bold_font, font};
+use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, MIN_SHOWN_RATIO, PEER, TEXT, bold_font, font};
 use crate::bench_results_file::{BenchRunResults, PartResult};
 use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
@@ -76,7 +76,7 @@ struct RatioToBestCompetitor {
 /// Returns the ratio of haul's result to the result of its best competitor in a part of a job. If
 /// the part contains several programs of haul, the first one counts. Returns `None` if an output of
 /// haul was wrong, if no competitor has only right outputs, or if the ratio is below
-/// [`LEAST_RATIO`].
+/// [`MIN_SHOWN_RATIO`].
 fn ratio(part_result: &PartResult, what: MetricKind) -> Option<RatioToBestCompetitor> {
     let haul = part_result.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
@@ -84,7 +84,7 @@ fn ratio(part_result: &PartResult, what: MetricKind) -> Option<RatioToBestCompet
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
     let peer = &part_result.best_peer(what)?.name;
     let value = part_result.ratio(what, &haul.name, peer)?;
-    (value >= LEAST_RATIO).then(|| RatioToBestCompetitor { value, peer: peer.clone() })
+    (value >= MIN_SHOWN_RATIO).then(|| RatioToBestCompetitor { value, peer: peer.clone() })
 }
 
 #[cfg(test)]

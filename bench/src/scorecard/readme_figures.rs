@@ -22,10 +22,10 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRunResults) -> Result<Stri
 }
 
 /// Returns the ratio of the result of the program `of` to the result of haul's best competitor in a
-/// part of a benchmark job, and the competitor's name. `part_result` is the full name of the part,
+/// part of a benchmark job, and the competitor's name. `part_name` is the full name of the part,
 /// `JOB` or `JOB:PART`. Returns `None` if one of the two results is missing.
-fn ratio(record: &BenchRunResults, part_result: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
-    let part_result = record.part(part_result)?;
+fn ratio(record: &BenchRunResults, part_name: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
+    let part_result = record.part(part_name)?;
     let peer = part_result.best_peer(what)?;
     Some((part_result.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
@@ -73,26 +73,26 @@ pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`
 /// Returns the rows of the README's table of results: description, ratio of the wall time to that
 /// of the best other program, ratio of the CPU time, part of the job.
 pub(super) fn job_rows(record: &BenchRunResults) -> Vec<[String; 4]> {
-    ROWS.iter().filter_map(|(about, part_result, of)| job_row(record, about, part_result, of)).collect()
+    ROWS.iter().filter_map(|(about, part_name, of)| job_row(record, about, part_name, of)).collect()
 }
 
-fn job_row(record: &BenchRunResults, about: &str, part_result: &str, of: &str) -> Option<[String; 4]> {
-    let is_client = record.part(part_result)?.bench_program(of)?.median(MetricKind::Client).is_some();
+fn job_row(record: &BenchRunResults, about: &str, part_name: &str, of: &str) -> Option<[String; 4]> {
+    let is_client = record.part(part_name)?.bench_program(of)?.median(MetricKind::Client).is_some();
     let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
     let shares = [MetricKind::Wall, cpu].map(|what| {
-        let (ratio, peer) = ratio(record, part_result, of, what)?;
+        let (ratio, peer) = ratio(record, part_name, of, what)?;
         let behind = if ratio > 1.0 { ": behind" } else { "" };
         Some(format!("{ratio:.2} × {peer}{behind}"))
     });
     let [Some(wall), Some(cpu)] = shares else { return None };
-    Some([about.to_owned(), wall, cpu, format!("`{part_result}`")])
+    Some([about.to_owned(), wall, cpu, format!("`{part_name}`")])
 }
 
 fn jobs(record: &BenchRunResults) -> Option<String> {
     let row = |cells: &[String; 4]| format!("| {} |\n", cells.join(" | "));
-    let of_readme = ROWS.iter().filter(|(_, part_result, _)| README_PARTS.contains(part_result));
+    let of_readme = ROWS.iter().filter(|(_, part_name, _)| README_PARTS.contains(part_name));
     let rows: String = of_readme
-        .filter_map(|(about, part_result, of)| job_row(record, about, part_result, of))
+        .filter_map(|(about, part_name, of)| job_row(record, about, part_name, of))
         .map(|cells| row(&cells))
         .collect();
     let head = format!("{}|---|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));

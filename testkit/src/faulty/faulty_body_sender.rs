@@ -22,8 +22,8 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 /// The outcome of sending a body over HTTP/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodySendOutcome {
-    /// All of the body was sent.
-    Done,
+    /// All of the body was sent, so the caller keeps the connection open for the next request.
+    KeepOpen,
     /// The caller must close the connection without a reset, over TLS with close_notify: the fault
     /// plan ended the body early or announced a wrong length, or the client has closed the
     /// connection.
@@ -141,7 +141,7 @@ pub(super) fn body<W: Write>(
             SendStep::Last => {
                 bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
                 wire.write_all(&bytes)?;
-                return wire.flush().map(|()| BodySendOutcome::Done);
+                return wire.flush().map(|()| BodySendOutcome::KeepOpen);
             }
         }
         wire.write_all(&bytes)?;

@@ -126,8 +126,8 @@ impl FaultyConnection<'_> {
             if let Some(name) = path.strip_prefix("/f/") {
                 match self.shared.resource(name, query) {
                     Ok(resource) => match self.reply(&resource, &request)? {
-                        BodySendOutcome::Done if !request.close => {}
-                        BodySendOutcome::Done | BodySendOutcome::Close => break,
+                        BodySendOutcome::KeepOpen if !request.close => {}
+                        BodySendOutcome::KeepOpen | BodySendOutcome::Close => break,
                         BodySendOutcome::Reset => return self.finish_with_reset(),
                     },
                     Err(why) => self.refuse("400 Bad Request", &why)?,
@@ -184,7 +184,7 @@ impl FaultyConnection<'_> {
             PlannedReply::Empty { head } => {
                 self.wire.write_all(head.as_bytes())?;
                 self.wire.flush()?;
-                Ok(BodySendOutcome::Done)
+                Ok(BodySendOutcome::KeepOpen)
             }
             PlannedReply::Body { head, send } => {
                 let close = send.close;
@@ -195,7 +195,7 @@ impl FaultyConnection<'_> {
                 });
                 resource.on_body_end();
                 Ok(match sent? {
-                    BodySendOutcome::Done if close => BodySendOutcome::Close,
+                    BodySendOutcome::KeepOpen if close => BodySendOutcome::Close,
                     end => end,
                 })
             }

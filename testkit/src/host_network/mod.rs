@@ -8,13 +8,13 @@
 //! use testkit::host_network::{FaultShares, HostBehaviour, HostMix, HostNetwork};
 //!
 //! let network = HostNetwork::builder(100).mix(HostMix::Shares(FaultShares::COMMON)).start().unwrap();
-//! assert_eq!(network.kind(99), HostBehaviour::Good);
+//! assert_eq!(network.behaviour(99), HostBehaviour::Good);
 //! assert!(network.url(99, 0).starts_with("http://h99.hosts.test:"));
 //! assert!(network.name_server().ip().is_loopback());
 //! ```
 
 mod certificates;
-mod host_kind;
+mod host_behaviour;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +27,7 @@ use crate::page_server::{PageServer, PageTiming, PortBehavior, page_key};
 use crate::rng::Rng;
 
 use certificates::HostCertificates;
-pub use host_kind::{FaultShares, HostBehaviour, HostMix, LATE_NAME_DELAY, SLOW_HOST_DELAY};
+pub use host_behaviour::{FaultShares, HostBehaviour, HostMix, LATE_NAME_DELAY, SLOW_HOST_DELAY};
 
 /// The length of each page of the network's hosts, in bytes.
 pub const PAGE_LEN: usize = 300;
@@ -50,7 +50,7 @@ pub struct HostNetworkBuilder {
 }
 
 impl HostNetworkBuilder {
-    /// Sets which kind each host is. Default: all hosts are good.
+    /// Sets the behaviour of each host. Default: all hosts are good.
     pub fn mix(mut self, mix: HostMix) -> HostNetworkBuilder {
         self.mix = mix;
         self
@@ -70,7 +70,7 @@ impl HostNetworkBuilder {
         let HostNetworkBuilder { hosts, mix, tls } = self;
         let certificates = tls.then(|| HostCertificates::generate((0..hosts).map(host_name)));
         let config = certificates.as_ref().map(HostCertificates::server_config);
-        let pages = Arc::new(PageServer::start(HostBehaviour::ALL.map(service).to_vec(), config)?);
+        let pages = Arc::new(PageServer::start(HostBehaviour::ALL.map(port_behavior).to_vec(), config)?);
         let names = start_name_server(hosts, mix.clone())?;
         Ok(HostNetwork { hosts, mix, ca_pem: certificates.map(|made| made.ca_pem), pages, names })
     }
@@ -90,8 +90,8 @@ pub struct HostNetwork {
 pub struct PageOnHost {
     /// The URL of the page.
     pub url: String,
-    /// The kind of the URL's host.
-    pub kind: HostBehaviour,
+    /// The behaviour of the URL's host.
+    pub behaviour: HostBehaviour,
     /// The hash of the page's URL ([`page_key`]), with which a test checks the page.
     pub key: u64,
 }
@@ -102,9 +102,9 @@ impl HostNetwork {
         HostNetworkBuilder { hosts, mix: HostMix::Shares(FaultShares::default()), tls: false }
     }
 
-    /// Returns the kind of the host with this index.
-    pub fn kind(&self, host: usize) -> HostBehaviour {
-        self.mix.kind(host)
+    /// Returns the behaviour of the host with this index.
+    pub fn behaviour(&self, host: usize) -> HostBehaviour {
+        self.mix.behaviour(host)
     }
 
     /// Returns the URL of a page: `host` is the index of the host, `page` the number of the page on
@@ -156,11 +156,11 @@ impl HostNetwork {
     }
 
     fn host_url(&self, host: usize, page: usize) -> PageOnHost {
-        let (kind, name) = (self.kind(host), host_name(host));
-        let port = self.pages.port(HostBehaviour::ALL.iter().position(|known| *known == kind).unwrap_or_default());
+        let (behaviour, name) = (self.behaviour(host), host_name(host));
+        let port = self.pages.port(HostBehaviour::ALL.iter().position(|known| *known == behaviour).unwrap_or_default());
         let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
         let path = format!("/{PAGE_LEN}/{page}");
-        PageOnHost { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), kind }
+        PageOnHost { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), behaviour }
     }
 }
 
@@ -176,9 +176,9 @@ fn host_index(name: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
-/// Returns the behaviour of the page server's port that serves all hosts of this kind.
-fn service(kind: HostBehaviour) -> PortBehavior {
-    match kind {
+/// Returns the behaviour of the page server's port that serves all hosts with this behaviour.
+fn port_behavior(behaviour: HostBehaviour) -> PortBehavior {
+    match behaviour {
         HostBehaviour::Slow => PortBehavior::Pages(PageTiming::after(SLOW_HOST_DELAY)),
         HostBehaviour::Unavailable => PortBehavior::Unavailable,
         HostBehaviour::Refusing => PortBehavior::Refuse,
@@ -213,7 +213,7 @@ fn answer(query: &ReceivedQuery, hosts: usize, mix: &HostMix) -> Vec<DnsReply> {
     };
     let address = Ipv4Addr::from(u32::from(FIRST_HOST) + host as u32);
     let found = query.addresses(&[IpAddr::V4(address)]);
-    match mix.kind(host) {
+    match mix.behaviour(host) {
         HostBehaviour::NameMissing => vec![query.error(NXDOMAIN)],
         HostBehaviour::NameFails => vec![query.error(SERVFAIL)],
         HostBehaviour::NameUnanswered => Vec::new(),

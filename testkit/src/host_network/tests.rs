@@ -50,7 +50,7 @@ fn look_up(network: &HostNetwork, host: &str) -> (u8, [u8; 4]) {
 }
 
 #[test]
-fn name_server_answers_according_to_host_kind() {
+fn name_server_answers_according_to_host_behaviour() {
     let network = HostNetwork::builder(3).mix(HostMix::First(1, HostBehaviour::NameMissing)).start().unwrap();
     assert_eq!(look_up(&network, "h0.hosts.test").0, NXDOMAIN);
     assert_eq!(look_up(&network, "h2.hosts.test"), (0, [127, 16, 0, 3]));

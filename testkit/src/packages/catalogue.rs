@@ -25,11 +25,11 @@ pub struct SignedGzipPackage {
     /// The number of bytes after the gzip header that pkg_add, the program that reads the package,
     /// needs. These are the bytes up to the end of the packing list (the list of the package's
     /// files, which comes first), or all bytes if pkg_add needs the whole package.
-    pub wanted: usize,
+    pub needed: usize,
 }
 
 impl SignedGzipPackage {
-    fn new(name: String, seed: u64, size: usize, wanted: usize) -> SignedGzipPackage {
+    fn new(name: String, seed: u64, size: usize, needed: usize) -> SignedGzipPackage {
         let blocks = BytePattern::new(seed).slice(0, size);
         // RFC 1952: deflate, a comment, no time, no system.
         let mut bytes = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff".to_vec();
@@ -45,16 +45,16 @@ impl SignedGzipPackage {
         bytes.push(0);
         let header = bytes.len();
         bytes.extend_from_slice(&blocks);
-        SignedGzipPackage { name, bytes, header, wanted: wanted.min(size) }
+        SignedGzipPackage { name, bytes, header, needed: needed.min(size) }
     }
 
-    /// Creates a package from `bytes`, a file in the format of `signify -zS`. `wanted` is the
+    /// Creates a package from `bytes`, a file in the format of `signify -zS`. `needed` is the
     /// number of bytes after the gzip header that the simulated pkg_add needs; it becomes the field
-    /// [`wanted`](SignedGzipPackage::wanted).
-    pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> SignedGzipPackage {
+    /// [`needed`](SignedGzipPackage::needed).
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, needed: usize) -> SignedGzipPackage {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
-        SignedGzipPackage { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
+        SignedGzipPackage { name: name.to_owned(), header, needed: needed.min(bytes.len() - header), bytes }
     }
 
     /// Returns the smallest number of bytes of the package that pkg_add must receive before it can
@@ -62,12 +62,12 @@ impl SignedGzipPackage {
     /// pkg_add passes each block to an unpacker, which exits when it has the needed bytes. pkg_add
     /// notices the exit only when it tries to pass on one more block.
     pub fn min_sent_bytes(&self) -> usize {
-        let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
+        let blocks = self.needed.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
     /// Returns `true` if pkg_add must receive the whole package to get the bytes that it needs.
-    pub fn is_wanted_whole(&self) -> bool {
+    pub fn is_needed_whole(&self) -> bool {
         self.min_sent_bytes() == self.bytes.len()
     }
 }
@@ -75,27 +75,27 @@ impl SignedGzipPackage {
 /// The part of a file (the index page or a package) that the simulated pkg_add needs.
 /// [`to_line`](Self::to_line) writes it as one line for the benchmark programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedPackagePart {
+pub struct NeededPackagePart {
     /// The file name of the package; empty for the index.
     pub name: String,
     /// The length of the file in bytes.
     pub length: usize,
     /// The number of bytes after the gzip header that pkg_add needs; for the index page, its
     /// length.
-    pub wanted: usize,
+    pub needed: usize,
 }
 
-impl WantedPackagePart {
-    /// Returns the fields as one line, `name length wanted`.
+impl NeededPackagePart {
+    /// Returns the fields as one line, `name length needed`.
     pub fn to_line(&self) -> String {
-        format!("{} {} {}", self.name, self.length, self.wanted)
+        format!("{} {} {}", self.name, self.length, self.needed)
     }
 
-    /// Parses a line that [`WantedPackagePart::to_line`] wrote; `None` if it is malformed.
-    pub fn from_line(line: &str) -> Option<WantedPackagePart> {
+    /// Parses a line that [`NeededPackagePart::to_line`] wrote; `None` if it is malformed.
+    pub fn from_line(line: &str) -> Option<NeededPackagePart> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        Some(WantedPackagePart { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+        Some(NeededPackagePart { name, length: words.next()?.parse().ok()?, needed: words.next()?.parse().ok()? })
     }
 }
 
@@ -137,9 +137,9 @@ impl PackageCatalogue {
                 let size = usize::try_from(size + random.below(size)).unwrap_or(usize::MAX);
                 let size = if number % 17 == 5 { 8_000_000 } else { size };
                 let list = 500 + random.below(40_000) as usize;
-                let wanted =
+                let needed =
                     if number % PACKAGES_PER_WHOLE_READ == PACKAGES_PER_WHOLE_READ - 1 { usize::MAX } else { list };
-                SignedGzipPackage::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
+                SignedGzipPackage::new(format!("package-{number}.tgz"), seed + number as u64, size, needed)
             })
             .collect();
         Self::from_packages(packages)
@@ -171,13 +171,13 @@ impl PackageCatalogue {
 
     /// Returns the part of each file that the simulated pkg_add needs, in the order in which it
     /// reads the files: the index page, then the packages.
-    pub fn wants(&self) -> Vec<WantedPackagePart> {
-        let index = WantedPackagePart { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+    pub fn needed_parts(&self) -> Vec<NeededPackagePart> {
+        let index = NeededPackagePart { name: String::new(), length: self.index().len(), needed: self.index().len() };
         let packages = self.packages().iter();
-        let packages = packages.map(|package| WantedPackagePart {
+        let packages = packages.map(|package| NeededPackagePart {
             name: package.name.clone(),
             length: package.bytes.len(),
-            wanted: package.wanted,
+            needed: package.needed,
         });
         [index].into_iter().chain(packages).collect()
     }

@@ -26,6 +26,6 @@ mod catalogue;
 mod mirror;
 mod simulated_pkg_add;
 
-pub use catalogue::{BLOCK, PackageCatalogue, SignedGzipPackage, WantedPackagePart};
+pub use catalogue::{BLOCK, NeededPackagePart, PackageCatalogue, SignedGzipPackage};
 pub use mirror::PackageMirror;
 pub use simulated_pkg_add::{PackageReadMeasurement, PkgAddEmulator};

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
-use super::{BLOCK, WantedPackagePart};
+use super::{BLOCK, NeededPackagePart};
 
 /// The number of bytes that the simulated pkg_add reads at a time from the pipe of the fetch
 /// program until the end of a package's gzip header, as signify does. The blocks after the header
@@ -40,20 +40,20 @@ pub struct PackageReadMeasurement {
 
 impl PkgAddEmulator<'_> {
     /// Reads the files, one after the other: of each package, the gzip header and the first
-    /// [`wanted`](WantedPackagePart::wanted) bytes after it. Each fetch program starts after the
+    /// [`needed`](NeededPackagePart::needed) bytes after it. Each fetch program starts after the
     /// previous one has exited.
     ///
     /// # Errors
     /// If a fetch program cannot be started, or its output is wrong.
-    pub fn run(&self, wants: &[WantedPackagePart]) -> io::Result<PackageReadMeasurement> {
+    pub fn run(&self, needed_parts: &[NeededPackagePart]) -> io::Result<PackageReadMeasurement> {
         let mut run = PackageReadMeasurement::default();
         let began = Instant::now();
-        for want in wants {
-            let (mut child, mut pipe) = self.open(&want.name)?;
-            let read = if want.name.is_empty() { read_index(&mut pipe, want) } else { read_package(&mut pipe, want) }?;
+        for part in needed_parts {
+            let (mut child, mut pipe) = self.open(&part.name)?;
+            let read = if part.name.is_empty() { read_index(&mut pipe, part) } else { read_package(&mut pipe, part) }?;
             drop(pipe);
             run.read += read as u64;
-            run.close(&mut child, read == want.length)?;
+            run.close(&mut child, read == part.length)?;
         }
         run.wall = began.elapsed();
         Ok(run)
@@ -90,23 +90,23 @@ impl PackageReadMeasurement {
     }
 }
 
-fn read_index(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usize> {
+fn read_index(pipe: &mut impl Read, part: &NeededPackagePart) -> io::Result<usize> {
     let mut index = Vec::new();
     pipe.read_to_end(&mut index)?;
-    let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
+    let is_whole = index.len() == part.length && index.ends_with(b"</html>\n");
     if is_whole { Ok(index.len()) } else { Err(unexpected_bytes_error("the index", index.len())) }
 }
 
 /// Reads the needed part of a package from `pipe`, and checks the blocks of the package against
 /// their digests. Returns the number of bytes read.
-fn read_package(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usize> {
+fn read_package(pipe: &mut impl Read, part: &NeededPackagePart) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
     let mut header = vec![0; 10];
     pipe.read_exact(&mut header)?;
     pipe.read_until(0, &mut header)?;
     if header.last() != Some(&0) {
-        return Err(unexpected_bytes_error(&want.name, header.len()));
+        return Err(unexpected_bytes_error(&part.name, header.len()));
     }
     let text = String::from_utf8_lossy(&header[10..header.len() - 1]).into_owned();
     let digests = text.split("\n\n").nth(1).unwrap_or_default().lines().map(str::to_owned);
@@ -122,15 +122,15 @@ fn read_package(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<us
         }
         read += filled;
         if hex(&block[..filled]) != digest {
-            return Err(unexpected_bytes_error(&want.name, read));
+            return Err(unexpected_bytes_error(&part.name, read));
         }
         // The block is passed on now; if its reader had stopped before this block, this is when the
         // checker notices.
-        if read - header.len() >= want.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
+        if read - header.len() >= part.needed.div_ceil(BLOCK).max(1) * BLOCK + filled {
             return Ok(read);
         }
     }
-    if read == want.length { Ok(read) } else { Err(unexpected_bytes_error(&want.name, read)) }
+    if read == part.length { Ok(read) } else { Err(unexpected_bytes_error(&part.name, read)) }
 }
 
 fn unexpected_bytes_error(what: &str, at: usize) -> io::Error {

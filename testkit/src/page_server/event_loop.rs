@@ -128,7 +128,7 @@ impl EventLoop {
             let tls = self.tls.as_ref().map(|config| ServerConnection::new(Arc::clone(config)));
             let Ok(tls) = tls.transpose() else { continue };
             let mut connection = PageConnection::new(stream, tls, port);
-            if self.ports[port].service == PortBehavior::ResetAccepted {
+            if self.ports[port].behavior == PortBehavior::ResetAccepted {
                 connection.reset_on_drop();
                 continue;
             }
@@ -175,8 +175,8 @@ impl EventLoop {
         if connection.phase != RequestPhase::Idle {
             return;
         }
-        let service = self.ports[connection.port].service;
-        if service == PortBehavior::Silent {
+        let behavior = self.ports[connection.port].behavior;
+        if behavior == PortBehavior::Silent {
             connection.input.clear();
             return;
         }
@@ -188,7 +188,7 @@ impl EventLoop {
         let len = head.len;
         connection.closes = head.closes;
         let is_first = mem::replace(&mut connection.is_new, false);
-        match service {
+        match behavior {
             PortBehavior::ResetRequest => {
                 connection.reset_on_drop();
                 return self.drop_connection(index);
@@ -206,7 +206,7 @@ impl EventLoop {
         connection.input = input;
         connection.input.drain(..len);
         let key = (index, *number);
-        match service {
+        match behavior {
             PortBehavior::Pages(timing) if is_first && !timing.setup_delay.is_zero() => {
                 connection.phase = RequestPhase::Opening;
                 self.deadlines.add(Instant::now() + timing.setup_delay, key);
@@ -253,7 +253,7 @@ impl EventLoop {
         let now = Instant::now();
         while let Some(key) = self.deadlines.expired(now) {
             let Some(connection) = connection_of(&mut self.connections, key) else { continue };
-            match (connection.phase, self.ports[connection.port].service) {
+            match (connection.phase, self.ports[connection.port].behavior) {
                 (RequestPhase::Opening, PortBehavior::Pages(timing)) => self.on_request_arrived(key, timing, now),
                 _ => self.respond(key.0, now),
             }
@@ -281,7 +281,7 @@ impl EventLoop {
     /// Starts to serve the oldest request in the port's queue, after another request is finished.
     fn serve_next(&mut self, port: usize, now: Instant) {
         self.loads[port].serving -= 1;
-        let PortBehavior::Pages(timing) = self.ports[port].service else { return };
+        let PortBehavior::Pages(timing) = self.ports[port].behavior else { return };
         while let Some(key) = self.loads[port].queue.pop_front() {
             let Some(connection) = connection_of(&mut self.connections, key) else { continue };
             connection.phase = RequestPhase::Serving;

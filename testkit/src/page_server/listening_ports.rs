@@ -17,7 +17,7 @@ const BACKLOG: i32 = 4096;
 /// refusing connections.
 pub(super) struct PagePort {
     pub(super) number: u16,
-    pub(super) service: PortBehavior,
+    pub(super) behavior: PortBehavior,
     socket: ListeningOrClosedSocket,
 }
 
@@ -31,14 +31,14 @@ enum ListeningOrClosedSocket {
 }
 
 impl PagePort {
-    /// Binds a free port for this service. The system chooses the port.
-    pub(super) fn open(service: PortBehavior) -> io::Result<PagePort> {
+    /// Binds a free port with this behaviour. The system chooses the port.
+    pub(super) fn open(behavior: PortBehavior) -> io::Result<PagePort> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.bind_device(Some(LOOPBACK))?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
         let address = socket.local_addr()?.as_socket_ipv4().ok_or_else(|| io::Error::other("no IPv4 address"))?;
         let number = address.port();
-        let socket = match service {
+        let socket = match behavior {
             PortBehavior::Refuse => ListeningOrClosedSocket::Closed(socket, None),
             PortBehavior::DropSyn => {
                 // A queue of length 0 holds one connection. Then the kernel drops SYN packets.
@@ -53,7 +53,7 @@ impl PagePort {
                 ListeningOrClosedSocket::Listening(TcpListener::from_std(socket.into()))
             }
         };
-        Ok(PagePort { number, service, socket })
+        Ok(PagePort { number, behavior, socket })
     }
 
     /// Returns the port's listener; `None` if the port accepts no connections.

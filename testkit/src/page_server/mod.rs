@@ -47,7 +47,7 @@ use counts::PageServerCounts;
 use event_loop::EventLoop;
 use listening_ports::PagePort;
 
-/// The service that one port of the page server offers.
+/// The behaviour of one port of the page server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortBehavior {
     /// Sends a page for every request, with this timing.
@@ -117,13 +117,13 @@ pub struct PageServer {
 }
 
 impl PageServer {
-    /// Starts a page server with one port for each service. If there is a TLS configuration, every
-    /// port uses TLS.
+    /// Starts a page server with one port for each behaviour. If there is a TLS configuration,
+    /// every port uses TLS.
     ///
     /// # Errors
     /// If a port cannot be bound or the thread cannot be started.
-    pub fn start(services: Vec<PortBehavior>, tls: Option<Arc<ServerConfig>>) -> io::Result<PageServer> {
-        let ports = services.into_iter().map(PagePort::open).collect::<io::Result<Vec<_>>>()?;
+    pub fn start(behaviors: Vec<PortBehavior>, tls: Option<Arc<ServerConfig>>) -> io::Result<PageServer> {
+        let ports = behaviors.into_iter().map(PagePort::open).collect::<io::Result<Vec<_>>>()?;
         let numbers = ports.iter().map(|port| port.number).collect();
         let counts = Arc::new(PageServerCounts::new());
         let (event_loop, waker) = EventLoop::new(ports, tls, Arc::clone(&counts))?;
@@ -131,11 +131,11 @@ impl PageServer {
         Ok(PageServer { ports: numbers, counts, waker, thread: Some(thread) })
     }
 
-    /// Returns the TCP port of the service with this index in the list given to
+    /// Returns the TCP port of the behaviour with this index in the list given to
     /// [`start`](PageServer::start).
     ///
     /// # Panics
-    /// If there is no such service.
+    /// If there is no such behaviour.
     pub fn port(&self, index: usize) -> u16 {
         self.ports[index]
     }

@@ -49,7 +49,7 @@ fn read_packages(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> Pac
             words.extend(["--cacert".to_owned(), ca.to_owned()]);
         }
     }
-    let run = PkgAddEmulator { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
+    let run = PkgAddEmulator { fetcher: &words, base: &base }.run(&catalogue.needed_parts()).unwrap();
     PackageReadRun { run, mirror, catalogue }
 }
 

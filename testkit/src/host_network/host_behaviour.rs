@@ -1,4 +1,4 @@
-//! The kinds of hosts, and the share of each kind in a network.
+//! The behaviours of hosts, and the share of each behaviour in a network.
 
 use std::time::Duration;
 
@@ -74,8 +74,8 @@ impl HostBehaviour {
 pub enum HostMix {
     /// The given shares of the hosts are broken, spread evenly; all other hosts are good.
     Shares(FaultShares),
-    /// The given number of hosts, beginning with the first, are of the given kind; all other hosts
-    /// are good.
+    /// The given number of hosts, beginning with the first, have the given behaviour; all other
+    /// hosts are good.
     First(usize, HostBehaviour),
 }
 
@@ -115,17 +115,17 @@ impl FaultShares {
 impl HostMix {
     /// Returns the behaviour of the host with this index. With [`HostMix::Shares`], exactly the
     /// given percentage of any hundred consecutive hosts has each fault.
-    pub fn kind(&self, host: usize) -> HostBehaviour {
+    pub fn behaviour(&self, host: usize) -> HostBehaviour {
         match self {
-            HostMix::First(count, kind) => {
+            HostMix::First(count, behaviour) => {
                 if host < *count {
-                    *kind
+                    *behaviour
                 } else {
                     HostBehaviour::Good
                 }
             }
-            // 37 and 100 have no common factor, so neighbouring hosts are of different kinds.
-            HostMix::Shares(shares) => shares.kind(host * 37 % 100, host / 100),
+            // 37 and 100 have no common factor, so neighbouring hosts behave differently.
+            HostMix::Shares(shares) => shares.behaviour(host * 37 % 100, host / 100),
         }
     }
 }
@@ -136,25 +136,28 @@ impl FaultShares {
     /// number of hosts with a fault is the percentage of that fault. A fault may have several
     /// behaviours: a silent host, for example, drops SYN packets or never answers a request. The
     /// sum of `number` and `turn` then selects one of them.
-    fn kind(self, number: usize, turn: usize) -> HostBehaviour {
-        use HostBehaviour as Kind;
+    fn behaviour(self, number: usize, turn: usize) -> HostBehaviour {
+        use HostBehaviour as Behaviour;
 
-        let kinds: [(usize, &[HostBehaviour]); 6] = [
-            (self.refuse, &[Kind::Refusing]),
-            (self.silent, &[Kind::DropsSyn, Kind::Silent]),
-            (self.bad_name, &[Kind::NameMissing, Kind::NameFails, Kind::NameUnanswered, Kind::LateName]),
-            (self.late_name, &[Kind::LateName]),
-            (self.reset, &[Kind::ResetsConnections, Kind::ResetsRequests]),
-            (self.slow, &[Kind::Slow]),
+        let faults: [(usize, &[HostBehaviour]); 6] = [
+            (self.refuse, &[Behaviour::Refusing]),
+            (self.silent, &[Behaviour::DropsSyn, Behaviour::Silent]),
+            (
+                self.bad_name,
+                &[Behaviour::NameMissing, Behaviour::NameFails, Behaviour::NameUnanswered, Behaviour::LateName],
+            ),
+            (self.late_name, &[Behaviour::LateName]),
+            (self.reset, &[Behaviour::ResetsConnections, Behaviour::ResetsRequests]),
+            (self.slow, &[Behaviour::Slow]),
         ];
         let mut first = 0;
-        for (share, kinds) in kinds {
+        for (share, behaviours) in faults {
             if number < first + share {
-                return kinds[(number + turn) % kinds.len()];
+                return behaviours[(number + turn) % behaviours.len()];
             }
             first += share;
         }
-        Kind::Good
+        Behaviour::Good
     }
 }
 
@@ -163,9 +166,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_host_kinds_are_exact() {
+    fn shares_of_host_behaviours_are_exact() {
         let mix = HostMix::Shares(FaultShares::COMMON);
-        let count = |kinds: &[HostBehaviour]| (0..1000).filter(|host| kinds.contains(&mix.kind(*host))).count();
+        let count =
+            |behaviours: &[HostBehaviour]| (0..1000).filter(|host| behaviours.contains(&mix.behaviour(*host))).count();
         assert_eq!(count(&[HostBehaviour::Good]), 750);
         assert_eq!(count(&[HostBehaviour::Refusing]), 100);
         assert_eq!((count(&[HostBehaviour::DropsSyn]), count(&[HostBehaviour::Silent])), (25, 25));
@@ -179,9 +183,9 @@ mod tests {
         assert_eq!(count(&names), 50);
         assert!(names.iter().all(|name| count(&[*name]) >= 12));
         assert_eq!(FaultShares::dead(25), FaultShares::COMMON);
-        assert_eq!(HostMix::Shares(FaultShares::dead(0)).kind(7), HostBehaviour::Good);
+        assert_eq!(HostMix::Shares(FaultShares::dead(0)).behaviour(7), HostBehaviour::Good);
         let first = HostMix::First(2, HostBehaviour::Unavailable);
-        assert_eq!([1, 2].map(|host| first.kind(host)), [HostBehaviour::Unavailable, HostBehaviour::Good]);
+        assert_eq!([1, 2].map(|host| first.behaviour(host)), [HostBehaviour::Unavailable, HostBehaviour::Good]);
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
         let limits = [2, 5].map(Duration::from_secs);
         assert_eq!(limits.map(|limit| HostBehaviour::LateName.is_healthy(limit)), [false, true]);
         assert_eq!(limits.map(|limit| HostBehaviour::Slow.is_healthy(limit)), [true, true]);
-        let healthy = HostBehaviour::ALL.iter().filter(|kind| kind.is_healthy(limits[1])).count();
+        let healthy = HostBehaviour::ALL.iter().filter(|behaviour| behaviour.is_healthy(limits[1])).count();
         assert_eq!(healthy, 3);
     }
 }
