@@ -53,31 +53,31 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Counts a frame of this kind that made no progress. Fails if the kind's limit is exceeded.
-    pub(crate) fn count(&mut self, now: MonotonicTimestamp, of: K) -> Result<(), K::Error> {
-        self.count_many(now, of, 1)
+    pub(crate) fn count(&mut self, now: MonotonicTimestamp, kind: K) -> Result<(), K::Error> {
+        self.count_many(now, kind, 1)
     }
 
     /// Counts `n` frames of this kind that made no progress. Fails if the kind's limit is exceeded.
-    pub(crate) fn count_many(&mut self, now: MonotonicTimestamp, of: K, n: u32) -> Result<(), K::Error> {
+    pub(crate) fn count_many(&mut self, now: MonotonicTimestamp, kind: K, n: u32) -> Result<(), K::Error> {
         if now - self.since >= COUNTING_PERIOD {
             *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
         }
-        let count = &mut self.counts[of.index()];
+        let count = &mut self.counts[kind.index()];
         *count = count.saturating_add(n);
         let count = *count;
-        self.check(of, count, self.useful)
+        self.check(kind, count, self.useful)
     }
 
     /// Fails if `count`, a number of useless frames that the caller has counted itself, exceeds the
-    /// limit of the kind `of`. Unlike in [`FloodCounts::count`], the limit does not apply to a
-    /// period of ten seconds, and frames that made progress do not raise it.
-    pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
-        self.check(of, count, 0)
+    /// limit of `kind`. Unlike in [`FloodCounts::count`], the limit does not apply to a period of
+    /// ten seconds, and frames that made progress do not raise it.
+    pub(crate) fn check_absolute(&self, kind: K, count: u32) -> Result<(), K::Error> {
+        self.check(kind, count, 0)
     }
 
-    fn check(&self, of: K, count: u32, useful: u32) -> Result<(), K::Error> {
-        let limit = self.limits[of.index()];
-        if count > limit.saturating_add(useful) { Err(of.exceeded(limit)) } else { Ok(()) }
+    fn check(&self, kind: K, count: u32, useful: u32) -> Result<(), K::Error> {
+        let limit = self.limits[kind.index()];
+        if count > limit.saturating_add(useful) { Err(kind.exceeded(limit)) } else { Ok(()) }
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn progress_and_time_reset_flood_counts() {
         let mut tally = FloodCounts::<FloodKind, 10>::new(FloodLimits { ping: 2, ..FloodLimits::default() }.by_kind());
-        let flood = Err(H2Error::Flood { of: FloodKind::Ping, limit: 2 });
+        let flood = Err(H2Error::Flood { kind: FloodKind::Ping, limit: 2 });
         assert_eq!([0; 3].map(|_| tally.count(MonotonicTimestamp(5), FloodKind::Ping)), [Ok(()), Ok(()), flood]);
         tally.count_useful(2);
         assert_eq!([0; 2].map(|_| tally.count(MonotonicTimestamp(6), FloodKind::Ping)), [Ok(()), flood]);

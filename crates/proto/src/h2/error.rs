@@ -8,7 +8,7 @@
 //! ```
 //! use haul_proto::h2::{H2Error, ErrorCode, FloodKind};
 //!
-//! let error = H2Error::Flood { of: FloodKind::Ping, limit: 1_000 };
+//! let error = H2Error::Flood { kind: FloodKind::Ping, limit: 1_000 };
 //! assert_eq!(error.to_string(), "server sent more than the limit of 1000 PING frames to no purpose");
 //! assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
 //! ```
@@ -63,7 +63,7 @@ pub enum H2Error {
     /// [`FloodLimits`](super::FloodLimits) allows.
     Flood {
         /// The kind of the frames that make no progress.
-        of: FloodKind,
+        kind: FloodKind,
         /// The limit on the number of frames of this kind, from
         /// [`FloodLimits`](super::FloodLimits).
         limit: u32,
@@ -215,8 +215,8 @@ impl fmt::Display for H2Error {
             H2Error::FlowControl => f.write_str("server sent more than the window allowed"),
             H2Error::WindowOverflow => f.write_str("server raised a window above 2147483647 bytes"),
             H2Error::ZeroIncrement => f.write_str("server raised a window by nothing"),
-            H2Error::Flood { of, limit } => {
-                write!(f, "server sent more than the limit of {limit} {of} frames to no purpose")
+            H2Error::Flood { kind, limit } => {
+                write!(f, "server sent more than the limit of {limit} {kind} frames to no purpose")
             }
             H2Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
             H2Error::Length { expected, got } => {

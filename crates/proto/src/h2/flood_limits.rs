@@ -61,7 +61,7 @@ impl FloodLimits {
     /// Returns the limits as an array, in the order of the variants of [`FloodKind`].
     pub(crate) fn by_kind(&self) -> [u32; FLOOD_KINDS] {
         let mut limits = [0; FLOOD_KINDS];
-        for (of, limit) in [
+        for (kind, limit) in [
             (FloodKind::Ping, self.ping),
             (FloodKind::Settings, self.settings),
             (FloodKind::EmptyData, self.empty_data),
@@ -73,7 +73,7 @@ impl FloodLimits {
             (FloodKind::Continuation, self.continuation),
             (FloodKind::Unread, self.unread),
         ] {
-            limits[of as usize] = limit;
+            limits[kind as usize] = limit;
         }
         limits
     }
@@ -87,6 +87,6 @@ impl Flood for FloodKind {
     }
 
     fn exceeded(self, limit: u32) -> H2Error {
-        H2Error::Flood { of: self, limit }
+        H2Error::Flood { kind: self, limit }
     }
 }

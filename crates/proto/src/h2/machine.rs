@@ -246,12 +246,12 @@ impl H2Machine {
     /// complete or was reset. The peer stops when too many bytes are unreleased; this limits the
     /// memory.
     pub fn release(&mut self, now: MonotonicTimestamp, id: RequestId, n: u64) {
-        let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
+        let (open, max_streams) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = stream_id(id);
         let (stream, conn) = match self.streams.get_mut(number) {
             Some(stream) => {
                 let left = stream.remaining_body();
-                self.intake.release_of_stream(&mut stream.inbound, n, now, left, (open, expected))
+                self.intake.release_of_stream(&mut stream.inbound, n, now, left, (open, max_streams))
             }
             None => (None, self.intake.release_orphaned(n)),
         };

@@ -195,19 +195,19 @@ impl ConnectionReceiveWindow {
     /// first for the stream and then for the connection; `None` if no frame is due.
     ///
     /// `left` is the number of bytes of the response's body that have not arrived; `None` if
-    /// unknown. `open` is the number of open streams, and `expected` the largest number of streams
-    /// that may be open at the same time. Both limit how much the stream's window may grow.
+    /// unknown. `open` is the number of open streams, and `max_streams` the largest number of
+    /// streams that may be open at the same time. Both limit how much the stream's window may grow.
     pub(crate) fn release_of_stream(
         &mut self,
         inbound: &mut StreamReceiveWindow,
         bytes: u64,
         now: MonotonicTimestamp,
         left: Option<u64>,
-        (open, expected): (usize, u64),
+        (open, max_streams): (usize, u64),
     ) -> (Option<u32>, Option<u32>) {
         let bytes = bytes.min(inbound.held);
         inbound.held -= bytes;
-        (self.raise_stream_target(inbound, now, left, open, expected), self.release_without_stream(bytes))
+        (self.raise_stream_target(inbound, now, left, open, max_streams), self.release_without_stream(bytes))
     }
 
     fn raise_stream_target(
@@ -216,7 +216,7 @@ impl ConnectionReceiveWindow {
         now: MonotonicTimestamp,
         left: Option<u64>,
         open: usize,
-        expected: u64,
+        max_streams: u64,
     ) -> Option<u32> {
         let window = inbound.window.max(0) as u64;
         if left.is_some_and(|left| left < window) {
@@ -232,7 +232,7 @@ impl ConnectionReceiveWindow {
         if let (Some(since), Some(rtt)) = (inbound.since, self.rtt)
             && now - since <= rtt
         {
-            let more = self.allowed_growth(inbound, open, expected);
+            let more = self.allowed_growth(inbound, open, max_streams);
             inbound.target += more;
             self.grown += more;
         }
@@ -256,10 +256,10 @@ impl ConnectionReceiveWindow {
     ///   streams,
     /// * the largest window that HTTP/2 allows, minus the stream's present target.
     ///
-    /// `open` is the number of open streams. `expected` is the largest number of streams that may
-    /// be open at the same time.
-    fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
-        let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
+    /// `open` is the number of open streams. `max_streams` is the largest number of streams that
+    /// may be open at the same time.
+    fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, max_streams: u64) -> u64 {
+        let needed = self.initial.saturating_mul(max_streams.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
         let share = pool / open.max(1) as u64;
         let has = inbound.target - self.initial;
@@ -425,13 +425,13 @@ mod tests {
 
     #[test]
     fn stream_window_grows_by_its_share_at_most() {
-        let growth = |grown: u32, target: u32, open, expected| {
+        let growth = |grown: u32, target: u32, open, max_streams| {
             let intake = ConnectionReceiveWindow {
                 grown: u64::from(grown * KIB),
                 ..ConnectionReceiveWindow::new(1024 * KIB, 64 * KIB)
             };
             let stream = StreamReceiveWindow { target: u64::from(target * KIB), ..intake.begin_stream() };
-            intake.allowed_growth(&stream, open, expected) / u64::from(KIB)
+            intake.allowed_growth(&stream, open, max_streams) / u64::from(KIB)
         };
         assert_eq!(growth(0, 64, 1, 1), 64, "at most the target");
         assert_eq!(growth(0, 512, 1, 1), 512, "the pool has 960 KiB, and 448 are used");

@@ -8,7 +8,7 @@
 //! ```
 //! use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind};
 //!
-//! let error = H3Error::Flood { of: H3FloodKind::UnknownFrame, limit: 1_000 };
+//! let error = H3Error::Flood { kind: H3FloodKind::UnknownFrame, limit: 1_000 };
 //! assert_eq!(error.to_string(), "server sent more than the limit of 1000 unknown frames to no purpose");
 //! assert_eq!(error.code(), H3ErrorCode::EXCESSIVE_LOAD);
 //! ```
@@ -60,7 +60,7 @@ pub enum H3Error {
     /// [`H3FloodLimits`](super::H3FloodLimits) allows.
     Flood {
         /// The kind of the data that make no progress.
-        of: H3FloodKind,
+        kind: H3FloodKind,
         /// The limit for this kind from [`H3FloodLimits`](super::H3FloodLimits): a number of
         /// frames, streams or instructions, or of bytes for [`H3FloodKind::Unread`].
         limit: u32,
@@ -233,7 +233,9 @@ impl fmt::Display for H3Error {
             H3Error::Qpack(error) => write!(f, "server sent {error}"),
             H3Error::Setting { id } => write!(f, "server sent setting {id:#x}, which is reserved or was sent before"),
             H3Error::Push => f.write_str("server pushed though push is not allowed"),
-            H3Error::Flood { of, limit } => write!(f, "server sent more than the limit of {limit} {of} to no purpose"),
+            H3Error::Flood { kind, limit } => {
+                write!(f, "server sent more than the limit of {limit} {kind} to no purpose")
+            }
             H3Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
             H3Error::Length { expected, got } => {
                 write!(f, "server sent a body of {got} bytes where {expected} were announced")

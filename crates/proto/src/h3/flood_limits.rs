@@ -56,7 +56,7 @@ impl H3FloodLimits {
     /// Returns the limits as an array, in the order of the variants of [`H3FloodKind`].
     pub(crate) fn by_kind(&self) -> [u32; H3_FLOOD_KINDS] {
         let mut limits = [0; H3_FLOOD_KINDS];
-        for (of, limit) in [
+        for (kind, limit) in [
             (H3FloodKind::UnknownFrame, self.unknown_frame),
             (H3FloodKind::UnknownStream, self.unknown_stream),
             (H3FloodKind::EmptyData, self.empty_data),
@@ -66,7 +66,7 @@ impl H3FloodLimits {
             (H3FloodKind::StreamCancellation, self.stream_cancellation),
             (H3FloodKind::Unread, self.unread),
         ] {
-            limits[of as usize] = limit;
+            limits[kind as usize] = limit;
         }
         limits
     }
@@ -80,6 +80,6 @@ impl Flood for H3FloodKind {
     }
 
     fn exceeded(self, limit: u32) -> H3Error {
-        H3Error::Flood { of: self, limit }
+        H3Error::Flood { kind: self, limit }
     }
 }

@@ -170,7 +170,7 @@ fn h2_settings_out_of_range_are_refused() {
 #[test]
 fn useless_h2_frames_end_connection_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
-    let flood = |of, limit| H2Error::Flood { of, limit };
+    let flood = |kind, limit| H2Error::Flood { kind, limit };
     let head = headers(1, 0, OK);
     refused("PING", &many(frame(PING, 0, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
     refused("PING answers", &many(frame(PING, 1, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
@@ -210,7 +210,7 @@ fn h2_acknowledgements_the_peer_does_not_read_are_bounded() {
         }
         wire = vec![frame(PING, 0, 0, &[0; 8]); 900].concat();
     };
-    assert_eq!(error, H2Error::Flood { of: FloodKind::Unread, limit: 2_000 });
+    assert_eq!(error, H2Error::Flood { kind: FloodKind::Unread, limit: 2_000 });
     assert!(conn.output().len() < 40_000);
 }
 

@@ -173,7 +173,7 @@ fn h3_streams_of_unknown_type_are_ignored() {
 
 #[test]
 fn useless_h3_data_end_connection_at_their_limits() {
-    let flood = |of, limit| H3Error::Flood { of, limit };
+    let flood = |kind, limit| H3Error::Flood { kind, limit };
     let load = H3ErrorCode::EXCESSIVE_LOAD;
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
     let unknown = flood(H3FloodKind::UnknownFrame, 1_000);

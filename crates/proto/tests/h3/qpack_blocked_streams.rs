@@ -122,7 +122,7 @@ fn qpack_acknowledgements_the_peer_does_not_read_are_bounded() {
     let begin = [vec![2], capacity(220)].concat();
     assert!(feed(&mut conn, &[(ENCODER, begin, false)], 99).is_empty());
     let insertions: Vec<_> = (0..99).map(|_| (ENCODER, insertion("a", "b"), false)).collect();
-    let error = H3Error::Flood { of: H3FloodKind::Unread, limit: 50 };
+    let error = H3Error::Flood { kind: H3FloodKind::Unread, limit: 50 };
     assert_eq!(feed(&mut conn, &insertions, 99), [H3RecordedEvent::Error(error)]);
     assert_eq!(error.code(), H3ErrorCode::EXCESSIVE_LOAD);
 }
@@ -133,7 +133,7 @@ fn number_of_qpack_table_changes_is_limited() {
         H3Config { floods: H3FloodLimits { table_change: 100, ..H3FloodLimits::default() }, ..H3Config::default() };
     let mut conn = asked(config, &get(), 1);
     let wire = [table(), vec![0; 99]].concat();
-    let error = H3Error::Flood { of: H3FloodKind::TableChange, limit: 100 };
+    let error = H3Error::Flood { kind: H3FloodKind::TableChange, limit: 100 };
     assert_eq!(feed(&mut conn, &[(ENCODER, wire, false)], 99), [H3RecordedEvent::Error(error)]);
 }
 
