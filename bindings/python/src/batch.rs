@@ -115,7 +115,7 @@ fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
 
 /// Returns a copy of the method `method` that does not borrow it. The copy of GET is a constant, so
 /// that no memory is allocated for it.
-fn name_of(method: &str) -> Cow<'static, str> {
+fn owned_method(method: &str) -> Cow<'static, str> {
     if method == "GET" { Cow::Borrowed("GET") } else { Cow::Owned(method.to_owned()) }
 }
 
@@ -184,7 +184,7 @@ impl PyBatch {
         // this function returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter(&self.spare_buffers)));
-        let method = options.engine_options.keep_history.then(|| name_of(method));
+        let method = options.engine_options.keep_history.then(|| owned_method(method));
         pending.insert(id, PendingBatchRequest { url, cookie, exception, method });
         Ok(id)
     }

@@ -183,7 +183,7 @@ class _Fetch:
                     raise self.failure
                 return
             current = self.open[0]
-            rows, is_full = self.results.size()
+            rows, is_full = self.results.rows_and_is_full()
             left = current.batch.num_rows - current.yielded - rows
             if left == 0 or is_full:
                 if rows or not current.batch.num_rows:
@@ -191,7 +191,7 @@ class _Fetch:
                 if left == 0:
                     self.open.popleft()
                 continue
-            if not self.collect(left) and not self.results.size()[1]:
+            if not self.collect(left) and not self.results.rows_and_is_full()[1]:
                 # In a forked child, the requests of the parent never finish.
                 return
 

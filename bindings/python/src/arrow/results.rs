@@ -163,7 +163,7 @@ impl ArrowTableBuilder {
 
     /// Returns the number of rows, and true if no further row can be appended: the program must
     /// first take the table (`finish`).
-    fn size(&self) -> (usize, bool) {
+    fn rows_and_is_full(&self) -> (usize, bool) {
         let rows = self.rows();
         (rows.rows, rows.is_full)
     }

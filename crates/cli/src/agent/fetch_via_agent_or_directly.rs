@@ -101,7 +101,7 @@ impl<'a> AgentFetcher<'a> {
         let first = self.fetch_range(
             url,
             options,
-            Some(WantedContentRange::Opening(signify_first_fetch_length::OPENING_LENGTH)),
+            Some(WantedContentRange::Opening(signify_first_fetch_length::FIRST_FETCH_LENGTH)),
             out,
         );
         let RangeFetchOutcome { mut outcome, moved, content_facts } = first;

@@ -23,13 +23,13 @@ const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
     /// Returns the request body that the options `data` (`-d` and similar options) describe. The
-    /// option values may contain placeholders such as `{}`, in the syntax that `form` gives. `form`
-    /// also gives the encoding of the values that replace them. If `form` is `None`, no text is a
-    /// placeholder.
+    /// option values may contain placeholders such as `{}`, in the syntax that `placeholders`
+    /// gives. `placeholders` also gives the encoding of the values that replace them. If
+    /// `placeholders` is `None`, no text is a placeholder.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,
-        form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
+        placeholders: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
     ) -> Result<RequestBodyArg, UsageError> {
         if let [
             ParsedDataOption {
@@ -42,7 +42,7 @@ impl PlanBuilder<'_> {
                 return Ok(RequestBodyArg::File(path.clone()));
             }
         }
-        let joined = self.join_data(data, form)?;
+        let joined = self.join_data(data, placeholders)?;
         Ok(match joined.literal_text() {
             Some(bytes) => RequestBodyArg::Bytes(bytes.to_vec()),
             None => RequestBodyArg::ByValue(joined),
@@ -53,7 +53,7 @@ impl PlanBuilder<'_> {
     fn join_data(
         &mut self,
         data: Vec<ParsedDataOption>,
-        form: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
+        placeholders: Option<(PlaceholderEncoding, PlaceholderSyntax)>,
     ) -> Result<ValueTemplate, UsageError> {
         let mut all = ValueTemplate::default();
         for ParsedDataOption { kind, name, text } in data {
@@ -62,11 +62,11 @@ impl PlanBuilder<'_> {
             if is_file && kind == DataOptionKind::Data {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
-            let mut text = match form.filter(|_| !is_file) {
+            let mut text = match placeholders.filter(|_| !is_file) {
                 Some((_, syntax)) if kind == DataOptionKind::UrlEncode => {
                     ValueTemplate::parse(&bytes, PlaceholderEncoding::Form, syntax)
                 }
-                Some((form, syntax)) => ValueTemplate::parse(&bytes, form, syntax),
+                Some((encoding, syntax)) => ValueTemplate::parse(&bytes, encoding, syntax),
                 None => ValueTemplate::literal(&bytes),
             };
             if kind == DataOptionKind::UrlEncode {

@@ -19,7 +19,7 @@ const BLOCKS_READ_AHEAD: u64 = 2 * BLOCK;
 /// The number of bytes at the beginning of a package to fetch first if the reader of the package
 /// may stop early. The signature header grows with the package. For a package of up to 15 MB, these
 /// bytes contain the header and the two blocks that the reader needs before it can stop.
-pub(crate) const OPENING_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
+pub(crate) const FIRST_FETCH_LENGTH: u64 = BLOCKS_READ_AHEAD + (16 << 10);
 
 /// Returns the number of bytes at the beginning of a package that a reader such as signify(1) needs
 /// before it can stop: the signature header and two signed blocks of 64 KiB. `length` is the length
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn first_fetch_covers_signature_of_15_mb_package() {
         assert_eq!(bytes_before_stop(100), 100);
-        assert!(bytes_before_stop(15_000_000) <= OPENING_LENGTH);
-        assert!(bytes_before_stop(16_000_000) > OPENING_LENGTH);
+        assert!(bytes_before_stop(15_000_000) <= FIRST_FETCH_LENGTH);
+        assert!(bytes_before_stop(16_000_000) > FIRST_FETCH_LENGTH);
     }
 }

@@ -70,7 +70,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobRefusal
         return Ok(parsed);
     }
     let path = job.file.clone();
-    if stored_command_line::has_only_job_option(&given) || lacks_urls(&parsed) {
+    if stored_command_line::has_only_changeable_options(&given) || lacks_urls(&parsed) {
         return continue_job(&path, &given, parsed).map_err(JobRefusal::Job);
     }
     let command = stored_command_line::unchangeable_options(&given);
@@ -99,7 +99,7 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
         .map_err(|error| job_error_from_sqlite_or_io::io_error(path, error))?;
     let words = stored_command_line::continued_command_line(&settings.command, given)
         .map_err(|text| job_error_from_sqlite_or_io::job_error(path, text))?;
-    if !stored_command_line::has_only_job_option(given) {
+    if !stored_command_line::has_only_changeable_options(given) {
         // Its relative file names would be those of another directory.
         open_and_lock_job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
     }

@@ -77,7 +77,7 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
 
 /// Returns true if a command line has only secrets and options that may differ between two runs of
 /// a job, such as `--job` and limits.
-pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
+pub(super) fn has_only_changeable_options(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }
 
@@ -349,7 +349,9 @@ mod tests {
             "b:c",
         ]));
         let given = command(&["--job", "f", "-u", "me:new", "--rate", "5/s", "-u", "b:new"]);
-        assert!(has_only_job_option(&given) && !has_only_job_option(&command(&["--job", "f", "--jsonl"])));
+        assert!(
+            has_only_changeable_options(&given) && !has_only_changeable_options(&command(&["--job", "f", "--jsonl"]))
+        );
         let words = continued_command_line(&stored, &given).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(

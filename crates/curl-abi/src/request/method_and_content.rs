@@ -54,7 +54,7 @@ pub(super) fn set_content(
 /// Returns the content of a request for which the engine's options of the handle's previous request
 /// are used again. The content is not part of these options, since each request may have another.
 /// Only GET, HEAD and POST requests use the options again.
-pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
+pub(super) fn content_for_reused_options(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }
 

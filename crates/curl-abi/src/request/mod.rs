@@ -66,7 +66,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         None => target::target(&state.options)?,
     };
     if let Some(options) = state.reusable_request.options(state.options.kind) {
-        let content = method_and_content::content_of_kept(&state.options, easy);
+        let content = method_and_content::content_for_reused_options(&state.options, easy);
         return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
     }
     let jar = state.cookie_jar();

@@ -55,7 +55,7 @@ pub(crate) struct UrlGroupReporter {
     with_url: bool,
     /// The maximum size, in bytes, of the CSV rows of one page that are kept in memory to be sorted
     /// or compared (`--sort`, `--unique`).
-    max_content: u64,
+    max_csv_rows_size: u64,
     before: Arc<SharedByUrlGroups>,
     /// True if a file other than the response body could not be written, such as the file of
     /// `--etag-save`.
@@ -129,7 +129,7 @@ impl UrlGroupReporter {
             progress,
             is_silent: global.silent,
             with_url: global.with_url,
-            max_content: record_options(global, group).map_or(u64::MAX, |records| records.max_content),
+            max_csv_rows_size: record_options(global, group).map_or(u64::MAX, |records| records.max_content),
             group: Arc::clone(group),
             before,
             has_unwritten_output,
@@ -309,8 +309,11 @@ impl UrlGroupReporter {
         let is_csv = self.group.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
         let stage = self.group.stages.get(report.stage)?;
-        let order =
-            if stage.sort || stage.unique { RowBuffering::Compared(self.max_content) } else { RowBuffering::AsFound };
+        let order = if stage.sort || stage.unique {
+            RowBuffering::Compared(self.max_csv_rows_size)
+        } else {
+            RowBuffering::AsFound
+        };
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 

@@ -43,7 +43,7 @@ pub(crate) struct RowRequestBuilder {
     secretless: Arc<RequestOptions>,
     /// The method of requests with the options `secretless` if these options lack the content of
     /// the command line: GET. `None` leaves the method of the options unchanged.
-    bare_method: Option<&'static str>,
+    method_without_content: Option<&'static str>,
     /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,
     /// The values of `-A`, `-e` and `-b`, as far as they contain placeholders.
@@ -148,7 +148,7 @@ impl RowRequestBuilder {
             origins,
             options: Arc::clone(options),
             secretless: Arc::new(if has_whole_content { without_content(secretless) } else { secretless }),
-            bare_method: (has_whole_content && !names_method).then_some("GET"),
+            method_without_content: (has_whole_content && !names_method).then_some("GET"),
             default_scheme,
         })
     }
@@ -212,7 +212,7 @@ impl RowRequestBuilder {
         };
         self.fill_fields(&mut options, row)?;
         overrides.body = self.body.as_ref().map(|body| body.fill_by(|name| self.lookup(row, name)).as_slice().into());
-        overrides.method = self.bare_method.filter(|_| !is_trusted).map(method);
+        overrides.method = self.method_without_content.filter(|_| !is_trusted).map(method);
         Ok(ListedRequest { url, request: PerItemRequestOptions { options: Some(options), overrides }, is_trusted })
     }
 

@@ -531,16 +531,16 @@ impl ProgressReporter {
     }
 
     fn figures_of_body(&self, display: &mut ProgressState, body: BodyProgress) -> BodyFigures {
-        let moved = self.bytes.load(Ordering::Relaxed);
+        let received = self.bytes.load(Ordering::Relaxed);
         let mut rate = MovingAverageRate::default();
         if let Some(measured) = &mut display.measured {
-            measured.rate.add_sample(measured.began.elapsed(), moved);
+            measured.rate.add_sample(measured.began.elapsed(), received);
             rate = measured.rate;
         }
-        let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(moved)));
+        let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(received)));
         BodyFigures {
             already: body.already,
-            moved,
+            received,
             total: body.total,
             rate: rate.per_second(),
             left: missing.and_then(|missing| rate.time_for(missing)).filter(|left| !left.is_zero()),

@@ -40,7 +40,7 @@ pub(super) struct BodyFigures {
     pub(super) already: u64,
     /// The number of bytes of the body that have arrived so far, without those that the output file
     /// already contained (`already`).
-    pub(super) moved: u64,
+    pub(super) received: u64,
     /// The length of the complete content in bytes; `None` if it is unknown.
     pub(super) total: Option<u64>,
     /// The current transfer rate in bytes per second.
@@ -122,7 +122,7 @@ impl BodyFigures {
     }
 
     pub(super) fn received_bytes(&self) -> u64 {
-        self.already.saturating_add(self.moved)
+        self.already.saturating_add(self.received)
     }
 
     fn line(&self, columns: usize) -> String {
@@ -261,8 +261,8 @@ fn with_bar(line: &str, percent: u64, columns: usize) -> String {
 mod tests {
     use super::*;
 
-    fn known(already: u64, moved: u64, total: u64) -> BodyFigures {
-        BodyFigures { already, moved, total: Some(total), ..BodyFigures::default() }
+    fn known(already: u64, received: u64, total: u64) -> BodyFigures {
+        BodyFigures { already, received, total: Some(total), ..BodyFigures::default() }
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let body = BodyFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
         let bar = format!("[{}>{}]", "=".repeat(15), " ".repeat(14));
         assert_eq!(body.line(90), format!("50%  {bar}  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left"));
-        let endless = BodyFigures { moved: 1 << 20, rate: 1 << 10, ..BodyFigures::default() };
+        let endless = BodyFigures { received: 1 << 20, rate: 1 << 10, ..BodyFigures::default() };
         assert_eq!(endless.line(90), "1.00 MiB  1.00 KiB/s");
         assert!(known(0, 10, 10).line(90).contains(&format!("[{}]", "=".repeat(30))));
     }
