@@ -68,7 +68,7 @@ impl SettledMatchRule {
     /// Returns the number of bytes at the beginning of a piece of the body that are first searched
     /// together with the end of the previous piece. Matches in that end are not settled: later
     /// input can change them. This many further bytes usually settle these matches.
-    pub(super) fn context_length(&self) -> usize {
+    pub(super) fn settling_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),
             Self::Open(_) => MAX_SHORT_MATCH,

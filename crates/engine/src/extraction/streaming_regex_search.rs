@@ -348,7 +348,7 @@ impl RegexSearch {
         }
         let mut tail = std::mem::take(&mut self.tail);
         let mut taken = 0;
-        let mut step = self.pattern.inner[self.index].lookahead.context_length();
+        let mut step = self.pattern.inner[self.index].lookahead.settling_length();
         while taken < piece.len() {
             let before = tail.len() - taken;
             let count = step.min(piece.len() - taken);

@@ -10,7 +10,7 @@
 use super::byte_mask::ONES;
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{FastPathTagCondition, IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements};
-use super::recognized_tag_cache::{HEAD_SIZE, has_usual_end_tag, skip_attributes, usual_name, word_at};
+use super::recognized_tag_cache::{HEAD_SIZE, has_no_end_tag_rules, short_tag_name, skip_attributes, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
 use super::uncollected_markup::UncollectedMarkup;
@@ -21,7 +21,7 @@ impl TreeBuilder<'_, '_> {
     /// Reads common markup (text, and tags whose attributes no query needs) at the beginning of
     /// `bytes`, which must not be inside a tag. Returns the number of bytes read; the tokenizer
     /// reads the remaining bytes.
-    pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
+    pub(super) fn read_common_markup(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
             if self.collects_nothing() {
@@ -31,9 +31,9 @@ impl TreeBuilder<'_, '_> {
                 }
             }
             let Some(length) = find_near(b'<', &bytes[at..]) else { break };
-            self.usual_text(&bytes[at..at + length])?;
+            self.collect_text(&bytes[at..at + length])?;
             at += length;
-            match self.read_usual_tag(&bytes[at..])? {
+            match self.read_common_tag(&bytes[at..])? {
                 0 => break,
                 length => at += length,
             }
@@ -42,7 +42,7 @@ impl TreeBuilder<'_, '_> {
     }
 
     fn is_in_html_body(&self) -> bool {
-        self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
+        self.tree.insertion_mode == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
     /// Returns true if tags have no effect except on the stack of open elements: no text is being
@@ -72,7 +72,7 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Adds `text`, which contains no tag, to the collected text, if text is collected at present.
-    fn usual_text(&mut self, text: &[u8]) -> Result<()> {
+    fn collect_text(&mut self, text: &[u8]) -> Result<()> {
         if !text.is_empty() && self.tree.collects_text() {
             let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
             self.tree.text.push(text, true, is_preformatted);
@@ -83,33 +83,33 @@ impl TreeBuilder<'_, '_> {
 
     /// Reads a tag at the beginning of `bytes` by the fast path, and opens or closes its element.
     /// Returns the length of the tag, or 0 if the fast path cannot read this tag.
-    fn read_usual_tag(&mut self, bytes: &[u8]) -> Result<usize> {
+    fn read_common_tag(&mut self, bytes: &[u8]) -> Result<usize> {
         let Some(head) = bytes.first_chunk::<HEAD_SIZE>() else { return Ok(0) };
         let is_end = head[1] == b'/';
         let current = self.tree.open.current();
         if is_end
             && let Some(length) = end_of_end_tag(head, current.name)
-            && has_usual_end_tag(current.properties)
+            && has_no_end_tag_rules(current.properties)
         {
             self.end_run();
             self.close_innermost()?;
             return Ok(length);
         }
         let start = 1 + usize::from(is_end);
-        let word = if is_end { usual_name(head, 2) } else { usual_name(head, 1) };
+        let word = if is_end { short_tag_name(head, 2) } else { short_tag_name(head, 1) };
         let Some((name, length)) = word else { return Ok(0) };
         let name_end = start + length;
         let rules = self.queries.names.rules(name);
-        let bits = rules.properties;
+        let properties = rules.properties;
         if is_end {
             if head[name_end] != b'>' {
                 return Ok(0);
             }
             self.end_run();
-            self.html_end(name, bits)?;
+            self.html_end(name, properties)?;
             return Ok(name_end + 1);
         }
-        if rules.needs_attributes || bits & properties::HAS_RAW_TEXT != 0 {
+        if rules.needs_attributes || properties & properties::HAS_RAW_TEXT != 0 {
             return Ok(0);
         }
         let end = if head[name_end] == b'>' {
@@ -119,11 +119,11 @@ impl TreeBuilder<'_, '_> {
         };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
-        let is_plain = self.tree.open.meets_condition(name, FastPathTagCondition::new(name, bits));
+        let is_plain = self.tree.open.meets_condition(name, FastPathTagCondition::new(name, properties));
         if is_plain && !self.queries.program.may_match(rules.steps) {
-            self.open_plain(name, bits, false);
+            self.open_plain(name, properties, false);
         } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {
-            self.open_plain(name, bits, true);
+            self.open_plain(name, properties, true);
         } else {
             let bytes = &bytes[..end];
             let tag = Tag { bytes, id: name, rules, name: start..name_end, attributes: &[], is_self_closing: false };
@@ -154,8 +154,8 @@ impl TreeBuilder<'_, '_> {
 #[inline(never)]
 pub(super) fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
     let current = open.current();
-    let is_usual = open.is_in_html() && has_usual_end_tag(current.properties);
-    end_of_end_tag(head, current.name).filter(|_| is_usual)
+    let has_no_rules = open.is_in_html() && has_no_end_tag_rules(current.properties);
+    end_of_end_tag(head, current.name).filter(|_| has_no_rules)
 }
 
 /// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` for any

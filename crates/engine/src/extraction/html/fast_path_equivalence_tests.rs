@@ -441,7 +441,7 @@ fn receiver_error_ends_search_in_repeated_cells() {
 }
 
 #[test]
-fn fast_paths_agree_on_usual_pages() {
+fn fast_paths_agree_on_common_pages() {
     let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
                class=\"flag\"><img alt=\"A\" src=\"/f.gif?1\" title=\"A\"></div></td><td>City of Example, Dept</td></tr>\n";
     let page = format!("<!DOCTYPE html><html><body><table><thead><tr><th>a</th></tr></thead><tbody>{}", row.repeat(20));

@@ -58,7 +58,7 @@ pub(super) const MEMORY_OF_ONE_TEXT: usize = size_of::<DeferredValue>();
 pub(super) struct PageParserState {
     pub(super) open: OpenElements,
     selectors: SelectorState,
-    pub(super) part: InsertionMode,
+    pub(super) insertion_mode: InsertionMode,
     base: Option<PageBase>,
     has_base_element: bool,
     /// True from a `<form>` start tag to the next `</form>` end tag, even if the form element was
@@ -101,7 +101,7 @@ impl PageParserState {
             recent: Box::default(),
             open: OpenElements::new(),
             selectors: SelectorState::default(),
-            part: InsertionMode::BeforeHead,
+            insertion_mode: InsertionMode::BeforeHead,
             base: None,
             has_base_element: false,
             has_form: false,
@@ -126,7 +126,7 @@ impl PageParserState {
     pub(super) fn reset(&mut self) {
         self.open.reset();
         self.selectors.reset();
-        self.part = InsertionMode::BeforeHead;
+        self.insertion_mode = InsertionMode::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
         self.has_form = false;
         self.clear_values();
@@ -185,8 +185,8 @@ impl TokenSink for TreeBuilder<'_, '_> {
         TagSearchRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
     }
 
-    fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
-        TreeBuilder::read_usual(self, bytes)
+    fn read_common_markup(&mut self, bytes: &[u8]) -> Result<usize> {
+        TreeBuilder::read_common_markup(self, bytes)
     }
 
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
@@ -236,7 +236,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
 
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()> {
         let tree = &mut *self.tree;
-        if tree.part != InsertionMode::Body && !tree.is_xml {
+        if tree.insertion_mode != InsertionMode::Body && !tree.is_xml {
             let is_outside = tree.open.depth() == 0 || matches!(tree.open.current().name, names::HTML | names::HEAD);
             if is_outside {
                 if text.iter().all(|byte| is_space(*byte)) {
@@ -260,7 +260,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
     }
 
     fn wants_text(&self) -> bool {
-        self.tree.collects_text() || self.tree.part != InsertionMode::Body && !self.tree.is_xml
+        self.tree.collects_text() || self.tree.insertion_mode != InsertionMode::Body && !self.tree.is_xml
     }
 
     fn allows_cdata(&self) -> bool {
@@ -388,9 +388,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         if self.tree.open.depth() >= MAX_DEPTH {
             self.close_to(MAX_DEPTH - 1)?;
         }
-        let bits = rules.properties;
+        let properties = rules.properties;
         let tree = &mut *self.tree;
-        if bits & properties::SEPARATES_WORDS != 0 || namespace == Namespace::Xml {
+        if properties & properties::SEPARATES_WORDS != 0 || namespace == Namespace::Xml {
             tree.text.separate_next_word();
         }
         // `<image>` in HTML is an `<img>`.
@@ -407,7 +407,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let was_open = tree.open_texts > 0;
         let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
         let tree = &mut *self.tree;
-        if bits & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.script_or_style.is_none() {
+        if properties & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.script_or_style.is_none() {
             tree.script_or_style = Some(OpenScriptOrStyle {
                 depth: tree.open.depth() + 1,
                 first_inside: first_value,
@@ -432,7 +432,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         }
         let allows_html = if allows_html { ALLOWS_HTML } else { 0 };
         let selected = if texts > 0 { IS_SELECTED } else { 0 };
-        tree.open.push(OpenElement::new(name, namespace, bits, allows_html | selected));
+        tree.open.push(OpenElement::new(name, namespace, properties, allows_html | selected));
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
         if is_base && tree.open.find(names::TEMPLATE).is_none() {

@@ -45,8 +45,8 @@ const IS_NEVER_SET: u16 = 1 << 15;
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
-    /// The name of the element with the `>` after it: the bytes that follow `</` in its usual end
-    /// tag.
+    /// The name of the element with the `>` after it: the bytes that follow `</` in its end tag
+    /// (unless that contains white space).
     pub(super) end_tag: WordPrefix,
     pub(super) properties: u32,
     /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it: facts that
@@ -79,10 +79,10 @@ pub(super) enum FastPathTagCondition {
 }
 
 impl FastPathTagCondition {
-    /// Returns the condition for the start tag of an HTML element with the name `name`. `bits` is
-    /// the bit set of the name's properties, such as [`properties::CLOSES_P`].
+    /// Returns the condition for the start tag of an HTML element with the name `name`.
+    /// `properties` is the bit set of the name's properties, such as [`properties::CLOSES_P`].
     #[inline]
-    pub(super) fn new(name: TagName, bits: u32) -> Self {
+    pub(super) fn new(name: TagName, properties: u32) -> Self {
         const RULES: u32 = properties::HAS_START_TAG_RULES
             | properties::HAS_SEPARATE_TEXT
             | properties::IS_TABLE_PART
@@ -91,7 +91,7 @@ impl FastPathTagCondition {
             | properties::IS_HEADING;
         const ITEM_RULES: u32 = properties::HAS_START_TAG_RULES | properties::CLOSES_P;
         const HEADING_RULES: u32 = properties::IS_HEADING | properties::CLOSES_P;
-        match (bits & RULES, name) {
+        match (properties & RULES, name) {
             (0, _) => Self::None,
             (properties::CLOSES_P, _) => Self::Block,
             (properties::IS_TABLE_PART, names::TD | names::TH) => Self::Cell,

@@ -72,7 +72,7 @@ pub(super) struct KnownTag {
     pub(super) is_void: bool,
     /// True if a query may select an element with this name. The fast path reads such a tag only if
     /// a query selects the text of all elements with the name.
-    pub(super) is_selected: bool,
+    pub(super) may_be_selected: bool,
 }
 
 impl Default for RecentTags {
@@ -133,9 +133,9 @@ impl RecentAttributeNames {
         let entry = &mut self.0[recent_index(word & 0x00ff_ffff)];
         if !entry.begins(word) {
             let length = length_of_name(word);
-            let is_usual =
+            let is_common =
                 (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
-            if !is_usual {
+            if !is_common {
                 return None;
             }
             *entry = WordPrefix::new(word, length + 2);
@@ -187,20 +187,23 @@ impl KnownTagEnd {
 
 impl KnownTag {
     fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
-        let (name, length) = usual_name(head, 1)?;
+        let (name, length) = short_tag_name(head, 1)?;
         let word = word_at(head, 1);
         let known = queries.names.rules(name);
-        let bits = known.properties;
-        let (is_void, is_selected) = (bits & properties::IS_VOID != 0, queries.program.may_match(known.steps));
+        let properties = known.properties;
+        let (is_void, may_be_selected) =
+            (properties & properties::IS_VOID != 0, queries.program.may_match(known.steps));
         let has_text = known.text_query > 0 && !is_void;
-        let is_usual = !known.needs_attributes && bits & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
-        let condition = if is_usual { FastPathTagCondition::new(name, bits) } else { FastPathTagCondition::Other };
+        let is_common =
+            !known.needs_attributes && properties & properties::HAS_RAW_TEXT == 0 && (!may_be_selected || has_text);
+        let condition =
+            if is_common { FastPathTagCondition::new(name, properties) } else { FastPathTagCondition::Other };
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
         let mut element =
-            OpenElement::with_flags_of_condition(condition, OpenElement::new(name, Namespace::Html, bits, 0));
+            OpenElement::with_flags_of_condition(condition, OpenElement::new(name, Namespace::Html, properties, 0));
         // Another end tag needs the tree builder.
-        if has_usual_end_tag(bits) {
+        if has_no_end_tag_rules(properties) {
             element.end_tag = WordPrefix::new(end, length + 1);
         }
         let has_attributes = head[1 + length] != b'>';
@@ -212,7 +215,7 @@ impl KnownTag {
             length: (length + 1) as u8 + u8::from(!has_attributes),
             has_attributes,
             is_void,
-            is_selected,
+            may_be_selected,
         })
     }
 
@@ -227,7 +230,7 @@ impl KnownTag {
         }
         let opens = open.meets_condition(self.element.name, self.condition);
         let is_reopened =
-            self.condition == FastPathTagCondition::Anchor && open.is_innermost(names::A) && !self.is_selected;
+            self.condition == FastPathTagCondition::Anchor && open.is_innermost(names::A) && !self.may_be_selected;
         (opens || is_reopened).then_some(opens)
     }
 }
@@ -262,7 +265,7 @@ fn length_of_name(word: u64) -> usize {
 /// Returns a tag's name, which begins at the index `start` of `head` (the first bytes of the tag),
 /// and the number of bytes of the name. The name ends before the first byte that is not a letter or
 /// a digit. Returns `None` if the name is empty, begins with a digit, or has more than seven bytes.
-pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
+pub(super) fn short_tag_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
     // digits, as their highest bits.
@@ -281,10 +284,10 @@ pub(super) fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagNam
 }
 
 /// Returns true if no special rules apply to the end tag of an element that is in the body and is
-/// the innermost open element. `bits` are the properties of the element's name.
-pub(super) fn has_usual_end_tag(bits: u32) -> bool {
+/// the innermost open element. `properties` is the bit set of the properties of the element's name.
+pub(super) fn has_no_end_tag_rules(properties: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
-    bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
+    properties & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
 }
 
 /// Returns the eight bytes of `head` from the index `at` on as a number, with the first byte in the
@@ -299,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_names_are_letters_and_digits() {
+    fn short_tag_names_are_letters_and_digits() {
         for byte in 0..=u8::MAX {
             for at in 0..8 {
                 let mut head = *b"<abcdefg>.......";
@@ -308,7 +311,7 @@ mod tests {
                 let length = head[1..].iter().take_while(is_part).count();
                 let expected = (length > 0 && length < 8 && !head[1].is_ascii_digit())
                     .then(|| (TagName::new(&head[1..=length]), length));
-                assert_eq!(usual_name(&head, 1), expected, "{byte} at {at}");
+                assert_eq!(short_tag_name(&head, 1), expected, "{byte} at {at}");
             }
         }
     }
@@ -330,7 +333,7 @@ mod tests {
             assert!(known.element.name == TagName::new(name.as_bytes()), "{tag}");
             assert_eq!(known.has_attributes, end != ">", "{tag}");
             assert_eq!(usize::from(known.length), name.len() + 1 + usize::from(end == ">"), "{tag}");
-            assert_eq!(known.is_selected, name.eq_ignore_ascii_case("td"), "{tag}");
+            assert_eq!(known.may_be_selected, name.eq_ignore_ascii_case("td"), "{tag}");
         }
         assert!(recent.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
         assert!(recent.tag(b"<sections>......", &queries).is_none());

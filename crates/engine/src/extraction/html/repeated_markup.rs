@@ -230,9 +230,9 @@ impl RepeatedMarkup {
         self.path.push(0);
     }
 
-    /// Returns true during a pause: tags are then read without the automaton, because the markup
-    /// repeats rarely. A pause lasts for a number of tags, and each call counts one tag.
-    pub(super) fn pauses(&mut self) -> bool {
+    /// Counts one tag, and returns true during a pause: tags are then read without the automaton,
+    /// because the markup repeats rarely. A pause lasts for a number of tags.
+    pub(super) fn count_tag_and_check_pause(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause > 0
     }
@@ -555,7 +555,7 @@ mod tests {
         for round in 0..3 {
             let added = (0..).take_while(|number| child(&mut repeated, *number).is_some()).count();
             assert_eq!(added, MAX_PLACES - 1);
-            let paused = (0..).take_while(|_| repeated.pauses()).count();
+            let paused = (0..).take_while(|_| repeated.count_tag_and_check_pause()).count();
             assert_eq!(paused, (FIRST_PAUSE << round) as usize - 1);
         }
     }
@@ -566,7 +566,7 @@ mod tests {
         let page = "<a>".repeat(40);
         let calls = (0..).take_while(|_| {
             repeated.follow(page.as_bytes(), KnownMarkupCursor::new(0, 0), None);
-            !repeated.pauses()
+            !repeated.count_tag_and_check_pause()
         });
         assert_eq!(calls.count() as u32, FIRST_CREDIT / COST_OF_UNKNOWN - 1);
     }

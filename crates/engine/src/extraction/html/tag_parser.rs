@@ -158,7 +158,7 @@ impl TagParser {
         self.is_self_closing = false;
     }
 
-    /// Parses a complete tag of the usual form: a name of letters and digits, and attributes such
+    /// Parses a complete tag of the common form: a name of letters and digits, and attributes such
     /// as `name="value"`. Most tags have this form, and are parsed here without the states of
     /// [`parse`](Self::parse).
     ///
@@ -201,8 +201,8 @@ impl TagParser {
             let name = at + 1;
             let length = bytes[name..].iter().position(|byte| !is_common_name_byte(*byte))?;
             let value = name + length + 2;
-            let is_usual = bytes[at] == b' ' && length > 0 && self.attributes.len() < MAX_ATTRIBUTES;
-            if !is_usual || !bytes[name + length..].starts_with(b"=\"") {
+            let is_common = bytes[at] == b' ' && length > 0 && self.attributes.len() < MAX_ATTRIBUTES;
+            if !is_common || !bytes[name + length..].starts_with(b"=\"") {
                 return None;
             }
             let value = value..value + memchr(b'"', &bytes[value..])?;

@@ -28,7 +28,7 @@ pub(super) trait TokenSink {
     /// receiver supports this. Called outside of tags. Returns the number of bytes read; 0 by
     /// default. The remaining bytes must begin with a `<` or directly follow a tag, unless the
     /// number is 0.
-    fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
+    fn read_common_markup(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }
 
@@ -232,7 +232,7 @@ impl Tokenizer {
         while at < bytes.len() {
             let rest = &bytes[at..];
             let used = match self.state {
-                TokenizerState::Text(TextKind::Markup) => match sink.read_usual(rest)? {
+                TokenizerState::Text(TextKind::Markup) => match sink.read_common_markup(rest)? {
                     0 => self.read_markup(rest, sink)?,
                     used => used,
                 },

@@ -12,22 +12,22 @@ impl TreeBuilder<'_, '_> {
     /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the syntax
     /// of the text after the tag.
     pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
-        let (name, bits) = (tag.id, tag.rules.properties);
-        if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != InsertionMode::Body {
+        let (name, properties) = (tag.id, tag.rules.properties);
+        if properties & properties::HAS_START_TAG_RULES != 0 || self.tree.insertion_mode != InsertionMode::Body {
             return self.start_by_rules(tag);
         }
-        if bits & properties::IS_TABLE_PART != 0 {
+        if properties & properties::IS_TABLE_PART != 0 {
             self.close_before_table_part(name)?;
-        } else if bits & properties::IS_RUBY_TEXT != 0 {
+        } else if properties & properties::IS_RUBY_TEXT != 0 {
             self.close_ruby()?;
-        } else if bits & properties::CLOSES_P != 0 {
-            self.close_paragraph(bits)?;
+        } else if properties & properties::CLOSES_P != 0 {
+            self.close_paragraph(properties)?;
         }
         self.open(name, Namespace::Html, tag.rules, Some(tag))?;
-        if bits & properties::IS_VOID != 0 {
+        if properties & properties::IS_VOID != 0 {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(text_kind(name, bits))
+        Ok(text_kind(name, properties))
     }
 
     /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or a
@@ -37,23 +37,24 @@ impl TreeBuilder<'_, '_> {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
             name => (name, tag.rules),
         };
-        let bits = rules.properties;
-        if !self.enter_part(name, rules, tag)? || self.ignores_start_tag(name)? {
+        let properties = rules.properties;
+        if !self.enter_insertion_mode(name, rules, tag)? || self.ignores_start_tag(name)? {
             return Ok(TextKind::Markup);
         }
-        self.close_before(name, bits)?;
+        self.close_before(name, properties)?;
         match name {
             names::SVG => return self.open_foreign(name, Namespace::Svg, tag),
             names::MATH => return self.open_foreign(name, Namespace::MathMl, tag),
             _ => {}
         }
         // A form between the cells of a table has no content.
-        let is_empty = bits & properties::IS_VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
+        let is_empty =
+            properties & properties::IS_VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
         self.open(name, Namespace::Html, rules, Some(tag))?;
         if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(text_kind(name, bits))
+        Ok(text_kind(name, properties))
     }
 
     /// Returns true if a start tag opens no element. That is the case for a `<form>` inside a form,
@@ -74,14 +75,14 @@ impl TreeBuilder<'_, '_> {
     /// Opens missing elements among `<html>`, `<head>` and `<body>` before this start tag. Returns
     /// true if the tag must still be handled. Returns false if the tag is one of these three, or a
     /// `<frameset>` in place of the `<body>`.
-    fn enter_part(&mut self, name: TagName, rules: TagSearchRules, tag: &Tag<'_>) -> Result<bool> {
+    fn enter_insertion_mode(&mut self, name: TagName, rules: TagSearchRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
                 self.open(name, Namespace::Html, rules, Some(tag))?;
             }
             return Ok(false);
         }
-        if self.tree.part == InsertionMode::Body {
+        if self.tree.insertion_mode == InsertionMode::Body {
             return Ok(!matches!(name, names::HEAD | names::BODY));
         }
         if self.tree.open.depth() == 0 {
@@ -91,21 +92,21 @@ impl TreeBuilder<'_, '_> {
             return Ok(true);
         }
         let is_in_head = rules.properties & properties::MAY_BE_IN_HEAD != 0;
-        match (self.tree.part, name) {
+        match (self.tree.insertion_mode, name) {
             (InsertionMode::BeforeHead, names::HEAD) => {
-                self.tree.part = InsertionMode::Head;
+                self.tree.insertion_mode = InsertionMode::Head;
                 self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
             (_, names::HEAD) => return Ok(false),
             (InsertionMode::BeforeHead, _) if is_in_head => {
                 self.open_missing("head")?;
-                self.tree.part = InsertionMode::Head;
+                self.tree.insertion_mode = InsertionMode::Head;
             }
             _ if is_in_head => {}
             (_, names::BODY | names::FRAMESET) => {
                 self.leave_head()?;
-                self.tree.part = InsertionMode::Body;
+                self.tree.insertion_mode = InsertionMode::Body;
                 self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
@@ -120,22 +121,22 @@ impl TreeBuilder<'_, '_> {
             self.open_missing("html")?;
         }
         self.leave_head()?;
-        self.tree.part = InsertionMode::Body;
+        self.tree.insertion_mode = InsertionMode::Body;
         self.open_missing("body")
     }
 
     /// Closes `<head>` and all elements inside it. If there was no `<head>`, opens it first.
     fn leave_head(&mut self) -> Result<()> {
-        if self.tree.part == InsertionMode::BeforeHead {
+        if self.tree.insertion_mode == InsertionMode::BeforeHead {
             self.open_missing("head")?;
         }
         self.close_to(1)
     }
 
     /// Closes the elements that this start tag ends, such as an open `<li>` before the next `<li>`.
-    /// Also opens missing table elements, such as `<tr>` before `<td>`. `bits` are the properties
-    /// of the element's name, a bit set of constants such as [`CLOSES_P`](properties::CLOSES_P).
-    fn close_before(&mut self, name: TagName, bits: u32) -> Result<()> {
+    /// Also opens missing table elements, such as `<tr>` before `<td>`. `properties` is the bit set
+    /// of the properties of the element's name, such as [`CLOSES_P`](properties::CLOSES_P).
+    fn close_before(&mut self, name: TagName, properties: u32) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
             names::LI => open.open_item(&[names::LI]),
@@ -153,24 +154,24 @@ impl TreeBuilder<'_, '_> {
                 };
             }
             names::TABLE => open.open_table_without_cell(),
-            _ if bits & properties::IS_TABLE_PART != 0 => return self.close_before_table_part(name),
-            _ if bits & properties::IS_RUBY_TEXT != 0 => return self.close_ruby(),
+            _ if properties & properties::IS_TABLE_PART != 0 => return self.close_before_table_part(name),
+            _ if properties & properties::IS_RUBY_TEXT != 0 => return self.close_ruby(),
             _ => None,
         };
         if let Some(depth) = closed {
             self.close_to(depth - 1)?;
         }
-        if bits & properties::CLOSES_P != 0 { self.close_paragraph(bits) } else { Ok(()) }
+        if properties & properties::CLOSES_P != 0 { self.close_paragraph(properties) } else { Ok(()) }
     }
 
     /// Closes an open paragraph, because a block starts. If the block is a heading, also closes the
-    /// innermost element if that is a heading. `bits` are the properties of the block, a bit set of
-    /// constants such as [`IS_HEADING`](properties::IS_HEADING).
-    fn close_paragraph(&mut self, bits: u32) -> Result<()> {
+    /// innermost element if that is a heading. `properties` is the bit set of the block's
+    /// properties, such as [`IS_HEADING`](properties::IS_HEADING).
+    fn close_paragraph(&mut self, properties: u32) -> Result<()> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
         }
-        if bits & properties::IS_HEADING != 0 && self.tree.open.current().has(properties::IS_HEADING) {
+        if properties & properties::IS_HEADING != 0 && self.tree.open.current().has(properties::IS_HEADING) {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(())
@@ -230,35 +231,34 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Returns true if this end tag simply closes the innermost element: that element has the same
-    /// name, and no special rules apply. `bits` are the properties of the name.
-    pub(super) fn closes_innermost(&self, name: TagName, bits: u32) -> bool {
+    /// name, and no special rules apply. `properties` is the bit set of the name's properties.
+    pub(super) fn closes_innermost(&self, name: TagName, properties: u32) -> bool {
         // `</p>` and `</li>` are no exceptions in the body.
-        let may_differ = bits & properties::HAS_END_TAG_RULES != 0
-            && (bits & properties::HAS_IMPLIED_END_TAG == 0 || self.tree.part != InsertionMode::Body);
+        let may_differ = properties & properties::HAS_END_TAG_RULES != 0
+            && (properties & properties::HAS_IMPLIED_END_TAG == 0 || self.tree.insertion_mode != InsertionMode::Body);
         !may_differ && self.tree.open.is_innermost(name)
     }
 
-    /// Handles the end tag `name` in HTML content (not in XML, SVG or MathML content). `bits` are
-    /// the properties of the name, a bit set of constants such as
-    /// [`IS_HEADING`](properties::IS_HEADING).
-    pub(super) fn html_end(&mut self, name: TagName, bits: u32) -> Result<()> {
-        if self.closes_innermost(name, bits) {
+    /// Handles the end tag `name` in HTML content (not in XML, SVG or MathML content). `properties`
+    /// is the bit set of the name's properties, such as [`IS_HEADING`](properties::IS_HEADING).
+    pub(super) fn html_end(&mut self, name: TagName, properties: u32) -> Result<()> {
+        if self.closes_innermost(name, properties) {
             return self.close_innermost();
         }
-        if bits & properties::HAS_END_TAG_RULES != 0 {
+        if properties & properties::HAS_END_TAG_RULES != 0 {
             return self.end_by_rules(name);
         }
         let open = &self.tree.open;
-        let closed = if bits & properties::END_TAG_STOPS_AT_TABLE != 0 {
+        let closed = if properties & properties::END_TAG_STOPS_AT_TABLE != 0 {
             open.find_name_in_scope(ElementScope::Table, name)
-        } else if bits & properties::IS_HEADING != 0 {
+        } else if properties & properties::IS_HEADING != 0 {
             open.heading_in_scope()
-        } else if bits & properties::IS_FORMATTING != 0 {
+        } else if properties & properties::IS_FORMATTING != 0 {
             return match open.open_format(name) {
                 Some(depth) => self.end_format(depth),
                 None => Ok(()),
             };
-        } else if bits & properties::END_TAG_CLOSES_ALL_INSIDE != 0 {
+        } else if properties & properties::END_TAG_CLOSES_ALL_INSIDE != 0 {
             open.find_name_in_scope(ElementScope::Default, name)
         } else {
             open.find_closed_by_end_tag(name)
@@ -274,13 +274,15 @@ impl TreeBuilder<'_, '_> {
         let closed = match name {
             names::HTML | names::BODY => None,
             names::HEAD => {
-                if self.tree.part == InsertionMode::Head {
-                    self.tree.part = InsertionMode::AfterHead;
+                if self.tree.insertion_mode == InsertionMode::Head {
+                    self.tree.insertion_mode = InsertionMode::AfterHead;
                     return self.close_to(1);
                 }
                 None
             }
-            names::P | names::BR if self.tree.part != InsertionMode::Body && open.find(names::TEMPLATE).is_none() => {
+            names::P | names::BR
+                if self.tree.insertion_mode != InsertionMode::Body && open.find(names::TEMPLATE).is_none() =>
+            {
                 if name == names::P {
                     return Ok(());
                 }
@@ -329,8 +331,9 @@ impl TreeBuilder<'_, '_> {
 
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
         let is_script_or_style = matches!(name, names::SCRIPT | names::STYLE);
-        let bits = if is_script_or_style { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
-        self.open(name, namespace, TagSearchRules { properties: bits, ..tag.rules }, Some(tag))?;
+        let properties =
+            if is_script_or_style { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
+        self.open(name, namespace, TagSearchRules { properties, ..tag.rules }, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
         }
@@ -338,10 +341,10 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the syntax of the text inside an element with this name. `bits` are the properties of
-/// the name.
-fn text_kind(name: TagName, bits: u32) -> TextKind {
-    if bits & properties::HAS_RAW_TEXT == 0 {
+/// Returns the syntax of the text inside an element with this name. `properties` is the bit set of
+/// the name's properties.
+fn text_kind(name: TagName, properties: u32) -> TextKind {
+    if properties & properties::HAS_RAW_TEXT == 0 {
         return TextKind::Markup;
     }
     match name {

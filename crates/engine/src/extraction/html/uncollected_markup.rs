@@ -96,7 +96,9 @@ impl UncollectedMarkup<'_, '_> {
                 continue;
             }
             tags += 1;
-            let is_alone = tags <= TAGS_BEFORE_AUTOMATON || rest.len() < RUN_SIZE || self.recent.repeated.pauses();
+            let is_alone = tags <= TAGS_BEFORE_AUTOMATON
+                || rest.len() < RUN_SIZE
+                || self.recent.repeated.count_tag_and_check_pause();
             let next =
                 if is_alone { self.read_tag(rest, at, head).map(|tag| tag.end) } else { self.skip_repeated(bytes, at) };
             let Some(next) = next else { break };
@@ -121,7 +123,7 @@ impl UncollectedMarkup<'_, '_> {
             return Some(ReadTag { end: at + length, change: StackChange::Closed, attributes_start: 0, properties });
         }
         let tag = recent.tags.tag(head, queries)?;
-        if tag.is_selected && (hits.is_none() || skipped.depth > 0) {
+        if tag.may_be_selected && (hits.is_none() || skipped.depth > 0) {
             return None;
         }
         let opens = if open.passes_quick_test(tag.quick_test) { true } else { tag.effect_if_quick_test_fails(open)? };
@@ -136,7 +138,7 @@ impl UncollectedMarkup<'_, '_> {
         if is_opened {
             open.push_with_known_flags(&tag.element);
         }
-        if tag.is_selected {
+        if tag.may_be_selected {
             *skipped = SkippedSelectedElement { start: end, depth: open.depth() };
         }
         let change = if is_opened { StackChange::Opened } else { StackChange::Nothing };
@@ -203,14 +205,14 @@ impl UncollectedMarkup<'_, '_> {
     /// the first tag. Returns the index after the last tag; `None` if no tag can be read.
     #[inline(never)]
     fn learn(&mut self, bytes: &[u8], mut at: usize, mut place: u16) -> Option<usize> {
-        let mut learner = RepeatedMarkupLearner { bytes, from: place, start: at, run: MarkupRun::default() };
+        let mut new_run = NewMarkupRun { bytes, from: place, start: at, run: MarkupRun::default() };
         let first = at;
         loop {
             let Some(tag) = self.read_tag_at(bytes, at) else { return (at > first).then_some(at) };
-            let Some(next) = self.learn_tag(&mut learner, at, &tag, place) else { return Some(tag.end) };
+            let Some(next) = self.learn_tag(&mut new_run, at, &tag, place) else { return Some(tag.end) };
             place = next;
             let space = bytes[tag.end..].iter().take(LONGEST_SPACE + 1).take_while(|byte| is_space(**byte)).count();
-            learner.add_effect(match tag.properties & properties::SEPARATES_WORDS {
+            new_run.add_effect(match tag.properties & properties::SEPARATES_WORDS {
                 _ if self.open.current().is(KEEPS_BLANKS) => RunTextEffect::Unknown,
                 0 if space == 0 => RunTextEffect::Nothing,
                 _ => RunTextEffect::SeparatesWords,
@@ -218,14 +220,14 @@ impl UncollectedMarkup<'_, '_> {
             at = tag.end + space;
             if space > LONGEST_SPACE || bytes.get(at) != Some(&b'<') {
                 let is_skipped = self.skipped.depth > 0;
-                learner.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
-                learner.add(&mut self.recent.repeated, tag.end, place);
+                new_run.run.gap = if is_skipped { GapAfterRun::SelectedText } else { GapAfterRun::Text };
+                new_run.add(&mut self.recent.repeated, tag.end, place);
                 return Some(tag.end);
             }
             // Otherwise there would be a run for each pair of an end and a beginning of rows.
             if space > 0 && matches!(tag.change, StackChange::Closed) {
-                learner.run.gap = GapAfterRun::Nothing;
-                learner.add(&mut self.recent.repeated, at, place);
+                new_run.run.gap = GapAfterRun::Nothing;
+                new_run.add(&mut self.recent.repeated, at, place);
                 return Some(at);
             }
         }
@@ -235,29 +237,23 @@ impl UncollectedMarkup<'_, '_> {
     /// Runs are pieces of markup that repeat. `start` is the index of the tag's `<` in the page's
     /// bytes. `place` is the place (the state of the automaton) before the tag. Returns the place
     /// after the tag; `None` if a place or a run cannot be added.
-    fn learn_tag(
-        &mut self,
-        learner: &mut RepeatedMarkupLearner<'_>,
-        start: usize,
-        tag: &ReadTag,
-        place: u16,
-    ) -> Option<u16> {
+    fn learn_tag(&mut self, new_run: &mut NewMarkupRun<'_>, start: usize, tag: &ReadTag, place: u16) -> Option<u16> {
         let repeated = &mut self.recent.repeated;
         let name = start + 1..start + tag.attributes_start.max(1);
-        let text = &learner.bytes[..tag.end];
+        let text = &new_run.bytes[..tag.end];
         let mut value = changing_value(text, name.end).filter(|_| tag.attributes_start > 0);
         let first_end = value.as_ref().map_or(tag.end, |value| value.start);
-        if first_end - learner.start > RUN_SIZE && learner.start < start {
-            learner.add(repeated, start, place)?;
+        if first_end - new_run.start > RUN_SIZE && new_run.start < start {
+            new_run.add(repeated, start, place)?;
         }
         while let Some(range) = value {
             let in_tag = repeated.tag(place, TagName::new(&text[name.clone()]))?;
-            learner.run.gap = GapAfterRun::AttributeValue;
-            if start >= learner.start {
-                learner.run.tag_start = u8::try_from(start - learner.start).ok();
+            new_run.run.gap = GapAfterRun::AttributeValue;
+            if start >= new_run.start {
+                new_run.run.tag_start = u8::try_from(start - new_run.start).ok();
             }
-            learner.add(repeated, range.start, in_tag)?;
-            learner.start = range.end;
+            new_run.add(repeated, range.start, in_tag)?;
+            new_run.start = range.end;
             value = changing_value(text, range.end + 1);
         }
         match tag.change {
@@ -267,7 +263,7 @@ impl UncollectedMarkup<'_, '_> {
                 let is_skipped = self.skipped.depth == self.open.depth();
                 let kind = if is_skipped { PlaceKind::SkippedElement } else { PlaceKind::Element };
                 if is_skipped {
-                    learner.run.skipped_start = u8::try_from(tag.end - learner.start).ok();
+                    new_run.run.skipped_start = u8::try_from(tag.end - new_run.start).ok();
                 }
                 repeated.child(place, self.open.current(), kind)
             }
@@ -277,7 +273,7 @@ impl UncollectedMarkup<'_, '_> {
 
 /// A run (a piece of markup that may repeat) while it is read for the first time, in order to add
 /// it to the [`RepeatedMarkup`] automaton.
-struct RepeatedMarkupLearner<'b> {
+struct NewMarkupRun<'b> {
     bytes: &'b [u8],
     /// The place (the state of the automaton) before the run.
     from: u16,
@@ -286,7 +282,7 @@ struct RepeatedMarkupLearner<'b> {
     run: MarkupRun,
 }
 
-impl RepeatedMarkupLearner<'_> {
+impl NewMarkupRun<'_> {
     fn add_effect(&mut self, effect: RunTextEffect) {
         self.run.text_effect = self.run.text_effect.max(effect);
     }
