@@ -83,7 +83,7 @@ pub(super) fn is_known(name: &[u8]) -> bool {
 /// Returns true if this name in `Content-Encoding` is to be ignored: some servers send it, but it
 /// names no content coding. Examples are a charset, a MIME transfer encoding, and `aws-chunked`
 /// (the framing of uploads to S3).
-pub(super) fn is_meaningless(name: &[u8]) -> bool {
+pub(super) fn is_ignored_coding_name(name: &[u8]) -> bool {
     const NAMES: [&str; 6] = ["aws-chunked", "utf-8", "utf8", "binary", "7bit", "8bit"];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }

@@ -47,8 +47,8 @@ impl BodyTextPieces {
     /// The body itself, if it is not valid text in its charset.
     pub fn new(body: Vec<u8>, content_type: Option<&[u8]>) -> Result<Self, Vec<u8>> {
         let media_type = media_type(content_type);
-        let declares = CharsetDeclarationRule::for_media_type(&media_type);
-        let encoding = choose_encoding(&body, encoding_in_content_type(content_type), declares);
+        let declaration_rule = CharsetDeclarationRule::for_media_type(&media_type);
+        let encoding = choose_encoding(&body, encoding_in_content_type(content_type), declaration_rule);
         match encoding {
             Some(encoding) if encoding != UTF_8 => Self::in_charset(body, encoding),
             _ => match String::from_utf8(body) {
@@ -57,7 +57,7 @@ impl BodyTextPieces {
                     Ok(Self { content: TextOrUndecodedBytes::Utf8(text), at })
                 }
                 Err(error) => {
-                    let is_markup = declares != CharsetDeclarationRule::Nowhere;
+                    let is_markup = declaration_rule != CharsetDeclarationRule::Nowhere;
                     let is_text = !media_type.is_empty() && (is_markup || media_type.starts_with(b"text/"));
                     match encoding {
                         None if is_text => Self::in_charset(error.into_bytes(), WINDOWS_1252),

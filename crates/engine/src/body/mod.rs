@@ -59,7 +59,7 @@ pub fn accept_encoding() -> &'static str {
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let names = || head.get_all("content-encoding").flat_map(coding_names);
-    let is_ignored = |name: &[u8]| coding_decoders::is_meaningless(name);
+    let is_ignored = |name: &[u8]| coding_decoders::is_ignored_coding_name(name);
     (head.status() != 206 || has_whole_range(head))
         && names().all(|name| coding_decoders::is_known(name) || is_ignored(name))
         && (names().any(coding_decoders::is_known) || names().next().is_none())
@@ -69,7 +69,7 @@ pub fn is_decodable(head: &ResponseHead) -> bool {
 /// stand for no coding of the content, such as `aws-chunked` and `UTF-8`.
 #[must_use]
 pub fn meaningful_codings(content_encoding: &[u8]) -> Vec<u8> {
-    let names = coding_names(content_encoding).filter(|name| !coding_decoders::is_meaningless(name));
+    let names = coding_names(content_encoding).filter(|name| !coding_decoders::is_ignored_coding_name(name));
     names.collect::<Vec<_>>().join(&b", "[..])
 }
 

@@ -34,7 +34,7 @@ type OnText<'f> = dyn FnMut(&[u8], &'static Encoding) -> Result<()> + 'f;
 /// A reader that converts one body to UTF-8.
 pub(crate) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
-    declares: CharsetDeclarationRule,
+    declaration_rule: CharsetDeclarationRule,
     state: CharsetState,
     /// Received bytes that cannot be converted before further bytes arrive, such as the beginning
     /// of a character.
@@ -61,8 +61,8 @@ impl Utf8ConvertingReader {
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let media_type = media_type(content_type);
         let declared = encoding_in_content_type(content_type);
-        let declares = CharsetDeclarationRule::for_media_type(&media_type);
-        Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
+        let declaration_rule = CharsetDeclarationRule::for_media_type(&media_type);
+        Self { declared, declaration_rule, state: CharsetState::Opening, held: Vec::new() }
     }
 
     /// Makes UTF-8 the default: the body is read as UTF-8 if neither a byte order mark nor the
@@ -125,14 +125,15 @@ impl Utf8ConvertingReader {
         if may_be_mark {
             return false;
         }
-        let may_declare =
-            self.declared.is_none() && encoding_by_byte_order_mark(start).is_none() && self.declares.is_in(start);
+        let may_declare = self.declared.is_none()
+            && encoding_by_byte_order_mark(start).is_none()
+            && self.declaration_rule.is_in(start);
         !may_declare || start.len() >= PRESCAN_BYTES || find_declared_encoding(start).is_some()
     }
 
     /// Determines the charset from `start`, the beginning of the body, and stores it in the reader.
     fn determine_charset(&mut self, start: &[u8]) {
-        self.state = match choose_encoding(start, self.declared, self.declares) {
+        self.state = match choose_encoding(start, self.declared, self.declaration_rule) {
             None => CharsetState::Undeclared { valid: 0 },
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
                 CharsetState::Utf8 { is_declared: true }
@@ -281,15 +282,14 @@ pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'
 
 /// Returns the encoding that a body declares. `start` is the beginning of the body. A byte order
 /// mark comes first, then `declared`, the encoding from `Content-Type`. The last choice is a
-/// declaration in the first [`PRESCAN_BYTES`] bytes, such as a `<meta>`, if the rule `declares`
-/// lets bodies of this media type contain one. Returns `None` if none of the three names an
-/// encoding.
+/// declaration in the first [`PRESCAN_BYTES`] bytes, such as a `<meta>`, if `declaration_rule` lets
+/// bodies of this media type contain one. Returns `None` if none of the three names an encoding.
 pub(super) fn choose_encoding(
     start: &[u8],
     declared: Option<&'static Encoding>,
-    declares: CharsetDeclarationRule,
+    declaration_rule: CharsetDeclarationRule,
 ) -> Option<&'static Encoding> {
-    let in_page = || declares.is_in(start).then(|| find_declared_encoding(start)).flatten();
+    let in_page = || declaration_rule.is_in(start).then(|| find_declared_encoding(start)).flatten();
     encoding_by_byte_order_mark(start).or(declared).or_else(in_page)
 }
 

@@ -95,25 +95,25 @@ impl Transfer {
     /// Decides whether the next request has an `Expect` field:
     /// * If the target has rejected a request with `Expect`, the request has no such field.
     /// * If the caller sets the field, the request has it.
-    /// * Otherwise, the request has it only if the content is large and `worth` is true. `worth`
-    ///   means that large content should wait for the server's `100 Continue`.
+    /// * Otherwise, the request has it only if the content is large and `large_content_waits` is
+    ///   true: large content should wait for the server's `100 Continue`.
     pub(super) fn expectation(
         &self,
         framing: BodyLength,
         fields: &[(&str, &[u8])],
-        worth: bool,
+        large_content_waits: bool,
     ) -> ExpectContinueState {
         match self.expectation {
             ExpectContinueState::Rejected => ExpectContinueState::Rejected,
-            _ if self.waits_for_continue(framing, fields, worth) => ExpectContinueState::Sent,
+            _ if self.waits_for_continue(framing, fields, large_content_waits) => ExpectContinueState::Sent,
             _ => ExpectContinueState::None,
         }
     }
 
     /// Returns true if the next request should wait for a 100 (Continue) before it sends the
     /// content with this `framing`. If the caller has set Expect, the value of that field decides.
-    /// Otherwise, only large content waits, and only if `worth` is true.
-    fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
+    /// Otherwise, only large content waits, and only if `large_content_waits` is true.
+    fn waits_for_continue(&self, framing: BodyLength, fields: &[(&str, &[u8])], large_content_waits: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
         }
@@ -122,7 +122,7 @@ impl Transfer {
             return own.any(|(_, value)| value.eq_ignore_ascii_case(b"100-continue"));
         }
         let is_left_out = self.options.without.iter().any(|name| name.eq_ignore_ascii_case("expect"));
-        worth
+        large_content_waits
             && !is_left_out
             && match framing {
                 // A request without content must have no `Expect` (RFC 9110 section 10.1.1).

@@ -168,7 +168,7 @@ impl Transfer {
         {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.split.end_offset().map_or(received_to, |end| end.shorten(at, received_to));
+        let end = self.split.end_offset().map_or(received_to, |end| end.deliverable_end(at, received_to));
         self.set_position(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -194,7 +194,7 @@ impl Transfer {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.progress.range.at, self.progress.range.at + bytes);
         let is_whole = self.progress.skip == 0
-            && self.split.end_offset().is_none_or(|end| end.shorten(at, to) == to)
+            && self.split.end_offset().is_none_or(|end| end.deliverable_end(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(OfferedBodyBytes::borrowed(piece), false, now));

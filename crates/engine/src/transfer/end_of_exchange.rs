@@ -82,7 +82,7 @@ impl Transfer {
                 self.facts.enter_phase(TransferPhase::Idle, now);
                 TransferStep::Again(Duration::ZERO)
             }
-            BodyDisposition::Anew => {
+            BodyDisposition::RestartAtCallerUrl => {
                 self.return_to_first_target();
                 self.current.skips_redirects = false;
                 self.facts.enter_phase(TransferPhase::Idle, now);

@@ -76,7 +76,7 @@ impl FirstStreamEnd {
     /// If the end offset is [final](Self::make_final), bytes after the end offset are dropped.
     /// Otherwise, all received bytes are delivered, even those after the end offset (for example
     /// the rest of a TLS record), since the coordinator may still remove the end offset.
-    pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
+    pub(super) fn deliverable_end(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }
 

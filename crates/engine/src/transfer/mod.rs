@@ -354,10 +354,10 @@ impl Transfer {
     }
 
     /// Records whether bytes of the request wait because the server accepts no more at present
-    /// (`is_sending`).
-    pub fn set_sending(&mut self, is_sending: bool) {
+    /// (`is_send_blocked`).
+    pub fn set_sending(&mut self, is_send_blocked: bool) {
         if self.speed.has_silence_limit() {
-            self.speed.set_sending(is_sending, Instant::now());
+            self.speed.set_send_blocked(is_send_blocked, Instant::now());
         }
     }
 

@@ -108,7 +108,7 @@ struct SilenceLimit {
     is_paused: bool,
     has_head: bool,
     /// True if bytes of the request wait until the server accepts them.
-    is_sending: bool,
+    is_send_blocked: bool,
     /// True if the source of the request's content has no bytes now.
     is_starved: bool,
 }
@@ -138,7 +138,7 @@ impl SilenceLimit {
             since: now,
             is_paused: false,
             has_head: false,
-            is_sending: false,
+            is_send_blocked: false,
             is_starved: false,
         };
         (body_ms > 0 || send_ms > 0).then_some(new)
@@ -230,10 +230,10 @@ impl RateSpeedAndStallLimits {
     }
 
     /// Records whether bytes of the request wait because the server accepts no more at present
-    /// (`is_sending`).
-    pub(super) fn set_sending(&mut self, is_sending: bool, now: Instant) {
-        if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_sending != is_sending) {
-            silence.is_sending = is_sending;
+    /// (`is_send_blocked`).
+    pub(super) fn set_send_blocked(&mut self, is_send_blocked: bool, now: Instant) {
+        if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_send_blocked != is_send_blocked) {
+            silence.is_send_blocked = is_send_blocked;
             silence.since = now;
         }
     }
@@ -357,7 +357,7 @@ impl RateSpeedAndStallLimits {
     /// exchange; `None` if there is no limit.
     fn silence_limit(&self) -> Option<Duration> {
         let silence = self.silence.as_ref()?;
-        let ms = match silence.is_sending {
+        let ms = match silence.is_send_blocked {
             true => silence.send_ms,
             // The server cannot respond, so its own limits do not apply.
             false if silence.is_starved && !silence.has_head && !self.stall_awaits_head => 0,
@@ -384,8 +384,8 @@ impl RateSpeedAndStallLimits {
     pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence_limit().unwrap_or_default();
-            let is_sending = self.silence.as_ref().is_some_and(|silence| silence.is_sending);
-            let what = if is_sending && self.has_write_timeout { "took no data" } else { "was silent" };
+            let is_send_blocked = self.silence.as_ref().is_some_and(|silence| silence.is_send_blocked);
+            let what = if is_send_blocked && self.has_write_timeout { "took no data" } else { "was silent" };
             return Some(Error::new(ErrorKind::Timeout, format!("the server {what} for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;

@@ -349,14 +349,18 @@ impl Transfer {
     }
 
     /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
-    /// followed by the cookies of the options, as in curl. `is_made` is false if the caller has set
-    /// or removed the Cookie field: the engine then sends no cookies. With
+    /// followed by the cookies of the options, as in curl. `engine_sets_field` is false if the
+    /// caller has set or removed the Cookie field: the engine then sends no cookies. With
     /// `curl_compat.cookies_by_host`, the engine then still sends the jar's cookies, in a separate
     /// Cookie field.
-    fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
-        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
+    fn cookie(&self, engine_sets_field: bool) -> Option<Vec<u8>> {
+        let jar = self.options.jar.as_ref().filter(|_| engine_sets_field || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| is_made && self.current.secrets == SecretHandling::Keep);
+        let given = self
+            .options
+            .cookie
+            .as_deref()
+            .filter(|_| engine_sets_field && self.current.secrets == SecretHandling::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

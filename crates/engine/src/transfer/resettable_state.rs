@@ -167,7 +167,7 @@ pub(super) enum BodyDisposition {
     Again,
     /// The body is dropped, and the transfer immediately requests the caller's URL again, because
     /// the URL to which a redirect led may have expired.
-    Anew,
+    RestartAtCallerUrl,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
     /// The body is dropped, and the transfer fails with this error.

@@ -201,7 +201,7 @@ impl Transfer {
             let message = format!("asked for the range {asked}, the server sent another one");
             return contradicts(head, asked).then(|| BodyDisposition::Fail(Error::new(ErrorKind::Range, message)));
         }
-        if self.continues_without_validator(head) {
+        if self.accepts_invalid_content_range(head) {
             let begun = self.begin_delivery(head, framing);
             return Some(begun.map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver));
         }
@@ -234,7 +234,7 @@ impl Transfer {
     /// although its Content-Range is not valid for its status. With status 206, the Content-Range
     /// must begin at the requested offset and lack the end position (`bytes 100-`). With status
     /// 200, which has no ranges in RFC 9110, the Content-Range must begin at that offset.
-    fn continues_without_validator(&self, head: &ResponseHead) -> bool {
+    fn accepts_invalid_content_range(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
             let (start, end) = range.split_at(range.iter().position(|byte| *byte == b'-')?);
@@ -253,7 +253,7 @@ impl Transfer {
     /// URL again. Returns `None` for any other response.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
-        is_stale.then_some(BodyDisposition::Anew)
+        is_stale.then_some(BodyDisposition::RestartAtCallerUrl)
     }
 
     /// Fails the transfer if the response does not contain the requested range, because other
@@ -430,7 +430,7 @@ impl Transfer {
             ResponseBodyFraming::None => Some(0),
             _ => None,
         };
-        let is_rest = head.status() == 200 && self.continues_without_validator(head);
+        let is_rest = head.status() == 200 && self.accepts_invalid_content_range(head);
         if head.status() == 200 && self.ranges.may_request_ranges() && self.progress.skip == 0 && !is_rest {
             self.progress.range.on_whole(head, framing);
         } else if self.progress.range.is_unstarted_opening() {

@@ -69,7 +69,7 @@ enum OpenPiece {
     File(File),
     /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length, as the
     /// function of the source has returned it. A source of unknown length is read as `Once`.
-    Given(Box<dyn Read + Send>),
+    SizedSource(Box<dyn Read + Send>),
     Once(OneShotReader),
 }
 
@@ -118,7 +118,9 @@ impl PieceUpload {
         let buffer = &mut buffer[..most];
         match &mut self.open {
             OpenPiece::File(file) => require_bytes(file.read(buffer)?, FILE_TRUNCATED),
-            OpenPiece::Given(given) => require_bytes(given.read(buffer)?, "the content is shorter than was said"),
+            OpenPiece::SizedSource(source) => {
+                require_bytes(source.read(buffer)?, "the content is shorter than was said")
+            }
             OpenPiece::Once(reading) => reading.read(buffer),
             OpenPiece::Nothing => unreachable!("it was just opened"),
         }
@@ -132,7 +134,7 @@ fn open_piece(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {
         BodyPiece::File { path, offset, .. } => OpenPiece::File(open_at(path, offset + done)?),
-        BodyPiece::Source(source) if source.length.is_some() => OpenPiece::Given((source.open)()?),
+        BodyPiece::Source(source) if source.length.is_some() => OpenPiece::SizedSource((source.open)()?),
         BodyPiece::Source(source) => reading(OneShotSource::new((source.open)()?)),
         BodyPiece::Once(once) => reading(once.clone()),
         BodyPiece::Bytes(_) => OpenPiece::Nothing,
