@@ -32,10 +32,10 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The number of nanoseconds in a second. A [`TokenBucket`] counts in billionths of a byte: at a
-/// rate of N bytes per second, the bucket gains N billionths of a byte in each nanosecond. This is
-/// a whole number, so that frequent calls lose nothing by rounding.
-const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
+/// The number of units in a byte. A [`TokenBucket`] counts in units of a billionth of a byte: at a
+/// rate of N bytes per second, the bucket gains N units in each nanosecond. This is a whole number,
+/// so that frequent calls lose nothing by rounding.
+const UNITS_PER_BYTE: i128 = 1_000_000_000;
 
 /// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the
 /// capacity of the bucket is smaller. A system call and a wake-up for fewer bytes would cost more
@@ -49,8 +49,8 @@ pub struct TokenBucket {
     rate: u64,
     burst: u64,
     grant: u64,
-    /// The number of available bytes × [`NANOSECONDS_PER_SECOND`] at the time `filled`; negative
-    /// for a debt.
+    /// The number of available bytes × [`UNITS_PER_BYTE`] at the time `filled`; negative for a
+    /// debt.
     level: i128,
     filled: MonotonicTime,
 }
@@ -61,7 +61,7 @@ impl TokenBucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
         let grant = (burst / 4).max(SMALLEST_GRANT).min(burst);
-        TokenBucket { rate, burst, grant, level: i128::from(burst) * NANOSECONDS_PER_SECOND, filled: now }
+        TokenBucket { rate, burst, grant, level: i128::from(burst) * UNITS_PER_BYTE, filled: now }
     }
 
     /// Returns the bucket's capacity: the number of bytes that the rate allows in 1/32 s, at least
@@ -78,7 +78,7 @@ impl TokenBucket {
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
-        let whole = u64::try_from(self.level / NANOSECONDS_PER_SECOND).unwrap_or(0);
+        let whole = u64::try_from(self.level / UNITS_PER_BYTE).unwrap_or(0);
         if whole < self.grant { 0 } else { whole }
     }
 
@@ -86,7 +86,7 @@ impl TokenBucket {
     /// [`available`](TokenBucket::available), because some input arrives in one piece. No bytes are
     /// then available until time has made up for the excess (the debt).
     pub fn remove(&mut self, bytes: u64) {
-        self.level = self.level.saturating_sub(i128::from(bytes) * NANOSECONDS_PER_SECOND);
+        self.level = self.level.saturating_sub(i128::from(bytes) * UNITS_PER_BYTE);
     }
 
     /// Returns the time from which [`available`](TokenBucket::available) returns at least `want`
@@ -95,7 +95,7 @@ impl TokenBucket {
     /// below the smallest number of bytes other than 0 that `available` returns counts as that
     /// number.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
-        let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
+        let missing = i128::from(want.clamp(self.grant, self.burst)) * UNITS_PER_BYTE - self.level_at(now);
         if missing <= 0 {
             return now;
         }
@@ -113,11 +113,11 @@ impl TokenBucket {
     }
 
     /// Returns the level of the bucket at `now`: the number of available bytes ×
-    /// [`NANOSECONDS_PER_SECOND`]. If the clock went backwards, returns the last level.
+    /// [`UNITS_PER_BYTE`]. If the clock went backwards, returns the last level.
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
-        self.level.saturating_add(came).min(i128::from(self.burst) * NANOSECONDS_PER_SECOND)
+        self.level.saturating_add(came).min(i128::from(self.burst) * UNITS_PER_BYTE)
     }
 }
 

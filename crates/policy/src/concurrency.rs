@@ -206,12 +206,12 @@ pub struct ConcurrencyLimit {
 enum SearchPhase {
     Measuring,
     /// The limit is reduced, to find out whether requests queue at the host. `usual` and `mean` are
-    /// the limit and the mean request time before the test. `goes_on` is true for the second of two
-    /// tests in a row, after the first has shown that requests queue.
+    /// the limit and the mean request time before the test. `is_second_test` is true for the second
+    /// of two tests in a row, after the first has shown that requests queue.
     Testing {
         usual: usize,
         mean: u64,
-        goes_on: bool,
+        is_second_test: bool,
     },
     /// The limit is raised by one, to find out whether more requests are served in the same time.
     /// `usual` and `mean` are the limit and the mean time of a request before the probe.
@@ -369,8 +369,8 @@ impl ConcurrencyLimit {
         match self.phase {
             SearchPhase::Measuring if self.base == 0 => self.measure_first(mean, first_byte, sample.now),
             SearchPhase::Measuring => self.measure(mean, sample.now),
-            SearchPhase::Testing { usual, mean: before, goes_on } => {
-                self.end_test(usual, before, mean, goes_on, sample.now);
+            SearchPhase::Testing { usual, mean: before, is_second_test } => {
+                self.end_test(usual, before, mean, is_second_test, sample.now);
             }
             SearchPhase::Probing { usual, mean: before } => self.end_probe(usual, before, mean, sample.now),
             SearchPhase::Recovering => self.recover(sample.now),
@@ -484,10 +484,10 @@ impl ConcurrencyLimit {
         if fewer >= self.limit {
             return self.begin_window(SearchPhase::Measuring, self.limit, MonotonicTime(0));
         }
-        self.begin_window(SearchPhase::Testing { usual: self.limit, mean, goes_on: false }, fewer, now);
+        self.begin_window(SearchPhase::Testing { usual: self.limit, mean, is_second_test: false }, fewer, now);
     }
 
-    fn end_test(&mut self, usual: usize, before: u64, mean: u64, goes_on: bool, now: MonotonicTime) {
+    fn end_test(&mut self, usual: usize, before: u64, mean: u64, is_second_test: bool, now: MonotonicTime) {
         let (fewer, usual_rate) = (self.limit as f64, usual as f64 / before as f64);
         // Between the rate of a host that is not busy with fewer requests, and that of one that is.
         let share = fewer / usual as f64;
@@ -496,12 +496,12 @@ impl ConcurrencyLimit {
         let is_slow = usual > INITIAL_LIMIT && rate < self.best_rate * BEST_SHARE;
         if queues && !is_slow {
             self.best_rate = self.best_rate.max(rate);
-            if self.base == 0 || goes_on {
+            if self.base == 0 || is_second_test {
                 self.base = mean;
             }
             if usual > INITIAL_LIMIT && self.limit == INITIAL_LIMIT {
                 // The base may be of requests that queued: fewer than six will tell.
-                let phase = SearchPhase::Testing { usual: INITIAL_LIMIT, mean, goes_on: true };
+                let phase = SearchPhase::Testing { usual: INITIAL_LIMIT, mean, is_second_test: true };
                 return self.begin_window(phase, LOW_TEST_LIMIT, now);
             }
             if usual <= INITIAL_LIMIT {
@@ -513,7 +513,7 @@ impl ConcurrencyLimit {
             self.doubted_base = self.doubted_base.or((self.base > 0).then_some(self.base));
             self.base = before;
             if usual <= INITIAL_LIMIT {
-                self.has_jumped = goes_on;
+                self.has_jumped = is_second_test;
             } else {
                 self.pause_trials(now);
             }

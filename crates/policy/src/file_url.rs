@@ -19,9 +19,9 @@ use crate::urlencode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
     /// The URL names a host that is not this machine (RFC 8089 section 2).
-    Elsewhere,
-    /// The path of the URL does not begin with a slash.
-    Relative,
+    OtherHost,
+    /// The path of the URL does not begin with a slash, or the URL has another scheme.
+    NoAbsolutePath,
     /// The path of the URL contains a NUL, which no file name may have.
     Nul,
 }
@@ -29,8 +29,8 @@ pub enum FileUrlError {
 impl core::fmt::Display for FileUrlError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            FileUrlError::Elsewhere => "Bad file:// URL: it names another host",
-            FileUrlError::Relative => "Bad file:// URL: it has no absolute path",
+            FileUrlError::OtherHost => "Bad file:// URL: it names another host",
+            FileUrlError::NoAbsolutePath => "Bad file:// URL: it has no absolute path",
             FileUrlError::Nul => "Bad file:// URL: a NUL is in its path",
         })
     }
@@ -47,22 +47,22 @@ pub fn is_file_url(url: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the URL does not name a local file. A URL with a scheme other than `file` gives the
-/// same error as a `file:` URL without an absolute path, [`FileUrlError::Relative`].
+/// same error as a `file:` URL without an absolute path, [`FileUrlError::NoAbsolutePath`].
 pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
-    let rest = strip_file_scheme(url).ok_or(FileUrlError::Relative)?;
+    let rest = strip_file_scheme(url).ok_or(FileUrlError::NoAbsolutePath)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     let path = match rest.strip_prefix("//") {
         None => rest,
         Some(rest) => {
             let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             if !["", "localhost", "127.0.0.1"].iter().any(|here| host.eq_ignore_ascii_case(here)) {
-                return Err(FileUrlError::Elsewhere);
+                return Err(FileUrlError::OtherHost);
             }
             path
         }
     };
     if !path.starts_with('/') {
-        return Err(FileUrlError::Relative);
+        return Err(FileUrlError::NoAbsolutePath);
     }
     let path = urlencode::percent_decode(path.as_bytes()).into_owned();
     if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
@@ -76,7 +76,7 @@ pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
 pub fn local_path(path: &[u8], family: OsFamily) -> Result<&[u8], FileUrlError> {
     match (family, path) {
         (OsFamily::Unix, path) => Ok(path),
-        (OsFamily::Windows, [_, second, ..]) if family.is_separator(*second) => Err(FileUrlError::Elsewhere),
+        (OsFamily::Windows, [_, second, ..]) if family.is_separator(*second) => Err(FileUrlError::OtherHost),
         (OsFamily::Windows, [_, rest @ ..]) => match rest {
             [letter, b':', ..] if letter.is_ascii_alphabetic() => Ok(rest),
             _ => Ok(path),
@@ -104,14 +104,14 @@ mod tests {
             ("file:////a", Ok("//a")),
             ("file:///a%", Ok("/a%")),
             ("file:///?x", Ok("/")),
-            ("file://h/a", Err(FileUrlError::Elsewhere)),
-            ("file://localhost:80/a", Err(FileUrlError::Elsewhere)),
-            ("file://user@localhost/a", Err(FileUrlError::Elsewhere)),
-            ("file://localhost", Err(FileUrlError::Relative)),
-            ("file:a", Err(FileUrlError::Relative)),
-            ("file:", Err(FileUrlError::Relative)),
-            ("file:?/a", Err(FileUrlError::Relative)),
-            ("http://h/", Err(FileUrlError::Relative)),
+            ("file://h/a", Err(FileUrlError::OtherHost)),
+            ("file://localhost:80/a", Err(FileUrlError::OtherHost)),
+            ("file://user@localhost/a", Err(FileUrlError::OtherHost)),
+            ("file://localhost", Err(FileUrlError::NoAbsolutePath)),
+            ("file:a", Err(FileUrlError::NoAbsolutePath)),
+            ("file:", Err(FileUrlError::NoAbsolutePath)),
+            ("file:?/a", Err(FileUrlError::NoAbsolutePath)),
+            ("http://h/", Err(FileUrlError::NoAbsolutePath)),
             ("file:///a%00b", Err(FileUrlError::Nul)),
         ] {
             assert_eq!(parse_path(url), expected.map(|path| path.as_bytes().to_vec()), "{url}");
@@ -126,8 +126,8 @@ mod tests {
             ("/a/b", Ok("/a/b")),
             ("/1:/a", Ok("/1:/a")),
             ("/", Ok("/")),
-            ("//server/share", Err(FileUrlError::Elsewhere)),
-            ("/\\server\\share", Err(FileUrlError::Elsewhere)),
+            ("//server/share", Err(FileUrlError::OtherHost)),
+            ("/\\server\\share", Err(FileUrlError::OtherHost)),
         ] {
             let found = local_path(path.as_bytes(), OsFamily::Windows);
             assert_eq!(found, expected.map(str::as_bytes), "{path}");

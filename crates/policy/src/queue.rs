@@ -112,9 +112,9 @@ pub struct JobQueue<T, K = Origin> {
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of lent slots: permits for one running job each, beyond the total cap. A slot is
-    /// lent for each running job that only waits for a host that does not answer.
-    lent: usize,
+    /// The number of extra slots: permits for one running job each, beyond the total cap. A slot is
+    /// added for each running job that only waits for a host that does not answer.
+    extra_slots: usize,
     pushes: u64,
 }
 
@@ -137,7 +137,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             delayed: BTreeMap::new(),
             due: BTreeSet::new(),
             running: 0,
-            lent: 0,
+            extra_slots: 0,
             pushes: 0,
         }
     }
@@ -192,7 +192,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
-            (self.running < self.total_cap_with_lent() && place.0 < limit).then_some((*place, *index))
+            (self.running < self.total_cap_with_extra_slots() && place.0 < limit).then_some((*place, *index))
         })?;
         let item = self.remove_at(place, index);
         self.running += 1;
@@ -237,11 +237,11 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
         let (first, _) = self.host_at(index).waiting.first()?;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
-        let ready_idle = self.running >= self.total_cap_with_lent()
+        let ready_idle = self.running >= self.total_cap_with_extra_slots()
             && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
         let place = match head {
             Some(head) => head,
-            None if over_cap || self.running > self.total_cap_with_lent() || ready_idle || first.0 >= limit => {
+            None if over_cap || self.running > self.total_cap_with_extra_slots() || ready_idle || first.0 >= limit => {
                 return None;
             }
             None => first,
@@ -381,7 +381,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     pub fn is_full(&self, host: HostId) -> bool {
         let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
-        self.running >= self.total_cap_with_lent() || is_at_cap
+        self.running >= self.total_cap_with_extra_slots() || is_at_cap
     }
 
     /// Returns the number of hosts that the queue remembers.

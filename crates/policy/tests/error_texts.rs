@@ -25,8 +25,8 @@ fn check_texts(errors: &[(&dyn Display, &str)]) {
 #[test]
 fn file_name_errors_name_the_fault() {
     check_texts(&[
-        (&FileUrlError::Elsewhere, "another host"),
-        (&FileUrlError::Relative, "no absolute path"),
+        (&FileUrlError::OtherHost, "another host"),
+        (&FileUrlError::NoAbsolutePath, "no absolute path"),
         (&FileUrlError::Nul, "NUL"),
         (&NoFileName, "Remote file name has no length"),
     ]);

@@ -389,7 +389,7 @@ fn host_with_earliest_job_gets_the_free_slot() {
 }
 
 #[test]
-fn lent_slots_let_other_jobs_start() {
+fn extra_slots_let_other_jobs_start() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 1 });
     (0..20).for_each(|host| {
         queue.push(&host, u64::from(host), ());
@@ -398,11 +398,11 @@ fn lent_slots_let_other_jobs_start() {
     let first = start(&mut queue).unwrap();
     let second = start(&mut queue).unwrap();
     assert!(start(&mut queue).is_none());
-    assert!(queue.lend_slot());
+    assert!(queue.add_extra_slot());
     let third = start(&mut queue).unwrap();
     assert!(start(&mut queue).is_none());
     // The host has answered: three jobs run where two may.
-    queue.return_lent_slot();
+    queue.remove_extra_slot();
     assert_eq!((queue.running_jobs(), start(&mut queue)), (3, None));
     queue.on_job_end(first);
     assert!(start(&mut queue).is_none());
@@ -410,29 +410,29 @@ fn lent_slots_let_other_jobs_start() {
     queue.on_job_end(second);
     assert!(start(&mut queue).is_some());
     queue.on_job_end(third);
-    let lent = (0..100).filter(|_| queue.lend_slot()).count();
-    assert_eq!(lent, 8, "four for each slot");
+    let added = (0..100).filter(|_| queue.add_extra_slot()).count();
+    assert_eq!(added, 8, "four for each slot");
 }
 
 #[test]
-fn number_of_lent_slots_is_bounded() {
+fn number_of_extra_slots_is_bounded() {
     for (total, most) in [(1, 0), (2, 8), (64, 256), (300, 1024), (65_535, 1024)] {
         let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total, per_host: 1 });
-        assert_eq!((0..5000).filter(|_| queue.lend_slot()).count(), most, "{total}");
+        assert_eq!((0..5000).filter(|_| queue.add_extra_slot()).count(), most, "{total}");
     }
 }
 
 #[test]
-fn slot_is_lent_only_for_unanswering_host() {
+fn extra_slot_is_only_for_unanswering_host() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 2 });
     let hosts = [1, 2].map(|host| queue.push(&host, u64::from(host), ()));
     while queue.next(MonotonicTime(0), None).is_some() {}
     queue.on_host_answered(hosts[1]);
     assert!(!queue.has_free_slot());
-    assert_eq!(hosts.map(|host| queue.lend_slot_of_silent_host(host)), [true, false]);
+    assert_eq!(hosts.map(|host| queue.add_extra_slot_for_silent_host(host)), [true, false]);
     assert!(queue.has_free_slot());
     // A stale id has no answer and no slot.
     queue.on_job_end(hosts[0]);
-    queue.return_lent_slot();
-    assert!(!queue.lend_slot_of_silent_host(hosts[0]));
+    queue.remove_extra_slot();
+    assert!(!queue.add_extra_slot_for_silent_host(hosts[0]));
 }

@@ -1,7 +1,7 @@
 //! The completion queue of a batch: finished results, and the decision when to wake the program.
 //!
 //! The event loop adds results as they arrive, and notifies the program after each round
-//! ([`AdmissionControl::end_turn`]). Waking a thread costs about as much as a small exchange. So
+//! ([`AdmissionControl::end_round`]). Waking a thread costs about as much as a small exchange. So
 //! while enough requests wait to keep the connections busy, the loop gathers results for up to a
 //! millisecond before it notifies. A program that does not wait is not notified: it checks the
 //! queue before it waits.
@@ -64,10 +64,10 @@ pub(super) struct CompletionState {
     pub(super) ahead: Option<usize>,
     /// The time of the first result of which the program was not notified yet. `None` if the
     /// program was notified of all results.
-    unannounced_since: Option<Instant>,
+    unnotified_since: Option<Instant>,
     /// True if the notification descriptor, which the program watches, is readable, or if a thread
     /// is about to make it readable.
-    is_announced: bool,
+    is_notified: bool,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
@@ -76,9 +76,9 @@ impl WokenTaskQueue for CompletionQueue {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
         let mut state = self.lock();
         state.woken.push(waker);
-        let announces = self.begin_announcement(&mut state);
+        let notifies = self.begin_notification(&mut state);
         drop(state);
-        self.end_announcement(announces);
+        self.end_notification(notifies);
     }
 }
 
@@ -88,12 +88,12 @@ impl CompletionState {
     fn end_of_delay(&mut self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
         // A waiting program adds no requests. It is notified before the waiting requests run short.
         if load.waiting > load.running / 4 {
-            let end = *self.unannounced_since.get_or_insert(now) + MAX_NOTIFY_DELAY;
+            let end = *self.unnotified_since.get_or_insert(now) + MAX_NOTIFY_DELAY;
             if now < end {
                 return Some(end);
             }
         }
-        self.unannounced_since = None;
+        self.unnotified_since = None;
         None
     }
 }
@@ -130,22 +130,22 @@ impl CompletionQueue {
         state.outstanding < ahead.saturating_add(more)
     }
 
-    /// Sets the flag `is_announced`, because the program must be notified. Returns true if the
+    /// Sets the flag `is_notified`, because the program must be notified. Returns true if the
     /// caller must then make the notification descriptor readable with
-    /// [`end_announcement`](Self::end_announcement). Does nothing and returns false if the flag is
+    /// [`end_notification`](Self::end_notification). Does nothing and returns false if the flag is
     /// already set, or if there is no descriptor.
     ///
     /// The caller must release the lock of `state` between the two calls. Otherwise the thread that
     /// the descriptor wakes, which needs the lock at once, often waits for it, and on one processor
     /// each such wait costs two task switches.
-    fn begin_announcement(&self, state: &mut CompletionState) -> bool {
-        self.notifier.get().is_some() && !std::mem::replace(&mut state.is_announced, true)
+    fn begin_notification(&self, state: &mut CompletionState) -> bool {
+        self.notifier.get().is_some() && !std::mem::replace(&mut state.is_notified, true)
     }
 
-    /// Makes the notification descriptor, which the program watches, readable if `announces` is
-    /// true. `announces` is the result of [`begin_announcement`](Self::begin_announcement).
-    fn end_announcement(&self, announces: bool) {
-        if let Some(notifier) = self.notifier.get().filter(|_| announces) {
+    /// Makes the notification descriptor, which the program watches, readable if `notifies` is
+    /// true. `notifies` is the result of [`begin_notification`](Self::begin_notification).
+    fn end_notification(&self, notifies: bool) {
+        if let Some(notifier) = self.notifier.get().filter(|_| notifies) {
             notifier.make_readable();
         }
     }
@@ -153,23 +153,23 @@ impl CompletionQueue {
     /// Makes the notification descriptor not readable if the program has nothing left to take:
     /// neither a result nor the id of a woken task.
     ///
-    /// The flag `is_announced` stays set if another thread has set it and has not made the
+    /// The flag `is_notified` stays set if another thread has set it and has not made the
     /// descriptor readable yet. That thread then wakes the program once without a result, and the
     /// program's next call makes the descriptor not readable.
-    fn clear_announcement(&self, state: &mut CompletionState) {
-        if state.is_announced && state.ready.is_empty() && state.woken.is_empty() {
-            state.is_announced = !self.notifier.get().is_some_and(ResultsDescriptor::clear);
+    fn clear_notification(&self, state: &mut CompletionState) {
+        if state.is_notified && state.ready.is_empty() && state.woken.is_empty() {
+            state.is_notified = !self.notifier.get().is_some_and(ResultsDescriptor::clear);
         }
     }
 
     /// Makes the descriptor readable and wakes waiting threads if there are results left.
-    pub(super) fn announce_rest(&self, mut state: MutexGuard<'_, CompletionState>) {
+    pub(super) fn notify_of_remaining_results(&self, mut state: MutexGuard<'_, CompletionState>) {
         let has_results = !state.ready.is_empty();
-        let announces = has_results && self.begin_announcement(&mut state);
+        let notifies = has_results && self.begin_notification(&mut state);
         // A thread that waits for the result of the last request has none to wait for any more.
         let wakes = state.waiting > 0 && (has_results || state.outstanding == 0);
         drop(state);
-        self.end_announcement(announces);
+        self.end_notification(notifies);
         if wakes {
             self.available.notify_all();
         }
@@ -179,7 +179,7 @@ impl CompletionQueue {
         self.state.lock().ignore_poison()
     }
 
-    /// Adds a result. Waiting threads are notified later, by [`AdmissionControl::end_turn`].
+    /// Adds a result. Waiting threads are notified later, by [`AdmissionControl::end_round`].
     pub(super) fn push_result(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetCountingSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
@@ -211,15 +211,15 @@ impl CompletionQueue {
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
-            self.clear_announcement(state);
+            self.clear_notification(state);
             return (Vec::new(), false);
         }
         let taken: Vec<_> = state.ready.drain(..count).collect();
         state.outstanding -= count;
         let is_empty = state.ready.is_empty();
         if is_empty {
-            state.unannounced_since = None;
-            self.clear_announcement(state);
+            state.unnotified_since = None;
+            self.clear_notification(state);
         }
         let nothing_ready = self.budget.set_nothing_ready(is_empty);
         let has_room = self.budget.release(taken.iter().map(|finished| finished.cost).sum());
@@ -251,7 +251,7 @@ impl CompletionQueue {
         }
         let notifier = ResultsDescriptor::new()?;
         if !state.ready.is_empty() || !state.woken.is_empty() {
-            state.is_announced = true;
+            state.is_notified = true;
             notifier.make_readable();
         }
         // The lock is held, so no other thread makes one.
@@ -269,14 +269,14 @@ impl CompletionQueue {
     pub(super) fn take_woken_tasks(&self) -> Vec<u64> {
         let mut state = self.lock();
         let woken = std::mem::take(&mut state.woken);
-        self.clear_announcement(&mut state);
+        self.clear_notification(&mut state);
         drop(state);
         woken.iter().map(|waker| waker.take()).collect()
     }
 
     /// Drops the results that are ready for the program. Returns the id of the request whose result
     /// would have become ready next. The id has a meaning only with `BatchOrder::Input`.
-    pub(super) fn clear(&self) -> u64 {
+    pub(super) fn drop_ready_results(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;
         state.ready.clear();
@@ -298,20 +298,20 @@ impl AdmissionControl for CompletionQueue {
         self.budget.set_first([first_running, first_retrying].into_iter().flatten().min());
     }
 
-    fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
+    fn end_round(&self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
         let mut state = self.lock();
-        let is_watched = self.notifier.get().is_some() && !state.is_announced;
+        let is_watched = self.notifier.get().is_some() && !state.is_notified;
         let mut wakes = state.waiting > 0 && state.ahead.is_some_and(|ahead| self.has_room(&state, ahead));
-        let (mut announces, mut end_of_delay) = (false, None);
+        let (mut notifies, mut end_of_delay) = (false, None);
         if !state.ready.is_empty() && (state.waiting > 0 || is_watched) {
             end_of_delay = state.end_of_delay(load, now);
             if end_of_delay.is_none() {
                 wakes |= state.waiting > 0;
-                announces = self.begin_announcement(&mut state);
+                notifies = self.begin_notification(&mut state);
             }
         }
         drop(state);
-        self.end_announcement(announces);
+        self.end_notification(notifies);
         if wakes {
             self.available.notify_all();
         }
@@ -336,7 +336,7 @@ mod tests {
         queue.push_result(id, failed_outcome(target, Error::cancelled()), None);
     }
 
-    fn is_told(fd: &OwnedFd) -> bool {
+    fn is_readable(fd: &OwnedFd) -> bool {
         poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec::default())).expect("it can be polled") > 0
     }
 
@@ -349,27 +349,27 @@ mod tests {
         let (queue, now) = (CompletionQueue::new(BatchOrder::Completion, 1 << 20), Instant::now());
         let (busy, short) = (ExecutorLoad { waiting: 3, running: 8 }, ExecutorLoad { waiting: 2, running: 8 });
         put(&queue, 0);
-        assert_eq!(queue.end_turn(busy, now), None, "nobody waits");
+        assert_eq!(queue.end_round(busy, now), None, "nobody waits");
         assert_eq!(taken(&queue, 9), [0]);
         let fd = queue.notifier_fd().expect("there is a descriptor");
-        assert_eq!(queue.end_turn(busy, now), None, "there is nothing to tell of");
+        assert_eq!(queue.end_round(busy, now), None, "there is nothing to tell of");
 
         put(&queue, 1);
-        assert_eq!(queue.end_turn(busy, now), Some(now + MAX_NOTIFY_DELAY));
+        assert_eq!(queue.end_round(busy, now), Some(now + MAX_NOTIFY_DELAY));
         put(&queue, 2);
         // The first result counts.
-        assert_eq!(queue.end_turn(busy, now + MAX_NOTIFY_DELAY / 2), Some(now + MAX_NOTIFY_DELAY));
-        assert!(!is_told(&fd));
-        assert_eq!(queue.end_turn(busy, now + MAX_NOTIFY_DELAY), None);
-        assert!(is_told(&fd));
+        assert_eq!(queue.end_round(busy, now + MAX_NOTIFY_DELAY / 2), Some(now + MAX_NOTIFY_DELAY));
+        assert!(!is_readable(&fd));
+        assert_eq!(queue.end_round(busy, now + MAX_NOTIFY_DELAY), None);
+        assert!(is_readable(&fd));
         assert_eq!(taken(&queue, 1), [1]);
-        assert!(is_told(&fd), "there is more");
+        assert!(is_readable(&fd), "there is more");
         assert_eq!(taken(&queue, 9), [2]);
-        assert!(!is_told(&fd));
+        assert!(!is_readable(&fd));
 
         put(&queue, 3);
-        assert_eq!(queue.end_turn(short, now), None);
-        assert!(is_told(&fd));
+        assert_eq!(queue.end_round(short, now), None);
+        assert!(is_readable(&fd));
     }
 
     #[test]
@@ -377,28 +377,28 @@ mod tests {
         let (queue, now) = (CompletionQueue::new(BatchOrder::Completion, 1 << 20), Instant::now());
         let fd = queue.notifier_fd().expect("there is a descriptor");
         put(&queue, 0);
-        // As in `end_turn`, if another thread takes the result before the descriptor is readable.
-        assert!(queue.begin_announcement(&mut queue.lock()));
+        // As in `end_round`, if another thread takes the result before the descriptor is readable.
+        assert!(queue.begin_notification(&mut queue.lock()));
         assert_eq!(taken(&queue, 9), [0]);
         put(&queue, 1);
-        assert!(!queue.begin_announcement(&mut queue.lock()), "one is on its way");
-        queue.end_announcement(true);
-        assert!(is_told(&fd));
+        assert!(!queue.begin_notification(&mut queue.lock()), "one is on its way");
+        queue.end_notification(true);
+        assert!(is_readable(&fd));
         assert_eq!(taken(&queue, 9), [1]);
-        assert!(!is_told(&fd));
+        assert!(!is_readable(&fd));
 
         put(&queue, 2);
-        assert!(queue.begin_announcement(&mut queue.lock()));
+        assert!(queue.begin_notification(&mut queue.lock()));
         assert_eq!(taken(&queue, 9), [2]);
-        queue.end_announcement(true);
-        assert!(is_told(&fd), "for nothing");
+        queue.end_notification(true);
+        assert!(is_readable(&fd), "for nothing");
         assert!(taken(&queue, 9).is_empty());
-        assert!(!is_told(&fd));
+        assert!(!is_readable(&fd));
         put(&queue, 3);
-        queue.end_turn(ExecutorLoad::default(), now);
-        assert!(is_told(&fd));
+        queue.end_round(ExecutorLoad::default(), now);
+        assert!(is_readable(&fd));
         assert!(queue.take_woken_tasks().is_empty());
-        assert!(is_told(&fd), "there is a result");
+        assert!(is_readable(&fd), "there is a result");
     }
 
     #[test]

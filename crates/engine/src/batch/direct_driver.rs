@@ -223,14 +223,20 @@ impl DirectDriver {
         state.receiving = Some(id);
         drop(state);
         let rest = self.advance(ExchangeGuard { driver: self, readiness, exchange: Some(exchange) }, now);
-        self.keep(readiness, id, rest, now)
+        self.store_or_hand_over(readiness, id, rest, now)
     }
 
     /// Stores `rest`, the exchange of the request `id`, after a thread has received bytes for it.
     /// `rest` is `None` if the request has ended or was handed over. Hands the exchange over to the
     /// batch's thread instead if a thread of the program waits for results. Cancels the request
     /// instead if the program has cancelled it meanwhile. Returns true if no exchange is stored.
-    fn keep(&self, readiness: &ReadinessSet, id: u64, rest: Option<DirectExchange>, now: Instant) -> bool {
+    fn store_or_hand_over(
+        &self,
+        readiness: &ReadinessSet,
+        id: u64,
+        rest: Option<DirectExchange>,
+        now: Instant,
+    ) -> bool {
         let mut state = self.lock();
         state.exchange = rest;
         let is_timed = update_timer(readiness, &mut state, now);

@@ -64,7 +64,7 @@ impl<I> FetchAll<I> {
     fn stop_with_error(&mut self, error: Error) -> (u64, Result<BufferedResponse>) {
         self.requests = None;
         self.batch.executor.close();
-        let place = self.batch.queue.clear();
+        let place = self.batch.queue.drop_ready_results();
         (place, Err(error))
     }
 }

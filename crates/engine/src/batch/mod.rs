@@ -264,8 +264,8 @@ impl Batch {
         let mut state = self.queue.lock();
         let taken = self.take_results(&mut state, most);
         if has_new_result {
-            // The batch's thread has not announced it.
-            self.queue.announce_rest(state);
+            // The batch's thread has not notified the program of it.
+            self.queue.notify_of_remaining_results(state);
         }
         taken
     }

@@ -247,7 +247,7 @@ impl ConnectionSlot {
     /// connection (HTTP/2 or HTTP/3) that accepts no more requests, these are all waiting
     /// transfers. On other connections, this is at most the first waiting transfer, if it would
     /// [wait here for ever](HttpConnection::is_stuck_before).
-    pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
+    pub(crate) fn take_unservable(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
                 std::mem::take(&mut self.waiting)

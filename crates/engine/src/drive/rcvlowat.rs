@@ -48,19 +48,19 @@ pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
 /// The minimum number of bytes of a body that must still arrive for the low-water mark to be
 /// raised, as a multiple of the raised mark.
-const MIN_PIECES_TO_RAISE: u64 = 4;
+const MIN_REST_TO_RAISE: u64 = 4;
 /// The minimum number of bytes of a body that must still arrive for a raised low-water mark to stay
 /// raised, as a multiple of the mark. A multiple of 1 would be too small. Over TLS, some of the
 /// last bytes may already have been received, in an incomplete record: then the rest cannot reach
 /// the mark, and the reader would wait for ever.
-const MIN_PIECES_TO_KEEP: u64 = 2;
+const MIN_REST_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
 #[derive(Debug)]
 pub struct LowWaterMark {
     /// The value to which the mark is raised, in bytes. With a larger value, the socket's reader is
     /// woken less often and reads more at once.
-    piece: usize,
+    raised_mark: usize,
     is_raised: bool,
     since: Option<Instant>,
     came: u64,
@@ -68,23 +68,23 @@ pub struct LowWaterMark {
 }
 
 impl LowWaterMark {
-    /// Makes a low-water mark that is not raised yet. `piece` is the value to which it will be
-    /// raised: [`MARK_WHEN_MOVED`], [`MARK_WHEN_DECRYPTED`], [`MARK_FOR_MANY_STREAMS`] or
+    /// Makes a low-water mark that is not raised yet. `raised_mark` is the value to which it will
+    /// be raised: [`MARK_WHEN_MOVED`], [`MARK_WHEN_DECRYPTED`], [`MARK_FOR_MANY_STREAMS`] or
     /// [`MARK_FOR_SMALL_BODIES`].
     #[must_use]
-    pub fn new(piece: usize) -> Self {
-        Self { piece, is_raised: false, since: None, came: 0, last: None }
+    pub fn new(raised_mark: usize) -> Self {
+        Self { raised_mark, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the value to which the mark will be raised, `piece` bytes. If this value changes, a
-    /// raised mark is lowered to 1 byte, and the measurement of the speed starts again. Returns 1,
-    /// which the caller must set on the socket, if the mark was lowered; otherwise `None`.
-    pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
-        if piece == self.piece {
+    /// Sets the value to which the mark will be raised, `raised_mark` bytes. If this value changes,
+    /// a raised mark is lowered to 1 byte, and the measurement of the speed starts again. Returns
+    /// 1, which the caller must set on the socket, if the mark was lowered; otherwise `None`.
+    pub fn set_raised_mark(&mut self, raised_mark: usize) -> Option<usize> {
+        if raised_mark == self.raised_mark {
             return None;
         }
         let mark = self.lower();
-        self.piece = piece;
+        self.raised_mark = raised_mark;
         mark
     }
 
@@ -100,9 +100,9 @@ impl LowWaterMark {
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
-            return if remaining < MIN_PIECES_TO_KEEP * self.piece as u64 { self.lower() } else { None };
+            return if remaining < MIN_REST_TO_KEEP * self.raised_mark as u64 { self.lower() } else { None };
         }
-        if remaining < MIN_PIECES_TO_RAISE * self.piece as u64 {
+        if remaining < MIN_REST_TO_RAISE * self.raised_mark as u64 {
             return None;
         }
         let since = *self.since.get_or_insert(now);
@@ -116,7 +116,7 @@ impl LowWaterMark {
         }
         self.is_raised = true;
         self.last = Some(now);
-        Some(self.piece)
+        Some(self.raised_mark)
     }
 
     /// Returns the time at which the mark must be lowered if no bytes arrive before. Returns `None`
@@ -130,7 +130,7 @@ impl LowWaterMark {
     /// ended. Returns the new value, or `None` if the mark was not raised.
     pub fn lower(&mut self) -> Option<usize> {
         let was_raised = self.is_raised;
-        *self = Self::new(self.piece);
+        *self = Self::new(self.raised_mark);
         was_raised.then_some(1)
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
-    const NEAR: u64 = MIN_PIECES_TO_KEEP * MARK_WHEN_MOVED as u64;
+    const NEAR: u64 = MIN_REST_TO_KEEP * MARK_WHEN_MOVED as u64;
 
     #[test]
     fn slow_body_never_raises_the_low_water_mark() {
@@ -176,23 +176,29 @@ mod tests {
 
     #[test]
     fn larger_low_water_mark_needs_more_remaining_bytes() {
-        for piece in [MARK_WHEN_DECRYPTED, MARK_FOR_MANY_STREAMS, MARK_WHEN_COPIED] {
-            let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
-            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * piece as u64 - 1, now), None);
-            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * piece as u64, now), Some(piece));
-            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 2 * piece as u64 - 1, now), Some(1));
+        for raised_mark in [MARK_WHEN_DECRYPTED, MARK_FOR_MANY_STREAMS, MARK_WHEN_COPIED] {
+            let (mut mark, now) = (LowWaterMark::new(raised_mark), Instant::now());
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * raised_mark as u64 - 1, now), None);
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * raised_mark as u64, now), Some(raised_mark));
+            assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 2 * raised_mark as u64 - 1, now), Some(1));
         }
     }
 
     #[test]
-    fn changed_piece_size_restarts_the_speed_measurement() {
+    fn changed_raised_mark_restarts_the_speed_measurement() {
         let (mut mark, now) = (LowWaterMark::new(MARK_FOR_MANY_STREAMS), Instant::now());
-        assert_eq!((mark.set_piece(MARK_FOR_MANY_STREAMS), mark.set_piece(MARK_FOR_SMALL_BODIES)), (None, None));
+        assert_eq!(
+            (mark.set_raised_mark(MARK_FOR_MANY_STREAMS), mark.set_raised_mark(MARK_FOR_SMALL_BODIES)),
+            (None, None)
+        );
         assert_eq!(
             mark.on_received(BULK_TEST_BYTES as u64, 4 * MARK_FOR_SMALL_BODIES as u64, now),
             Some(MARK_FOR_SMALL_BODIES)
         );
-        assert_eq!((mark.set_piece(MARK_FOR_SMALL_BODIES), mark.set_piece(MARK_FOR_MANY_STREAMS)), (None, Some(1)));
+        assert_eq!(
+            (mark.set_raised_mark(MARK_FOR_SMALL_BODIES), mark.set_raised_mark(MARK_FOR_MANY_STREAMS)),
+            (None, Some(1))
+        );
         assert_eq!(mark.on_received(BULK_TEST_BYTES as u64 - 1, GIB, now), None);
         assert_eq!(mark.on_received(1, GIB, now), Some(MARK_FOR_MANY_STREAMS));
     }

@@ -119,26 +119,26 @@ pub enum ExtraPollDescriptor<'a> {
 }
 
 /// Waits until the socket is readable, or also writable if `sends` is true. The wait also ends if
-/// the descriptor `beside` is ready, after the time `quiet`, or at `deadline`. `None` means that
-/// there is no such descriptor or limit.
+/// `extra_descriptor` is ready, after the time `quiet`, or at `deadline`. `None` means that there
+/// is no such descriptor or limit.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
 pub fn wait(
     socket: BorrowedFd<'_>,
     sends: bool,
-    beside: Option<ExtraPollDescriptor<'_>>,
+    extra_descriptor: Option<ExtraPollDescriptor<'_>>,
     quiet: Option<Duration>,
     deadline: Option<Instant>,
 ) -> io::Result<ZeroCopyWaitResult> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let socket = PollFd::from_borrowed_fd(socket, wanted);
-    let beside = beside.map(|beside| match beside {
+    let extra_descriptor = extra_descriptor.map(|descriptor| match descriptor {
         ExtraPollDescriptor::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
         ExtraPollDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
     });
-    let is_ready = match beside {
-        Some(beside) => poll_descriptors(&mut [socket, beside], quiet, deadline)?,
+    let is_ready = match extra_descriptor {
+        Some(extra_descriptor) => poll_descriptors(&mut [socket, extra_descriptor], quiet, deadline)?,
         None => poll_descriptors(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {

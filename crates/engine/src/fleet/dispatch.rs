@@ -20,7 +20,7 @@ use slab::Slab;
 
 use job_states::QueuedJob;
 pub(super) use job_states::{JobWithError, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
-use later_stage_transfers::StageOutputPosition;
+use later_stage_transfers::NewTransferStage;
 pub(super) use later_stage_transfers::StageWindowsAndSettings;
 pub(super) use listing_pages::PaginatedListing;
 
@@ -79,8 +79,9 @@ pub(super) struct DispatchState {
     /// its transfers. The transfers of the last stage are added to the queue first, and come last
     /// in this list.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
-    /// For each stage, the number of transfers in the queue, without those that are tried again.
-    waiting: Vec<usize>,
+    /// For each stage, the number of new transfers in the queue, without those that are tried
+    /// again.
+    queued_new: Vec<usize>,
     /// For each stage, the number of transfers that are not finished: waiting, running, or with
     /// an error that is not yet reported.
     outstanding: Vec<usize>,
@@ -145,7 +146,7 @@ impl Dispatcher {
                 running: Slab::new(),
                 source: Some(source),
                 final_values: (0..stages).map(|_| None).collect(),
-                waiting: vec![0; stages],
+                queued_new: vec![0; stages],
                 outstanding: vec![0; stages],
                 errors: VecDeque::new(),
                 full: vec![false; stages],
@@ -206,14 +207,14 @@ impl Dispatcher {
 
     fn push(&self, state: &mut DispatchState, waiting: Box<QueuedOrRunningJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
-        state.waiting[stage] += 1;
+        state.queued_new[stage] += 1;
         state.queued_bytes += waiting.request_bytes;
         let origin = waiting.target.as_ref().expect("a job that has not started has a target").origin();
         let host = state.queue.push(&origin, priority, QueuedJob::New(waiting));
         if self.limits.each_host.is_some() {
             self.limits.on_push(&mut state.queue, host, Instant::now());
         }
-        if state.waiting[stage] >= state.max_backlog {
+        if state.queued_new[stage] >= state.max_backlog {
             state.full[stage] = true;
         }
     }
@@ -256,7 +257,7 @@ impl Dispatcher {
                     let window = &view.windows[stage + 1];
                     self.add_value(
                         state,
-                        StageOutputPosition { number: stage + 1, stage: next, window, order },
+                        NewTransferStage { number: stage + 1, stage: next, window, order },
                         &value,
                         None,
                     );
@@ -434,7 +435,7 @@ impl Dispatcher {
             first_new: self.priority(stage, 0),
             has_budget: view.windows[stage].has_budget(),
             awaited: (0..=last).rev().find_map(awaited),
-            is_last_stuck: state.full[last] && state.outstanding[last] == state.waiting[last] + state.retrying[last],
+            is_last_stuck: state.full[last] && state.outstanding[last] == state.queued_new[last] + state.retrying[last],
         };
         queue_head.permission()
     }
@@ -537,9 +538,9 @@ impl DispatchState {
         let target = started.target.take().expect("a job that has not started has a target");
         let (value, request) = (started.value.take(), started.request.take());
         let FleetJob { stage, slot, .. } = started.job;
-        self.waiting[stage] -= 1;
+        self.queued_new[stage] -= 1;
         self.queued_bytes -= started.request_bytes;
-        if self.waiting[stage] < self.max_backlog / 2 {
+        if self.queued_new[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
         let job = &started.job;

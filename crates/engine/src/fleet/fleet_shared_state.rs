@@ -291,23 +291,23 @@ impl Scheduler for FleetRun {
         Some(transfer)
     }
 
-    fn lend_slot(&self) -> bool {
-        self.dispatch.lock().queue().lend_slot()
+    fn add_extra_slot(&self) -> bool {
+        self.dispatch.lock().queue().add_extra_slot()
     }
 
-    fn lend_slot_of_silent(&self, slot: HostId) -> bool {
-        self.dispatch.lock().queue().lend_slot_of_silent_host(slot)
+    fn add_extra_slot_for_silent_host(&self, slot: HostId) -> bool {
+        self.dispatch.lock().queue().add_extra_slot_for_silent_host(slot)
     }
 
     fn on_host_answered(&self, slot: HostId) {
         self.dispatch.lock().queue().on_host_answered(slot);
     }
 
-    fn return_lent_slot(&self) {
-        self.dispatch.lock().queue().return_lent_slot();
+    fn remove_extra_slot(&self) {
+        self.dispatch.lock().queue().remove_extra_slot();
     }
 
-    fn on_slot_given_away(&self, slot: HostId) {
+    fn release_slot_for_other_worker(&self, slot: HostId) {
         self.dispatch.release_host_slot(slot);
         self.wake_workers();
     }
@@ -429,7 +429,7 @@ impl Scheduler for FleetRun {
         [next_timeout, deadline, asks_at].into_iter().flatten().min()
     }
 
-    fn on_turn_end(&self, now: Instant) -> Option<Instant> {
+    fn on_round_end(&self, now: Instant) -> Option<Instant> {
         self.hash_piece().then_some(now)
     }
 

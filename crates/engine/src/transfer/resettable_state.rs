@@ -254,7 +254,7 @@ pub struct TransferSchedulingData {
     pub rank: u64,
     /// True while this transfer waits for the first answer of its host and, because of that wait,
     /// one transfer more may run than the limit on concurrent transfers allows.
-    pub(crate) is_slot_lent: bool,
+    pub(crate) has_extra_slot: bool,
     /// True if the transfer does not count in the limit on transfers to its host at present,
     /// because it waits for the responses to earlier pipelined requests.
     pub(crate) has_given_slot: bool,

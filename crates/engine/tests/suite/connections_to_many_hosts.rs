@@ -148,7 +148,7 @@ fn simultaneous_slow_connection_attempts_are_limited() {
     assert_eq!(done.summary().causes, [(28, 40)]);
     let begun = |report: &common::FetchOutcome| report.facts.started;
     let first = done.reports.iter().map(begun).min().unwrap();
-    // Two slots, and four for each of them that are lent.
+    // Two slots, and four extra slots for each of them.
     let early = done.reports.iter().filter(|report| begun(report) < first + Duration::from_millis(1900)).count();
     assert!((3..=10).contains(&early), "{early}");
 }

@@ -80,7 +80,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// a host that already has as many running jobs as the host's cap allows. `next` then sets the
     /// time at which the queue raises the caps of hosts whose jobs do not end. Returns true if
     /// [`next_wakeup`](JobQueue::next_wakeup) includes that time already, or if caps do not adapt.
-    pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
+    pub fn has_silence_timeout_or_needs_none(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
 
@@ -91,7 +91,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         let Some(max) = self.adaptive_max else { return };
         // A time long past is of an earlier wait.
         let Some(at) = self.silent_at.filter(|at| now.since(*at) < SILENCE_BEFORE_GROWTH) else {
-            self.silent_at = (self.running < self.total_cap_with_lent()).then_some(now + SILENCE_BEFORE_GROWTH);
+            self.silent_at = (self.running < self.total_cap_with_extra_slots()).then_some(now + SILENCE_BEFORE_GROWTH);
             return;
         };
         if now < at {
@@ -300,13 +300,13 @@ mod tests {
     fn silence_is_awaited_only_by_adaptive_queues() {
         let now = MonotonicTime(0);
         let fixed: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 2 });
-        assert!(fixed.includes_silence_timeout(now));
+        assert!(fixed.has_silence_timeout_or_needs_none(now));
         let host = OneHostQueue::new(64, 200);
         let at = now + SILENCE_BEFORE_GROWTH;
-        assert!(host.queue.includes_silence_timeout(now), "a cap may be raised in a second");
-        assert!(!host.queue.includes_silence_timeout(at));
+        assert!(host.queue.has_silence_timeout_or_needs_none(now), "a cap may be raised in a second");
+        assert!(!host.queue.has_silence_timeout_or_needs_none(at));
         assert_eq!(host.queue.next_wakeup(at), None);
-        assert!(!OneHostQueue::new(64, 2).queue.includes_silence_timeout(now), "no job waits");
+        assert!(!OneHostQueue::new(64, 2).queue.has_silence_timeout_or_needs_none(now), "no job waits");
     }
 
     #[test]

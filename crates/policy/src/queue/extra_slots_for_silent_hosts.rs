@@ -1,40 +1,43 @@
-//! Lent slots: while a running job only waits for a host that does not answer, another job may run
-//! beyond the total cap. The slot is returned when the host answers or the wait ends.
+//! Extra slots: while a running job only waits for a host that does not answer, another job may run
+//! beyond the total cap. The extra slot is removed when the host answers or the wait ends.
 
 use core::hash::Hash;
 
 use super::{HostId, JobQueue};
 
-/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap (the
-/// maximum number of running jobs). Each lent slot allows one running job more than the total cap.
-const MAX_LENT_PER_SLOT: usize = 4;
-/// The maximum number of [lent slots](JobQueue::lend_slot) (jobs beyond the total cap), however
-/// large the total cap is.
-const MAX_LENT: usize = 1024;
+/// The maximum number of [extra slots](JobQueue::add_extra_slot), as a multiple of the total cap
+/// (the maximum number of running jobs). Each extra slot allows one running job more than the total
+/// cap.
+const MAX_EXTRA_SLOTS_PER_SLOT: usize = 4;
+/// The maximum number of [extra slots](JobQueue::add_extra_slot) (jobs beyond the total cap),
+/// however large the total cap is.
+const MAX_EXTRA_SLOTS: usize = 1024;
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Lends a slot: one more job may run than the total cap (the maximum number of running jobs)
-    /// allows. Call this when a running job only waits for its host to answer. Call
-    /// [`return_lent_slot`](JobQueue::return_lent_slot) when the host answers or the wait ends.
+    /// Adds an extra slot: one more job may run than the total cap (the maximum number of running
+    /// jobs) allows. Call this when a running job only waits for its host to answer. Call
+    /// [`remove_extra_slot`](JobQueue::remove_extra_slot) when the host answers or the wait ends.
     ///
-    /// Returns `false` if no slot can be lent, because the number of lent slots is already four
+    /// Returns `false` if no slot can be added, because the number of extra slots is already four
     /// times the total cap, or 1,024. With a total cap of 1, jobs must run one after the other, and
-    /// no slot is lent.
-    pub fn lend_slot(&mut self) -> bool {
-        let most =
-            if self.caps.total == 1 { 0 } else { MAX_LENT.min(self.caps.total.saturating_mul(MAX_LENT_PER_SLOT)) };
-        let may = self.lent < most;
-        self.lent += usize::from(may);
+    /// there are no extra slots.
+    pub fn add_extra_slot(&mut self) -> bool {
+        let most = if self.caps.total == 1 {
+            0
+        } else {
+            MAX_EXTRA_SLOTS.min(self.caps.total.saturating_mul(MAX_EXTRA_SLOTS_PER_SLOT))
+        };
+        let may = self.extra_slots < most;
+        self.extra_slots += usize::from(may);
         may
     }
 
-    /// Lends the slot of a job of `host` that waits for an answer on an open connection: one job
-    /// more may run than the total cap allows, as after [`lend_slot`](JobQueue::lend_slot). Returns
-    /// `false` if no slot can be lent, or if `host` has answered an earlier request: such a host is
-    /// slow, not dead.
-    pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
+    /// Adds an [extra slot](JobQueue::add_extra_slot), because a job of `host` waits for an answer
+    /// on an open connection. Returns `false` if no slot can be added, or if `host` has answered an
+    /// earlier request: such a host is slow, not dead.
+    pub fn add_extra_slot_for_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
-        !has_answered && self.lend_slot()
+        !has_answered && self.add_extra_slot()
     }
 
     /// Records that `host` has answered a request, so that it is not a silent host.
@@ -44,29 +47,29 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Takes back a [lent](JobQueue::lend_slot) slot, the permit for one running job beyond the
+    /// Removes an [extra slot](JobQueue::add_extra_slot), the permit for one running job beyond the
     /// total cap. If more jobs are running than are allowed now, no job starts until enough have
     /// ended.
-    pub fn return_lent_slot(&mut self) {
-        self.lent = self.lent.saturating_sub(1);
+    pub fn remove_extra_slot(&mut self) {
+        self.extra_slots = self.extra_slots.saturating_sub(1);
     }
 
     /// Lowers the total cap after the process has run out of file descriptors. The new cap is the
-    /// number of running jobs, minus the number of lent slots (jobs allowed beyond the cap), minus
+    /// number of running jobs, minus the number of extra slots (jobs allowed beyond the cap), minus
     /// one.
     pub fn shrink(&mut self) {
-        self.set_total(self.running.saturating_sub(self.lent + 1));
+        self.set_total(self.running.saturating_sub(self.extra_slots + 1));
     }
 
-    /// Returns true if another job may run: fewer jobs are running than the total cap and the lent
+    /// Returns true if another job may run: fewer jobs are running than the total cap and the extra
     /// slots (jobs allowed beyond the cap) together.
     pub fn has_free_slot(&self) -> bool {
-        self.running < self.total_cap_with_lent()
+        self.running < self.total_cap_with_extra_slots()
     }
 
-    /// Returns the number of jobs that may run now: the total cap plus the number of lent slots
+    /// Returns the number of jobs that may run now: the total cap plus the number of extra slots
     /// (jobs allowed beyond the cap).
-    pub(super) fn total_cap_with_lent(&self) -> usize {
-        self.caps.total.saturating_add(self.lent)
+    pub(super) fn total_cap_with_extra_slots(&self) -> usize {
+        self.caps.total.saturating_add(self.extra_slots)
     }
 }

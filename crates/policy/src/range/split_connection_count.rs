@@ -294,10 +294,10 @@ impl SplitPlanner {
     }
 
     /// Compares the measured rate of several connections with the rate of one, and returns the
-    /// number of connections to use from now on. `first` is the number of connections measured, and
-    /// `seen` their progress. `idle` is the total idle time of all processor cores; `None` if it is
-    /// unknown.
-    fn measure(&mut self, first: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
+    /// number of connections to use from now on. `connections` is the number of connections
+    /// measured, and `seen` their progress. `idle` is the total idle time of all processor cores;
+    /// `None` if it is unknown.
+    fn measure(&mut self, connections: usize, seen: SplitSample, idle: Option<Duration>) -> usize {
         let elapsed = seen.now.since(self.since);
         let rate = self.measured_rate(seen);
         let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
@@ -307,14 +307,14 @@ impl SplitPlanner {
         let is_obvious = has_gain(rate, self.single, OBVIOUS_GAIN);
         if !is_starved && !is_obvious && elapsed < LONG_MEASUREMENT {
             self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
-            return first;
+            return connections;
         }
         (self.since, self.received, self.idle) = (seen.now, seen.received, idle);
         match connections_worth_using(rate, self.single, self.most) {
             _ if is_starved => self.finish_measurement(1),
             wanted if wanted == self.most => self.finish_measurement(wanted),
             _ if is_brisk => self.finish_measurement(1),
-            _ => self.begin_comparison(first, rate, seen),
+            _ => self.begin_comparison(connections, rate, seen),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// threads that wait for results, or puts this off, so that one wake-up serves several results.
     /// Returns the time at which this method must be called again if no event occurs before; `None`
     /// if no such call is needed.
-    fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
+    fn end_round(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
 /// The number of waiting and of running requests of an executor.

@@ -175,7 +175,7 @@ impl RequestExecutor {
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
         let has_to_wait = state.queue.is_full(host)
             && state.queue.first_seq() != Some(id)
-            && state.queue.includes_silence_timeout(time_conversions::to_monotonic_time(since))
+            && state.queue.has_silence_timeout_or_needs_none(time_conversions::to_monotonic_time(since))
             && !is_due_first;
         let wake_up =
             if has_to_wait { EventLoopWakeUp::None } else { EventLoopWakeUp::CheckWork(state.inboxes.clone()) };
@@ -334,7 +334,7 @@ impl RequestExecutor {
     /// cancellation.
     pub(super) fn notify_results(&self) {
         if let Some(admission) = &self.admission {
-            admission.end_turn(ExecutorLoad::default(), Instant::now());
+            admission.end_round(ExecutorLoad::default(), Instant::now());
         }
     }
 

@@ -95,27 +95,27 @@ impl Scheduler for RequestExecutor {
         state.take_retry(tag)
     }
 
-    fn lend_slot(&self) -> bool {
-        self.lock().queue.lend_slot()
+    fn add_extra_slot(&self) -> bool {
+        self.lock().queue.add_extra_slot()
     }
 
-    fn lend_slot_of_silent(&self, slot: HostId) -> bool {
-        self.lock().queue.lend_slot_of_silent_host(slot)
+    fn add_extra_slot_for_silent_host(&self, slot: HostId) -> bool {
+        self.lock().queue.add_extra_slot_for_silent_host(slot)
     }
 
     fn on_host_answered(&self, slot: HostId) {
         self.lock().queue.on_host_answered(slot);
     }
 
-    fn return_lent_slot(&self) {
-        self.lock().queue.return_lent_slot();
+    fn remove_extra_slot(&self) {
+        self.lock().queue.remove_extra_slot();
     }
 
     fn on_refused(&self, slot: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.lock().queue.adapt_cap_on_end(slot, end)
     }
 
-    fn on_slot_given_away(&self, slot: HostId) {
+    fn release_slot_for_other_worker(&self, slot: HostId) {
         self.lock().queue.on_job_end(slot);
     }
 
@@ -135,14 +135,14 @@ impl Scheduler for RequestExecutor {
         [pause, due, deadline, end].into_iter().flatten().min()
     }
 
-    fn on_turn_end(&self, now: Instant) -> Option<Instant> {
+    fn on_round_end(&self, now: Instant) -> Option<Instant> {
         let admission = self.admission.as_ref()?;
         let load = {
             let state = self.lock();
             ExecutorLoad { waiting: state.waiting.len(), running: state.running.len() }
         };
         // Called without the lock, which a thread that takes results may need meanwhile.
-        admission.end_turn(load, now)
+        admission.end_round(load, now)
     }
 
     fn take_handed_over_work(&self) -> Vec<HandedOverWork> {

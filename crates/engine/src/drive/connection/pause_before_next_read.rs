@@ -27,25 +27,25 @@ pub(super) struct ReadPacing {
 
 impl ReadPacing {
     /// Makes the state for a connection. While a body arrives fast, the connection is read only
-    /// when about `piece` bytes are available (`SO_RCVLOWAT`).
-    pub(super) fn new(piece: usize) -> Self {
-        Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
+    /// when about `raised_mark` bytes are available (`SO_RCVLOWAT`).
+    pub(super) fn new(raised_mark: usize) -> Self {
+        Self { low_water: LowWaterMark::new(raised_mark), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits until the socket is readable (or writable, if `sends` is true), or until the
-    /// descriptor `beside` (the sink's pipe or the source of an upload) is ready. The wait ends at
+    /// Waits until the socket is readable (or writable, if `sends` is true), or until
+    /// `extra_descriptor` (the sink's pipe or the source of an upload) is ready. The wait ends at
     /// `deadline`, or earlier if a raised low-water mark is not reached in time
     /// ([`LowWaterMark::timeout`]). Adds the elapsed time to `waited`.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,
         sends: bool,
-        beside: Option<ExtraPollDescriptor<'_>>,
+        extra_descriptor: Option<ExtraPollDescriptor<'_>>,
         deadline: Option<Instant>,
     ) -> io::Result<ZeroCopyWaitResult> {
         let began = Instant::now();
         let quiet = self.low_water.timeout().map(|at| at.saturating_duration_since(began));
-        let waited = zero_copy_to_sink::wait(socket, sends, beside, quiet, deadline);
+        let waited = zero_copy_to_sink::wait(socket, sends, extra_descriptor, quiet, deadline);
         self.waited += began.elapsed();
         waited
     }

@@ -47,10 +47,10 @@ impl PipelineLimit {
     }
 
     /// Returns true if another request may be sent on the connection. `answered` is the number of
-    /// responses so far. `unanswered` returns the number of outstanding requests.
+    /// responses so far. `outstanding` returns the number of outstanding requests.
     #[must_use]
-    pub fn allows(&self, answered: usize, unanswered: impl FnOnce() -> usize) -> bool {
-        self.limit.is_none_or(|limit| unanswered() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
+    pub fn allows(&self, answered: usize, outstanding: impl FnOnce() -> usize) -> bool {
+        self.limit.is_none_or(|limit| outstanding() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
     }
 
     /// Records that a request is sent while no other request is outstanding. `answered` is the
@@ -75,10 +75,11 @@ impl PipelineLimit {
 
     /// Returns the number to pass to [`PipelineLimit::set`] for the next connection to this peer;
     /// `None` if no connection has shown a limit. This connection takes no more requests. The peer
-    /// has answered `answered` requests on it, and is expected to answer `unanswered` further ones.
+    /// has answered `answered` requests on it, and is expected to answer `outstanding` further
+    /// ones.
     #[must_use]
-    pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
-        let total = answered + unanswered;
+    pub fn for_next_connection(&self, answered: usize, outstanding: usize) -> Option<usize> {
+        let total = answered + outstanding;
         if self.has_unanswered && total > 0 { Some(total) } else { self.limit.map(|limit| limit.max(total)) }
     }
 }
@@ -95,7 +96,7 @@ mod tests {
 
     /// Returns the number of requests that may be outstanding after `answered` responses.
     fn room(limit: &PipelineLimit, answered: usize) -> usize {
-        (0..1000).take_while(|&unanswered| limit.allows(answered, || unanswered)).count()
+        (0..1000).take_while(|&outstanding| limit.allows(answered, || outstanding)).count()
     }
 
     #[test]

@@ -19,21 +19,21 @@ const FREE_REPLAYS: u32 = 3;
 
 /// Returns true if the request of a reset stream must be sent again. The server must not have
 /// processed the request (`retryable`), and at most [`FREE_REPLAYS`] repetitions are allowed. This
-/// repetition does not count if `costs_nothing` is true.
+/// repetition does not count if `is_uncounted` is true.
 ///
 /// The request is sent again on a new connection in two cases: the allowed repetitions are used up,
-/// or this repetition counts and the connection has no other request (`is_last`).
+/// or this repetition counts and the connection has no other request (`is_only_request`).
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,
-    costs_nothing: bool,
-    is_last: bool,
+    is_uncounted: bool,
+    is_only_request: bool,
 ) -> bool {
-    transfer.attempt.replays += u32::from(retryable && !costs_nothing);
+    transfer.attempt.replays += u32::from(retryable && !is_uncounted);
     let is_again = retryable && transfer.attempt.replays <= FREE_REPLAYS;
     // A connection that refuses its only request, or one request repeatedly, may be about to close.
     // The next attempt uses another connection.
-    let is_doubtful = is_last && !costs_nothing || transfer.attempt.replays == FREE_REPLAYS;
+    let is_doubtful = is_only_request && !is_uncounted || transfer.attempt.replays == FREE_REPLAYS;
     transfer.reuse.needs_new_connection |= is_again && is_doubtful;
     is_again
 }

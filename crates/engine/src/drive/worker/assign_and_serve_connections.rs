@@ -26,7 +26,7 @@ use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 /// The maximum number of receive calls on one connection before the other connections are served.
-const MAX_RECEIVES_PER_TURN: usize = 8;
+const MAX_RECEIVES_PER_ROUND: usize = 8;
 /// The time after which a transfer that found no free file descriptor tries again to get a
 /// connection.
 const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
@@ -59,7 +59,7 @@ impl Worker {
         // is left.
         let depth = if connection.is_shared() { self.options.depth } else { 1 };
         let token = self.add_open(connection, depth)?;
-        self.turn.ready_again.push(token);
+        self.deferred.ready_again.push(token);
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Worker {
     /// connection, its request is sent. `warm` is the token of a connection slot to try first,
     /// because its connection has just become free; `None` if there is none.
     pub(super) fn assign_connection(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
-        self.reclaim_lent_slot(&mut transfer);
+        self.remove_extra_slot_of(&mut transfer);
         self.close_idle_if_requested();
         transfer.take_precedence_if_awaited();
         transfer.on_connection_search_began(self.now);
@@ -140,7 +140,7 @@ impl Worker {
         if may_use_http3 {
             // QUIC's windows, and with them the number of streams, depend on the number of
             // transfers that wait for the connection. So the other transfers are assigned first.
-            self.turn.ready_again.push(token);
+            self.deferred.ready_again.push(token);
         } else {
             self.on_socket_event(token, false);
         }
@@ -185,7 +185,7 @@ impl Worker {
     /// queues the transfer until the connection is ready for it.
     pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
-        self.reclaim_lent_slot(&mut transfer);
+        self.remove_extra_slot_of(&mut transfer);
         self.mark_busy(token);
         let slot = &mut self.slots[token];
         let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.outstanding_count() > 0);
@@ -207,7 +207,7 @@ impl Worker {
                 if slot.enqueue(transfer) && slot.is_shared() {
                     self.start_waiting(token);
                 }
-                self.lend_slots_of_waiting(token);
+                self.add_extra_slots_for(token);
             }
         }
     }
@@ -218,8 +218,8 @@ impl Worker {
     fn send(&mut self, token: usize) {
         if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
             self.send_pending(token);
-        } else if self.turn.unsent.last() != Some(&token) {
-            self.turn.unsent.push(token);
+        } else if self.deferred.unsent.last() != Some(&token) {
+            self.deferred.unsent.push(token);
         }
     }
 
@@ -249,7 +249,7 @@ impl Worker {
         }
         let was_held = connection.waits_for_proxy();
         let mut finished = std::mem::take(&mut self.scratch.finished);
-        for turn in 1.. {
+        for receives in 1.. {
             let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, peer_closed: ended, .. }) =
                 self.slots.get_mut(token)
             else {
@@ -291,8 +291,8 @@ impl Worker {
                 | ReceiveStatus::Throttled
                 | ReceiveStatus::Closed => break,
                 ReceiveStatus::Drained if !ended => break,
-                _ if turn >= MAX_RECEIVES_PER_TURN => {
-                    self.turn.ready_again.push(token);
+                _ if receives >= MAX_RECEIVES_PER_ROUND => {
+                    self.deferred.ready_again.push(token);
                     break;
                 }
                 ReceiveStatus::More | ReceiveStatus::Drained | ReceiveStatus::Interrupted => {}
@@ -432,7 +432,7 @@ impl Worker {
     /// transfer is tried again at once. Otherwise it is delayed by [`DESCRIPTOR_RETRY_DELAY`]. The
     /// delay does not count towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
-        self.reclaim_lent_slot(&mut transfer);
+        self.remove_extra_slot_of(&mut transfer);
         transfer.attempt.descriptor_waits += 1;
         transfer.facts.enter_phase(TransferPhase::Idle, self.now);
         if self.free_descriptor() {
@@ -464,19 +464,19 @@ impl Worker {
             // A server may also have raised the number of streams that it takes.
             self.start_waiting(token);
         }
-        self.requeue_evicted(token);
+        self.requeue_unservable(token);
         self.mark_idle_if_unused(token);
     }
 
     /// Moves transfers that wait for the connection in slot `token` to other connections, if this
-    /// connection will never take their requests ([`ConnectionSlot::take_evicted`]). Otherwise the
-    /// transfers would wait at least until this connection closes.
-    fn requeue_evicted(&mut self, token: usize) {
+    /// connection will never take their requests ([`ConnectionSlot::take_unservable`]). Otherwise
+    /// the transfers would wait at least until this connection closes.
+    fn requeue_unservable(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
             && !slot.waiting.is_empty()
         {
-            self.to_place.extend(slot.take_evicted().into_iter().map(|transfer| (transfer, None)));
+            self.to_place.extend(slot.take_unservable().into_iter().map(|transfer| (transfer, None)));
         }
     }
 
@@ -498,7 +498,7 @@ impl Worker {
     }
 
     pub(super) fn handle_next_step(&mut self, mut transfer: Box<Transfer>, after: TransferStep, warm: Option<usize>) {
-        self.reclaim_lent_slot(&mut transfer);
+        self.remove_extra_slot_of(&mut transfer);
         let after = self.retry_refused(&mut transfer, after);
         match after {
             // The file of the body could not be opened.
@@ -553,7 +553,7 @@ impl Worker {
                 }
                 // Reported after the connection is in the pool, since the other worker must find it
                 // there.
-                self.scheduler.on_slot_given_away(host_slot);
+                self.scheduler.release_slot_for_other_worker(host_slot);
             }
             FreeHostSlotUse::Nothing => {}
         }

@@ -143,7 +143,7 @@ struct Worker {
     /// million such failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayedTransfers,
-    turn: DeferredWork,
+    deferred: DeferredWork,
     scratch: ReceiveScratch,
     output: OutputFlushState,
     helpers: ExtraWorkers,
@@ -166,8 +166,8 @@ struct DeferredWork {
     ready_again: Vec<usize>,
     /// True if this round of the event loop has handled messages without polling the sockets.
     has_skipped_poll: bool,
-    /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
-    end_turn_again_at: Option<Instant>,
+    /// The time when [`Scheduler::on_round_end`] must be called again even without an event.
+    end_round_again_at: Option<Instant>,
 }
 
 /// The buffers for receives. All connections of the worker use them, one connection at a time.
@@ -203,7 +203,7 @@ impl Worker {
             attempts: UnansweredConnectAttempts::default(),
             to_place: VecDeque::new(),
             delayed: DelayedTransfers::default(),
-            turn: DeferredWork::default(),
+            deferred: DeferredWork::default(),
             scratch: ReceiveScratch {
                 buffer: client.buffer_pool().take_buffer(),
                 mover: ZeroCopyMover::default(),
@@ -240,11 +240,11 @@ impl Worker {
                 self.to_place.push_back((transfer, None));
                 self.assign_all_startable();
             }
-            for slot in std::mem::take(&mut self.turn.unsent) {
+            for slot in std::mem::take(&mut self.deferred.unsent) {
                 self.send_pending(slot);
             }
             self.flush()?;
-            self.turn.end_turn_again_at = self.scheduler.on_turn_end(self.now);
+            self.deferred.end_round_again_at = self.scheduler.on_round_end(self.now);
             if self.scheduler.is_run_over() {
                 return Ok(());
             }
@@ -264,7 +264,7 @@ impl Worker {
                 }
                 self.assign_all_startable();
             }
-            for slot in std::mem::take(&mut self.turn.ready_again) {
+            for slot in std::mem::take(&mut self.deferred.ready_again) {
                 self.on_socket_event(slot, false);
             }
             // An idle connection may get a transfer now.
@@ -277,10 +277,10 @@ impl Worker {
 
     fn wait_for_events(&mut self, events: &mut Events) -> Result<()> {
         let before = Instant::now();
-        let may_poll_later = self.turn.ready_again.is_empty() && !self.turn.has_skipped_poll;
-        let may_sleep = self.turn.ready_again.is_empty() && self.inbox.try_sleep();
-        self.turn.has_skipped_poll = may_poll_later && !may_sleep;
-        if self.turn.has_skipped_poll {
+        let may_poll_later = self.deferred.ready_again.is_empty() && !self.deferred.has_skipped_poll;
+        let may_sleep = self.deferred.ready_again.is_empty() && self.inbox.try_sleep();
+        self.deferred.has_skipped_poll = may_poll_later && !may_sleep;
+        if self.deferred.has_skipped_poll {
             // The messages may start a transfer. The sockets have their turn in the next round.
             self.slots.set_timers();
             events.clear();
@@ -316,7 +316,7 @@ impl Worker {
             slots,
             self.delayed.next_timeout(),
             self.output.next_timeout(),
-            self.turn.end_turn_again_at,
+            self.deferred.end_round_again_at,
             old,
             asked,
             attempts,
@@ -338,7 +338,7 @@ impl Worker {
             WorkerMessage::Cancel(tag) => self.cancel(tag),
             WorkerMessage::TakeHandedOverWork => self.take_handed_over_work(),
             WorkerMessage::FreeDescriptor => drop(self.free_descriptor()),
-            // The next turn of the loop flushes the output and asks the scheduler anyway.
+            // The next round of the event loop flushes the output and asks the scheduler anyway.
             WorkerMessage::WatchOutput | WorkerMessage::CheckWork => {}
         }
     }
@@ -357,7 +357,7 @@ impl Worker {
             let step = transfer.finish_with(Err(error), now);
             self.handle_next_step(transfer, step, None);
         }
-        self.lend_late_slots();
+        self.add_extra_slots_for_unanswered();
         for token in self.slots.take_due(now) {
             self.end_overdue(token);
             match self.slots.get_mut(token) {

@@ -27,7 +27,7 @@ struct FailingScheduler {
     over_after: usize,
     inbox: Mutex<Option<Arc<WorkerInbox>>>,
     pause: Option<Mutex<SchedulerPause>>,
-    lent: AtomicUsize,
+    extra_slots: AtomicUsize,
 }
 
 /// The state of a scheduler that has nothing to do before a given time.
@@ -60,13 +60,13 @@ impl Scheduler for FailingScheduler {
 
     fn on_finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
 
-    fn lend_slot(&self) -> bool {
-        self.lent.fetch_add(1, Ordering::SeqCst);
+    fn add_extra_slot(&self) -> bool {
+        self.extra_slots.fetch_add(1, Ordering::SeqCst);
         true
     }
 
-    fn return_lent_slot(&self) {
-        self.lent.fetch_sub(1, Ordering::SeqCst);
+    fn remove_extra_slot(&self) {
+        self.extra_slots.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn on_out_of_descriptors(&self) {}
@@ -269,31 +269,31 @@ fn place_waiting(worker: &mut Worker, tag: u64, max_time: Duration) {
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
-fn late_connection_attempts_lend_host_slots() {
+fn late_connection_attempts_add_extra_slots() {
     let (mut worker, scheduler, _open) = worker_without_names();
-    let lent = || scheduler.lent.load(Ordering::SeqCst);
+    let extra_slots = || scheduler.extra_slots.load(Ordering::SeqCst);
     (0..3).for_each(|tag| place_waiting(&mut worker, tag, LONG));
-    worker.lend_late_slots();
-    assert_eq!(lent(), 0);
+    worker.add_extra_slots_for_unanswered();
+    assert_eq!(extra_slots(), 0);
     worker.now += Duration::from_secs(1);
     place_waiting(&mut worker, 3, LONG);
-    worker.lend_late_slots();
-    assert_eq!(lent(), 3);
+    worker.add_extra_slots_for_unanswered();
+    assert_eq!(extra_slots(), 3);
     worker.cancel(0);
     worker.cancel(3);
-    assert_eq!(lent(), 2);
-    // Time limits end the others. A turn of the event loop sets their timers before it sleeps.
+    assert_eq!(extra_slots(), 2);
+    // Time limits end the others. A round of the event loop sets their timers before it sleeps.
     worker.slots.set_timers();
     worker.now += LONG;
     worker.handle_timers();
-    assert_eq!((lent(), worker.slots.tokens().len()), (0, 0));
+    assert_eq!((extra_slots(), worker.slots.tokens().len()), (0, 0));
     worker.now += LONG;
-    worker.lend_late_slots();
-    assert_eq!((lent(), worker.attempts.next_timeout()), (0, None));
+    worker.add_extra_slots_for_unanswered();
+    assert_eq!((extra_slots(), worker.attempts.next_timeout()), (0, None));
 }
 
 #[test]
-fn proxied_connection_attempts_lend_no_host_slots() {
+fn proxied_connection_attempts_add_no_extra_slots() {
     let (mut worker, scheduler, _open) = worker_without_names();
     let proxy = Some(Proxy::parse("http://proxy.test:3128").unwrap());
     let proxy = ProxyOptions { proxy, ..ProxyOptions::default() };
@@ -303,8 +303,8 @@ fn proxied_connection_attempts_lend_no_host_slots() {
     transfer.scheduling.host_slot = Some(JobQueue::new(QueueCaps { total: 1, per_host: 1 }).push(&(), 0, ()));
     worker.assign_connection(transfer, None);
     worker.now += Duration::from_secs(1);
-    worker.lend_late_slots();
-    assert_eq!((scheduler.lent.load(Ordering::SeqCst), worker.slots.tokens().len()), (0, 1));
+    worker.add_extra_slots_for_unanswered();
+    assert_eq!((scheduler.extra_slots.load(Ordering::SeqCst), worker.slots.tokens().len()), (0, 1));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn unanswered_connection_attempts_are_limited() {
         place_waiting(&mut worker, tag, LONG);
     }
     worker.now += Duration::from_secs(1);
-    worker.lend_late_slots();
+    worker.add_extra_slots_for_unanswered();
     assert!(worker.attempts.has_room());
 }
 

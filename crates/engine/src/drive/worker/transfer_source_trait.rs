@@ -62,19 +62,19 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Allows one more transfer than the limit on all transfers, because a running transfer waits
-    /// for the first answer of its host. Returns false if no further transfer may be added in this
-    /// way. Each success needs a later call of [`Scheduler::return_lent_slot`].
-    fn lend_slot(&self) -> bool {
+    /// Adds an extra slot: allows one more transfer than the limit on all transfers, because a
+    /// running transfer waits for the first answer of its host. Returns false if no further slot
+    /// may be added. Each success needs a later call of [`Scheduler::remove_extra_slot`].
+    fn add_extra_slot(&self) -> bool {
         false
     }
 
-    /// Allows one transfer more than the limit on all transfers, while a running transfer waits:
-    /// its host, `slot`, has accepted the connection but sends no response. Returns false if the
-    /// host has answered an earlier transfer, since such a host is only slow. Also returns false if
-    /// no further transfer may be added in this way. Each success needs a later call of
-    /// [`Scheduler::return_lent_slot`].
-    fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
+    /// Adds an extra slot: allows one transfer more than the limit on all transfers, while a
+    /// running transfer waits: its host, `slot`, has accepted the connection but sends no response.
+    /// Returns false if the host has answered an earlier transfer, since such a host is only slow.
+    /// Also returns false if no further slot may be added. Each success needs a later call of
+    /// [`Scheduler::remove_extra_slot`].
+    fn add_extra_slot_for_silent_host(&self, _slot: HostId) -> bool {
         false
     }
 
@@ -82,9 +82,9 @@ pub trait Scheduler: Send + Sync {
     /// transfer.
     fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Withdraws the permission for one more transfer that [`Scheduler::lend_slot`] gave, because
-    /// the transfer that waited for its host's first answer continues or ends.
-    fn return_lent_slot(&self) {}
+    /// Removes an extra slot that [`Scheduler::add_extra_slot`] added, because the transfer that
+    /// waited for its host's first answer continues or ends.
+    fn remove_extra_slot(&self) {}
 
     /// Records that the host of this host slot (permit for one transfer to a host) has refused a
     /// transfer because of overload. Returns the number of requests to the host that were running
@@ -98,7 +98,7 @@ pub trait Scheduler: Send + Sync {
     /// Releases a host slot (permit for one transfer to a host), so that another worker can use it.
     /// The calling worker has already put the connection that was used with it into the pool, where
     /// the other worker can take the connection.
-    fn on_slot_given_away(&self, _slot: HostId) {}
+    fn release_slot_for_other_worker(&self, _slot: HostId) {}
 
     /// Returns true if most of the CPU time is spent on decoding, decrypting or searching bodies,
     /// and not on moving their bytes. Default: false.
@@ -137,7 +137,7 @@ pub trait Scheduler: Send + Sync {
 
     /// Records that the worker has handled all events of one wake-up. Returns the time at which
     /// this method must be called again even if no event occurs; `None` if there is no such time.
-    fn on_turn_end(&self, _now: Instant) -> Option<Instant> {
+    fn on_round_end(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
@@ -183,7 +183,8 @@ pub enum FreeHostSlotUse {
     /// The host slot (a permit for one transfer to a host) is used for this transfer.
     Transfer(Box<Transfer>),
     /// Another worker needs the host slot (a permit for one transfer to a host) and its connection.
-    /// This worker puts the connection into the pool and calls [`Scheduler::on_slot_given_away`].
+    /// This worker puts the connection into the pool and calls
+    /// [`Scheduler::release_slot_for_other_worker`].
     GiveAway,
     /// No transfer uses the host slot (a permit for one transfer to a host) at present. The
     /// scheduler has released it.

@@ -2,19 +2,20 @@
 //! has accepted yet, and accepted connections whose first response has not begun.
 //!
 //! ```text
-//!   begin ──▶ fresh ──250 ms──▶ late: other transfers may use the slots of those that wait for it
+//!   begin ──▶ fresh ──250 ms──▶ late: one more transfer may run for each that waits for it
 //!               └──── accepted ────┴──▶ awaits a response ──1 s──▶ silent: likewise
 //!                                            └─── answered, failed or given up ───┘
 //! ```
 //!
 //! A dead host never answers, and its transfers end only at their time limit. Until then they would
 //! occupy the slots of `--parallel-max`, and transfers to live hosts would wait. So a late attempt
-//! lends its slots: other transfers may start, which exceeds the limit by one for each lent slot.
-//! The slot is returned when the host answers. The limits of hosts count late attempts as before.
+//! adds an extra slot for each of its transfers, which exceeds the limit by one: another transfer
+//! may start. The extra slot is removed when the host answers. The limits of hosts count late
+//! attempts as before.
 //!
 //! A host that accepts connections and never answers counts as dead, too. But a host that has
-//! answered before is only slow, and its transfers lend no slots: otherwise a slow server would get
-//! more requests at once.
+//! answered before is only slow, and its transfers add no extra slots: otherwise a slow server
+//! would get more requests at once.
 //!
 //! The number of fresh attempts has a separate limit, so that a run does not send thousands of SYNs
 //! at once. Requests on open connections do not count.
@@ -127,9 +128,9 @@ impl Worker {
     }
 
     /// Stops counting the connection attempt of the connection slot `token` as unanswered, if the
-    /// server has accepted the connection. The wait for the first response begins. If the slot's
-    /// transfers have lent their host slots (permits for one transfer to a host) to other
-    /// transfers, takes these permits back.
+    /// server has accepted the connection. The wait for the first response begins. Removes the
+    /// extra slots ([`Scheduler::add_extra_slot`](super::Scheduler::add_extra_slot)) that were
+    /// added while the slot's transfers waited.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
@@ -138,33 +139,33 @@ impl Worker {
         }
         let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
         self.attempts.end_attempt(state);
-        self.reclaim_lent_slots(token);
+        self.remove_extra_slots(token);
     }
 
-    /// Takes back the host slots (permits for one transfer to a host) that the transfers on this
-    /// connection slot have lent to other transfers.
-    fn reclaim_lent_slots(&mut self, token: usize) {
+    /// Removes the extra slots (each allows one transfer more than the limit) that were added while
+    /// the transfers on this connection slot waited.
+    fn remove_extra_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         for transfer in &mut slot.waiting {
-            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-                self.scheduler.return_lent_slot();
+            if std::mem::take(&mut transfer.scheduling.has_extra_slot) {
+                self.scheduler.remove_extra_slot();
             }
         }
     }
 
     /// Records that the host of the connection slot `token` has answered: it has completed the
-    /// handshake of a connection for HTTP/2 or HTTP/3. Takes back the host slots (permits for one
-    /// transfer to a host) that the slot's transfers have lent to other transfers.
+    /// handshake of a connection for HTTP/2 or HTTP/3. Removes the extra slots (each allows one
+    /// transfer more than the limit) that were added while the slot's transfers waited.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
             slot.attempt = ConnectAnswerState::Settled;
         }
-        self.reclaim_lent_slots(token);
+        self.remove_extra_slots(token);
     }
 
-    /// Records that a response has begun on the connection in this slot. Takes back the host slot
-    /// (permit for one transfer to a host) of the connection's transfer, if that slot was lent to
-    /// another transfer.
+    /// Records that a response has begun on the connection in this slot. Removes the extra slot (it
+    /// allows one transfer more than the limit) that was added while the connection's transfer
+    /// waited, if any.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAnswerState::AwaitsResponse(_) | ConnectAnswerState::Silent);
@@ -173,49 +174,43 @@ impl Worker {
             return;
         }
         slot.attempt = ConnectAnswerState::Settled;
-        // A finished transfer has given its lent slot back already.
+        // The extra slot of a finished transfer is removed already.
         if let Some(transfer) = connection.front_transfer_mut() {
             if let Some(host_slot) = transfer.scheduling.host_slot {
                 self.scheduler.on_host_answered(host_slot);
             }
-            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-                self.scheduler.return_lent_slot();
+            if std::mem::take(&mut transfer.scheduling.has_extra_slot) {
+                self.scheduler.remove_extra_slot();
             }
         }
     }
 
-    /// Lends the host slots (permits for one transfer to a host) of transfers that have waited for
-    /// [`LATE_AFTER`] until a server accepts their connection, or for [`SILENT_AFTER`] until a
-    /// first response begins. Until the host answers, another transfer may start for each lent
-    /// slot. The waiting transfers go on.
-    pub(super) fn lend_late_slots(&mut self) {
+    /// Adds an extra slot for each transfer that has waited for [`LATE_AFTER`] until a server
+    /// accepts its connection, or for [`SILENT_AFTER`] until a first response begins. Until the
+    /// host answers, another transfer may start for each extra slot. The waiting transfers go on.
+    pub(super) fn add_extra_slots_for_unanswered(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
-            if self.lend_slots_of_late_attempt(token, ConnectAnswerState::Fresh(number), ConnectAnswerState::Late) {
+            if self.mark_late_or_silent(token, ConnectAnswerState::Fresh(number), ConnectAnswerState::Late) {
                 self.attempts.end_attempt(ConnectAnswerState::Fresh(number));
             }
         }
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.responses, self.now) {
-            self.lend_slots_of_late_attempt(
-                token,
-                ConnectAnswerState::AwaitsResponse(number),
-                ConnectAnswerState::Silent,
-            );
+            self.mark_late_or_silent(token, ConnectAnswerState::AwaitsResponse(number), ConnectAnswerState::Silent);
         }
     }
 
-    /// Changes the state of a connection attempt from `from` to `to`, and lends the host slots
-    /// (permits for one transfer to a host) of its transfers to other transfers. Returns false, and
-    /// does nothing, if the attempt is no longer in the state `from`.
-    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAnswerState, to: ConnectAnswerState) -> bool {
+    /// Changes the state of a connection attempt from `from` to `to` ([`ConnectAnswerState::Late`]
+    /// or [`ConnectAnswerState::Silent`]), and adds extra slots for its transfers. Returns false,
+    /// and does nothing, if the attempt is no longer in the state `from`.
+    fn mark_late_or_silent(&mut self, token: usize, from: ConnectAnswerState, to: ConnectAnswerState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
-        self.lend_slots_of_waiting(token);
+        self.add_extra_slots_for(token);
         true
     }
 
-    /// Lends the host slots (permits for one transfer to a host) of the transfers on the connection
-    /// slot `token` to other transfers, because their host does not answer. Does nothing in these
-    /// cases:
+    /// Adds an extra slot (it allows one transfer more than the limit) for each transfer on the
+    /// connection slot `token`, because their host does not answer. Does nothing in these cases:
     /// * The state of the slot's connection attempt is neither [`ConnectAnswerState::Late`] (not
     ///   accepted in time) nor [`ConnectAnswerState::Silent`] (accepted, but no response in time).
     /// * The connection goes through a proxy. (A silent proxy delays the other transfers, too.)
@@ -223,7 +218,7 @@ impl Worker {
     ///   the host is not dead.
     /// * The connection is open and is sending the content of a request.
     /// * Busy connections use at least half of the file descriptors that the process may open.
-    pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
+    pub(super) fn add_extra_slots_for(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAnswerState::Silent;
         if !is_silent && slot.attempt != ConnectAnswerState::Late
@@ -240,18 +235,21 @@ impl Worker {
         for transfer in in_progress.into_iter().chain(slot.waiting.iter_mut().map(|transfer| &mut **transfer)) {
             let scheduling = &mut transfer.scheduling;
             let Some(host_slot) = scheduling.host_slot else { continue };
-            if !scheduling.has_given_slot && !scheduling.is_slot_lent {
-                scheduling.is_slot_lent =
-                    if is_silent { self.scheduler.lend_slot_of_silent(host_slot) } else { self.scheduler.lend_slot() };
+            if !scheduling.has_given_slot && !scheduling.has_extra_slot {
+                scheduling.has_extra_slot = if is_silent {
+                    self.scheduler.add_extra_slot_for_silent_host(host_slot)
+                } else {
+                    self.scheduler.add_extra_slot()
+                };
             }
         }
     }
 
-    /// Takes back the host slot (permit for one transfer to a host) of a transfer that continues or
-    /// ends, if it was lent to another transfer.
-    pub(super) fn reclaim_lent_slot(&self, transfer: &mut Transfer) {
-        if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
-            self.scheduler.return_lent_slot();
+    /// Removes the extra slot (it allows one transfer more than the limit) that was added while
+    /// this transfer waited, if any: the transfer continues or ends.
+    pub(super) fn remove_extra_slot_of(&self, transfer: &mut Transfer) {
+        if std::mem::take(&mut transfer.scheduling.has_extra_slot) {
+            self.scheduler.remove_extra_slot();
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 /// The stage to which a new transfer belongs, with the stage's output window (an ordered queue of
 /// bodies), and the position of the transfer in the order of the output (`order`). The URL of the
 /// transfer is made from a value that the previous stage extracted.
-pub(super) struct StageOutputPosition<'a> {
+pub(super) struct NewTransferStage<'a> {
     /// The index of the transfer's own stage among the stages of the fleet, counted from 0.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
@@ -65,7 +65,7 @@ impl Dispatcher {
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        self.add_value(&mut self.lock(), StageOutputPosition { number, stage, window, order }, value, None);
+        self.add_value(&mut self.lock(), NewTransferStage { number, stage, window, order }, value, None);
     }
 
     /// Adds an unfinished transfer that an earlier run of the program queued. The transfer keeps
@@ -79,10 +79,9 @@ impl Dispatcher {
     ) {
         let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
         let order = [transfer.number].into();
-        let place =
-            StageOutputPosition { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
+        let to = NewTransferStage { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
         let EarlierQueuedTransfer { value, fields, replaces_file, .. } = transfer;
-        self.add_value(state, place, &value, Some(EarlierRunTransferSettings { fields, replaces_file }));
+        self.add_value(state, to, &value, Some(EarlierRunTransferSettings { fields, replaces_file }));
         state.numbers[stage] = next;
     }
 
@@ -92,11 +91,11 @@ impl Dispatcher {
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
-        place: StageOutputPosition<'_>,
+        to: NewTransferStage<'_>,
         value: &[u8],
         recalled: Option<EarlierRunTransferSettings>,
     ) {
-        let StageOutputPosition { number, stage, window, order } = place;
+        let NewTransferStage { number, stage, window, order } = to;
         let made = job_from_value(stage, value);
         match (&self.value_store, &recalled) {
             (Some(value_store), None) if !matches!(made, Ok(None)) => {

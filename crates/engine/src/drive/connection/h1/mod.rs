@@ -409,7 +409,7 @@ impl H1Connection {
                     self.stop_response(now, finished)
                 }
                 Ok(()) => {
-                    self.set_low_water_piece(rcvlowat::MARK_WHEN_COPIED);
+                    self.set_raised_mark(rcvlowat::MARK_WHEN_COPIED);
                     self.on_received(filled as u64, now);
                     if more { ReceiveStatus::More } else { ReceiveStatus::Drained }
                 }
@@ -434,11 +434,11 @@ impl H1Connection {
     /// Sets the value to which the socket's low-water mark (`SO_RCVLOWAT`) is raised while a body
     /// arrives fast. The caller passes one value for bodies that the kernel moves to the sink, and
     /// another one for copied bodies. Does nothing over TLS, where each body is decrypted.
-    pub(super) fn set_low_water_piece(&mut self, piece: usize) {
+    pub(super) fn set_raised_mark(&mut self, raised_mark: usize) {
         if self.stream.is_secure() {
             return;
         }
-        if let Some(mark) = self.pacing.low_water.set_piece(piece) {
+        if let Some(mark) = self.pacing.low_water.set_raised_mark(raised_mark) {
             set_low_water_mark(&self.stream, mark);
         }
     }

@@ -79,9 +79,9 @@ impl H1Connection {
             }
             _ => None,
         };
-        let beside =
+        let extra_descriptor =
             self.content.source_to_poll().map(ExtraPollDescriptor::Source).or(pipe.map(ExtraPollDescriptor::Sink));
-        self.pacing.wait(socket, sends, beside, deadline)
+        self.pacing.wait(socket, sends, extra_descriptor, deadline)
     }
 
     /// Has the kernel move available bytes of the body in progress to its sink, once.
@@ -108,7 +108,7 @@ impl H1Connection {
         };
         let step = mover.step(self.stream.as_fd(), output, target, remaining.min(credit));
         let outcome = transfer.on_moved(step.moved, now);
-        self.set_low_water_piece(rcvlowat::MARK_WHEN_MOVED);
+        self.set_raised_mark(rcvlowat::MARK_WHEN_MOVED);
         if self.advance_direct_body(step.moved, now, finished) {
             self.on_received(step.moved, now);
             return if self.closing { self.close(now, finished) } else { ReceiveStatus::More };
@@ -152,7 +152,7 @@ impl H1Connection {
                 self.expects_body_in_sink |= n >= MIN_LARGE_RECEIVE;
                 let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance_direct_body(n as u64, now, finished);
-                self.set_low_water_piece(rcvlowat::MARK_WHEN_COPIED);
+                self.set_raised_mark(rcvlowat::MARK_WHEN_COPIED);
                 self.on_received(n as u64, now);
                 match outcome {
                     Err(error) if !is_all => self.abort(error, now, finished),

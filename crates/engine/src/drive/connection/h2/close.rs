@@ -26,7 +26,7 @@ impl H2Connection {
         // A refusal costs the request no replay if the server made progress: if it takes few
         // requests on each connection, or few at once and had no time to announce that, and answers
         // the others.
-        let costs_nothing = match reason {
+        let is_uncounted = match reason {
             ResetReason::GoAway(ErrorCode::NO_ERROR) => self.closes_with_progress,
             ResetReason::Peer(ErrorCode::REFUSED_STREAM) => {
                 active.sent_before_settings && (self.served > 0 || !self.active.is_empty())
@@ -36,8 +36,9 @@ impl H2Connection {
         if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
             self.pipeline_limit.on_refusal();
         }
-        let is_last = self.active.is_empty();
-        let is_again = replay_decision::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_only_request = self.active.is_empty();
+        let is_again =
+            replay_decision::may_replay_after_reset(&mut active.transfer, retryable, is_uncounted, is_only_request);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
             TransferStep::Again(Duration::ZERO)

@@ -80,12 +80,12 @@ impl H2Connection {
         let bulky =
             self.active.values().filter(|active| active.left > MIN_BULKY_STREAM).take(MAX_BULKY_STREAMS).count();
         let left = if self.stalled.is_empty() { left } else { 0 };
-        let (piece, most) = if bulky == 0 {
+        let (raised_mark, most) = if bulky == 0 {
             (rcvlowat::MARK_FOR_SMALL_BODIES, rcvlowat::MARK_FOR_SMALL_BODIES)
         } else {
             (rcvlowat::MARK_FOR_MANY_STREAMS, bulky * LOW_WATER_PER_STREAM)
         };
-        let changed = self.pacing.low_water.set_piece(piece);
+        let changed = self.pacing.low_water.set_raised_mark(raised_mark);
         if let Some(mark) = self.pacing.low_water.on_received(bytes, left, now).or(changed) {
             set_low_water_mark(&self.stream, mark.min(most));
         }

@@ -26,12 +26,13 @@ impl H3Connection {
             self.pipeline_limit.on_refusal();
         }
         // A refusal costs the request no replay if the server made progress.
-        let costs_nothing = match reason {
+        let is_uncounted = match reason {
             H3ResetReason::GoAway => self.closes_with_progress,
             _ => is_refused && self.served > 0,
         };
-        let is_last = self.active.is_empty();
-        let is_again = replay_decision::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_only_request = self.active.is_empty();
+        let is_again =
+            replay_decision::may_replay_after_reset(&mut active.transfer, retryable, is_uncounted, is_only_request);
         let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
         let after = if wants_older && active.transfer.fall_back_from_http3() || is_again {
             TransferStep::Again(Duration::ZERO)

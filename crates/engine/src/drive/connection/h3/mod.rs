@@ -457,8 +457,8 @@ impl H3Connection {
         let upload = only_stream(&self.active)
             .and_then(|active| active.upload.as_ref())
             .filter(|_| self.uploads.is_waiting_for_source());
-        let beside = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
-        match self.pacing.wait(self.quic.as_fd(), self.has_output(), beside, until) {
+        let extra_descriptor = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
+        match self.pacing.wait(self.quic.as_fd(), self.has_output(), extra_descriptor, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
                 Ok(ZeroCopyWaitResult::Ready)
             }
