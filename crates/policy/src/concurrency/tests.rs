@@ -39,7 +39,7 @@ fn grown(base: u64) -> ConcurrencyLimit {
 }
 
 fn testing(usual: usize, mean: u64) -> SearchPhase {
-    SearchPhase::Testing { usual, mean, goes_on: false }
+    SearchPhase::Testing { usual, mean, is_second_test: false }
 }
 
 fn probing(usual: usize, mean: u64) -> SearchPhase {
@@ -353,7 +353,7 @@ fn test_down_to_six_goes_on_with_four() {
         host.end_test(usual, 1000, 100, goes_on, FIRST_SAMPLE.now);
         (host.phase, host.limit, host.base)
     };
-    let further = SearchPhase::Testing { usual: 6, mean: 100, goes_on: true };
+    let further = SearchPhase::Testing { usual: 6, mean: 100, is_second_test: true };
     assert_eq!(ended(6, 7, false), (further, 4, 5));
     assert_eq!(ended(7, 8, false), (SearchPhase::Measuring, 7, 5));
     assert_eq!(ended(4, 6, false), (SearchPhase::Measuring, 6, 5));
