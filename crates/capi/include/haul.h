@@ -148,6 +148,8 @@ typedef enum {
   HAUL_STATUS_QUIC_CONNECT = 96,
   // A SOCKS proxy refused the connection.
   HAUL_STATUS_PROXY = 97,
+  // The head of the request or reply has too many fields, or one of its lines is too long.
+  HAUL_STATUS_HEAD_TOO_LARGE = 100,
   // A callback asked to stop.
   HAUL_STATUS_INTERRUPTED = 130,
   // A fault in haul itself.
