@@ -428,6 +428,7 @@ fn value_name_is_the_name_of_group_1() {
 
 /// Returns the absolute URLs of the links that the regular expression `href="([^"]+)"` finds in a
 /// page of this media type.
+#[cfg(feature = "select")]
 fn links(content_type: &str, page: &str) -> Vec<String> {
     let url = crate::Target::parse("http://h/dir/page").unwrap();
     let pattern = ExtractRegexes::new("href=\"([^\"]+)\"").unwrap();

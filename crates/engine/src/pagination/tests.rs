@@ -1,3 +1,4 @@
+#[cfg(feature = "select")]
 use haul_policy::pagination::NextPageValue;
 
 use super::*;
