@@ -439,3 +439,13 @@ fn one_connection_serves_many_sequential_requests() {
         assert_eq!(end, H1Event::Complete { id: RequestId(number), trailers: None, reuse: Ok(()) });
     }
 }
+
+#[test]
+fn surplus_after_an_early_success_ends_the_exchange() {
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(4))]);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), None, "the body must be sent first");
+    let surplus = conn.step(MonotonicTimestamp(0), &mut [b'x']).unwrap();
+    assert_eq!(surplus.consumed, 0);
+    assert!(matches!(surplus.event, H1Event::Complete { reuse: Err(CloseReason::RequestUnfinished), .. }));
+    assert_eq!(conn.send_body(b"body"), Err(SendRequestError::Closed(CloseReason::RequestUnfinished)));
+}

@@ -318,10 +318,12 @@ impl H1Machine {
 
     /// Ends the current response and returns [`H1Event::Complete`], or [`H1Event::NeedInput`] if
     /// the rest of the request must be sent first. `more` is true if bytes follow the response in
-    /// the input.
+    /// the input: the connection is then closed.
     pub(crate) fn complete_response(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.has_sent_front_request();
-        if self.receiver.reads_on && !has_left {
+        // Bytes after the response are not part of any response. They would have to be kept until
+        // the request is sent, so the rest of the request is given up.
+        if self.receiver.reads_on && !has_left && !more {
             self.receiver.state = ReceiveState::Early(trailers);
             return H1Event::NeedInput;
         }
