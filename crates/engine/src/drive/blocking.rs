@@ -402,10 +402,11 @@ impl ActiveExchange {
                 }
             }
             let mut until = timer.limit_wait(next_timeout, now);
+            let reads_content = self.connection.is_uploading();
             self.send(until, now);
-            if self.connection.is_uploading() {
-                // The content was read meanwhile: its source may have failed, or may have set a
-                // time at which it has more.
+            if reads_content {
+                // The content's source may have failed or ended, or may have set a time at which
+                // it has more.
                 until = timer.limit_wait(self.connection.next_timeout(), now);
             }
             self.choose_wait();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use common::{DRIVERS, OK, following, start_origin, trusting_ca};
+use common::{DRIVERS, OK, following, http2_origin, start_origin, trusting_ca, with_time_limit};
 use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
@@ -334,4 +334,41 @@ fn sending_and_receiving_large_bodies_do_not_deadlock() {
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!(got.ok().len(), SIZE, "{driver:?}");
     }
+}
+
+/// A reader that returns a kilobyte at a time, each after a pause in which the driver waits for
+/// nothing else, and fails after some of them.
+struct FailingReader(u32);
+
+impl Read for FailingReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        thread::sleep(Duration::from_millis(15));
+        let Some(left) = self.0.checked_sub(1) else { return Err(io::Error::other("the disk is gone")) };
+        self.0 = left;
+        let n = buffer.len().min(1024);
+        buffer[..n].fill(b'x');
+        Ok(n)
+    }
+}
+
+#[test]
+fn content_that_fails_while_it_is_sent_ends_the_request_at_once() {
+    let (http1, http2) = (start_origin(), http2_origin(100));
+    with_time_limit("a failing reader", move || {
+        for driver in DRIVERS {
+            for (origin, prior_knowledge) in [(&http1, false), (&http2, true)] {
+                for pieces in 2..6 {
+                    let body = RequestBody::reader(FailingReader(pieces));
+                    let options = RequestOptions { prior_knowledge, ..sending("PUT", body) };
+                    let got = driver.get(&Client::new(), &origin.url("/echo"), &options);
+                    assert_eq!(
+                        got.kind,
+                        Some(ErrorKind::Read),
+                        "{driver:?} {prior_knowledge} {pieces}: {}",
+                        got.message
+                    );
+                }
+            }
+        }
+    });
 }
