@@ -263,10 +263,13 @@ impl SocketOrProxyTls {
 
 impl ProxyTls {
     /// Receives decrypted bytes. Reads from the socket only if no decrypted bytes are buffered.
+    /// Returns the error `WouldBlock` if the read bytes contain no decrypted byte and no more wait,
+    /// even if the socket is in blocking mode.
     /// Sets `is_drained` to true if that read emptied the socket's receive buffer, and to false if
     /// the socket may have more bytes.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
+        let mut has_emptied = false;
         loop {
             let n = self.plain.len().min(buffer.len() - filled);
             buffer[filled..filled + n].copy_from_slice(&self.wire[self.plain.start..self.plain.start + n]);
@@ -296,6 +299,11 @@ impl ProxyTls {
                 break;
             }
             self.send_pending(socket)?;
+            if has_emptied {
+                // A blocking read would wait again, with its whole time limit. Bytes without
+                // content, such as a PING, must not extend the caller's limits.
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
@@ -304,6 +312,7 @@ impl ProxyTls {
                 n => self.sealed.end += n,
             }
             *is_drained = self.sealed.end < self.wire.len();
+            has_emptied = *is_drained && self.over.is_none();
         }
         // A proxy that waits for a WINDOW_UPDATE must get it now. If sending fails, the next call
         // returns the error.

@@ -7,6 +7,7 @@ use crate::support::proxy;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::Duration;
 
 use common::{DRIVERS, start_origin, trusting_ca, with_proxy, with_time_limit};
 use haul::batch::BatchOptions;
@@ -184,6 +185,42 @@ fn proxy_close_notify_ends_a_tunnelled_plain_body() {
         } else {
             assert_fails(&got, ErrorKind::Receive, 56, "end mark");
         }
+    }
+}
+
+#[test]
+fn endless_tls_record_of_an_https_proxy_does_not_extend_the_time_limit() {
+    let identity = TestCertificates::generate();
+    let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
+    for driver in DRIVERS {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let config = identity.server_config(&[]);
+        let proxy = thread::spawn(move || {
+            let conn = ServerConnection::new(config).unwrap();
+            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            // The header of a record of 16 KiB, and then a byte of it at a time, until the client
+            // has gone.
+            let mut socket = stream.sock;
+            let _ = socket.write_all(&[0x17, 3, 3, 0x40, 0]);
+            (0..100).all(|_| {
+                thread::sleep(Duration::from_millis(50));
+                socket.write_all(b"x").is_ok()
+            })
+        });
+        let mut options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| {
+            to.tls = trusting_proxy.tls.clone();
+        });
+        options.max_time = Some(Duration::from_millis(500));
+        let got = driver.get(&client(), "http://example.test/", &options);
+        assert_fails(&got, ErrorKind::Timeout, 28, "timed out");
+        assert!(!proxy.join().unwrap(), "{driver:?}: the proxy saw the client go");
     }
 }
 
