@@ -40,6 +40,10 @@ impl H1Connection {
     /// [`H1Connection::move_body`] instead of [`H1Connection::receive`]. During that call, nothing
     /// else may write to the sink. `pipes` says how the caller waits for a sink that is a pipe.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
+        if self.direct == ZeroCopyDecision::Moved(ZeroCopyMethod::Pipe) && pipes != PipeWriteMode::Awaited {
+            // A caller that waits for the pipe made the decision, and gave the connection away.
+            self.direct = ZeroCopyDecision::Copied;
+        }
         if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();
             let granted = self.remaining() >= MIN_BYTES_TO_MOVE && is_bare && !self.has_output();
