@@ -9,8 +9,10 @@
 //! ```
 //!
 //! Bodies are received without the interpreter lock, and copied when Python takes the results: the
-//! thread that receives all bodies must never wait for the lock. Several results are handed over at
-//! once, because acquiring the lock for each small body would cost more than its exchange.
+//! engine's thread, which receives them, must never wait for the lock. (If a thread of the program
+//! receives a lone request, it allocates the `bytes` object of a large body.) Several results are
+//! handed over at once, because acquiring the lock for each small body would cost more than its
+//! exchange.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

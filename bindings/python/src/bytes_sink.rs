@@ -200,8 +200,9 @@ pub(crate) struct BytesSink {
     decoder: Option<BodyDecoder>,
     /// The number of bytes of the body; 0 if it is unknown, or above [`MAX_RESERVED`].
     expected: usize,
-    /// The spare memory in which a body is collected without the interpreter lock. `None` if the
-    /// thread may acquire that lock, so that the body is received into a `bytes` object.
+    /// The spare memory in which a thread of the engine collects a body without the interpreter
+    /// lock. `None` if any thread may acquire that lock, so that a large body is received into a
+    /// `bytes` object.
     spare: Option<Arc<SpareBuffers>>,
 }
 
@@ -229,7 +230,10 @@ impl CollectedBytes {
 }
 
 impl BytesSink {
-    /// Creates a sink that never acquires the interpreter lock while the body arrives.
+    /// Creates a sink for which no thread of the engine acquires the interpreter lock. If a large
+    /// body begins in a thread of the program, that thread allocates the `bytes` object. Without
+    /// this, a copy of the body would exist beside the object, and the C library would return the
+    /// memory of both to the kernel after each body.
     pub(crate) fn outside_interpreter(spare: &Arc<SpareBuffers>) -> Self {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
@@ -335,6 +339,13 @@ impl Drop for ReceivedBody {
     }
 }
 
+/// Returns true if Python code runs in this thread, so that the thread may acquire the interpreter
+/// lock. Returns false in the engine's threads.
+fn is_thread_of_interpreter() -> bool {
+    // SAFETY: the function reads a variable of the thread; it needs no lock and no interpreter.
+    !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null()
+}
+
 /// Returns the decoder for the content codings of a response. Returns `None` for an unknown coding:
 /// the program then gets the body as it was sent, as in the Python package requests.
 pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
@@ -355,11 +366,9 @@ impl Sink for BytesSink {
     fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
-        let object = if self.spare.is_none() && (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known) {
-            usize::try_from(known).ok().and_then(BytesObject::new)
-        } else {
-            None
-        };
+        let allocates_object = (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known)
+            && (self.spare.is_none() || is_thread_of_interpreter());
+        let object = if allocates_object { usize::try_from(known).ok().and_then(BytesObject::new) } else { None };
         self.store = object.map_or(CollectedBytes::Empty, CollectedBytes::BytesObject);
         self.expected = usize::try_from(known).ok().filter(|_| known <= MAX_RESERVED).unwrap_or(0);
         Ok(())

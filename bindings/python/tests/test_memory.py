@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -54,6 +55,31 @@ def test_memory_stays_flat_in_a_child_process(pages: Any, way: str) -> None:
     ).communicate(timeout=1200)
     assert out, err
     assert int(out) < 2048, "KiB more than after the first 500"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries map memory for each large block")
+def test_long_bodies_of_lone_requests_reuse_their_memory(pages: Any) -> None:
+    """A second copy of each body would make the C library return memory to the kernel each time."""
+    out, err = start_python(
+        """
+        import asyncio, resource, sys, haul
+        def page_faults():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        async def get(session, count):
+            for _ in range(count):
+                assert len((await session.get(sys.argv[1])).content) == 335_000
+        async def main():
+            async with haul.AsyncSession() as session:
+                await get(session, 50)
+                before = page_faults()
+                await get(session, 200)
+                print(page_faults() - before)
+        asyncio.run(main())
+        """,
+        f"{pages.url}/bytes/335000",
+    ).communicate(timeout=120)
+    assert out, err
+    assert int(out) < 200 * 10, "a body has 82 pages"
 
 
 COUNT = int(os.environ.get("HAUL_REQUESTS", "2000"))

@@ -19,6 +19,7 @@ use haul::request::{Request, StallLimit};
 use haul::sink::Sink;
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionread;
 use rustix::net::getpeername;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -190,6 +191,64 @@ fn direct_batch_gives_long_bodies_to_its_thread() {
         batch.batch.submit(large);
         assert!(batch.next().into_reply().is_ok());
         assert_eq!(origin.connections(), 1);
+    });
+}
+
+/// Starts a peer that sends the first bytes of a body of `length` bytes, `first` of them, and the
+/// rest when the test calls [`H1Peer::release`]. It then answers one more request.
+fn peer_that_sends_body_in_two_parts(first: usize, length: usize) -> H1Peer {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+    peer_that_then_does(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send([head.as_bytes(), &vec![b'x'; first]].concat()),
+        ScriptStep::Await(1),
+        ScriptStep::send(vec![b'x'; length - first]),
+        ScriptStep::ReadHead,
+        ScriptStep::send(REPLY),
+        ScriptStep::ReadToEnd,
+    ])
+}
+
+#[test]
+fn direct_batch_receives_all_arrived_bytes_at_once() {
+    let (first, length) = (50_000, 110_000);
+    let peer = peer_that_sends_body_in_two_parts(first, length);
+    with_time_limit("body in two parts", move || {
+        let batch = WatchedBatch::new(Client::new());
+        batch.warm_up(&peer.url("/"));
+        let sink = ThreadSink::default();
+        batch.batch.submit_into(batch.get(&peer.url("/")), Box::new(sink.clone()));
+        let socket = sockets_to(peer.addr()).pop().unwrap();
+        let await_arrival_of = |bytes: usize| {
+            while ioctl_fionread(&socket).unwrap() < bytes as u64 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        await_arrival_of(first);
+        assert!(batch.batch.try_next().is_none());
+        assert!(sink.length() == first && sink.ends_here(), "{} bytes", sink.length());
+        peer.release();
+        await_arrival_of(length - first);
+        assert!(batch.next().outcome().result.is_ok());
+        assert!(sink.length() == length && sink.ends_here(), "the socket can hold the rest");
+    });
+}
+
+#[test]
+fn direct_batch_gives_a_long_rest_to_its_thread() {
+    let length = 300_000;
+    let peer = peer_that_sends_body_in_two_parts(1000, length);
+    with_time_limit("long rest", move || {
+        let batch = WatchedBatch::new(Client::new());
+        batch.warm_up(&peer.url("/"));
+        let sink = ThreadSink::default();
+        batch.batch.submit_into(batch.get(&peer.url("/")), Box::new(sink.clone()));
+        batch.await_bytes();
+        assert!(batch.batch.try_next().is_none());
+        peer.release();
+        assert!(batch.next().outcome().result.is_ok());
+        assert!(sink.length() == length && !sink.ends_here());
+        assert!(batch.fetch(batch.get(&peer.url("/"))).ends_here(), "the next body may have arrived as a whole");
     });
 }
 

@@ -25,7 +25,7 @@ use std::time::Instant;
 use haul_policy::queue::HostId;
 use rustix::fd::AsFd;
 
-use super::executor::{HandedOverWork, LONG_BODY, OnDone, RequestExecutor};
+use super::executor::{HandedOverWork, LONG_BODY, MAX_WAITING_REST, OnDone, RequestExecutor};
 use super::readiness_set::ReadinessSet;
 use crate::Client;
 use crate::body::upload::RequestBody;
@@ -42,13 +42,13 @@ use crate::{Error, ErrorKind};
 /// sends longer content.
 const MAX_CONTENT: usize = 8 << 10;
 
-/// The maximum number of bytes of a response that a thread of the program receives in one call. If
-/// the body is coded, that thread decodes only the bytes of the first call, since decoding may take
-/// long. The batch's thread decodes the rest.
+/// The size in bytes of the buffer into which a thread of the program receives, unless the sink has
+/// memory for the body. If the body is coded, that thread decodes only the bytes of the first
+/// receive, since decoding may take long. The batch's thread decodes the rest.
 const MAX_PIECE: usize = 32 << 10;
 
-/// The maximum number of receive calls of the program's threads for one response. After that many,
-/// the batch's thread receives the rest of the response.
+/// The maximum number of receives of the program's threads for one response. After that many, the
+/// batch's thread receives the rest of the response.
 const MAX_RECEIVES: u32 = 4;
 
 /// The driver by which the program's own threads, not the batch's thread, send a request and
@@ -425,7 +425,8 @@ impl DirectDriver {
             let status = connection.receive(&mut buffer, now, self.waker(), &mut finished);
             exchange.receives += u32::from(matches!(status, ReceiveStatus::Drained | ReceiveStatus::More));
             let has_more = matches!(status, ReceiveStatus::More | ReceiveStatus::Interrupted);
-            if !has_more || exchange.receives >= MAX_RECEIVES || !finished.is_empty() || !is_late(connection) {
+            let continues = is_late(connection) || is_within_body(connection);
+            if !has_more || exchange.receives >= MAX_RECEIVES || !finished.is_empty() || !continues {
                 break status;
             }
         };
@@ -440,8 +441,9 @@ impl DirectDriver {
         }
         let waits_for_input = is_drained || matches!(status, ReceiveStatus::Interrupted | ReceiveStatus::More);
         let connection = &exchange.connection;
-        let is_plain = connection.front_transfer().is_some_and(Transfer::has_unprocessed_body);
-        let is_over_soon = connection.remaining() <= LONG_BODY && exchange.receives < MAX_RECEIVES && is_plain;
+        let is_over_soon = connection.remaining() <= MAX_WAITING_REST
+            && exchange.receives < MAX_RECEIVES
+            && has_plain_body(connection);
         if waits_for_input && is_over_soon && !connection.has_buffered_input() && !has_to_send(connection) {
             return Some(exchange);
         }
@@ -515,6 +517,17 @@ fn set_timer(readiness: &ReadinessSet, timer_at: &mut Option<Instant>, at: Optio
         *timer_at = Some(at);
     }
     is_set
+}
+
+/// Returns true if the sink gets the bytes of the body as they were received.
+fn has_plain_body(connection: &HttpConnection) -> bool {
+    connection.front_transfer().is_some_and(Transfer::has_unprocessed_body)
+}
+
+/// Returns true if a part of a body was received, and a thread of the program may receive the rest:
+/// its length is known, and at most [`LONG_BODY`].
+fn is_within_body(connection: &HttpConnection) -> bool {
+    (1..=LONG_BODY).contains(&connection.remaining()) && has_plain_body(connection)
 }
 
 /// Returns true if a part of the request is not sent, or if TLS has something to send.

@@ -30,7 +30,7 @@ use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::target::Target;
 
 pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary, WaitsCountedInTimeout};
-pub(super) use requests_on_other_threads::LONG_BODY;
+pub(super) use requests_on_other_threads::{LONG_BODY, MAX_WAITING_REST};
 use state::{RequestExecutorState, WaitingRequest};
 
 use super::BatchOptions;

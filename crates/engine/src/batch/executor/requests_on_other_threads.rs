@@ -11,10 +11,15 @@ use crate::sink::Sink;
 use crate::transfer::Transfer;
 use crate::{Client, Error, Result};
 
-/// The length in bytes above which a body, or the rest of a body, counts as long. Only the event
-/// loop receives a long rest. Another thread may be late to receive, and the receive buffer of the
-/// socket must hold the rest until then.
-pub(in crate::batch) const LONG_BODY: u64 = 64 << 10;
+/// The length in bytes above which a body counts as long. Only the event loop receives a long body:
+/// receiving it would keep another thread from its own work for too long (a tenth of a millisecond
+/// for this length).
+pub(in crate::batch) const LONG_BODY: u64 = 512 << 10;
+
+/// The maximum number of bytes of a body for which a thread other than the event loop's waits. Such
+/// a thread may be late to receive, and the receive buffer of the socket must hold the rest until
+/// then.
+pub(in crate::batch) const MAX_WAITING_REST: u64 = 64 << 10;
 
 impl RequestExecutor {
     /// Returns true if a thread other than the event loop's may run the next request that is
