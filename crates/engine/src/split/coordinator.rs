@@ -505,3 +505,6 @@ impl Sink for UnusedSink {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,4 +234,15 @@ mod tests {
         assert_eq!([failures.end_pause(until), failures.end_pause(until)], [true, false]);
         assert_eq!(failures.next_request(&splitter), Some(review));
     }
+
+    #[test]
+    fn pause_doubles_with_each_failure() {
+        let begin = Instant::now();
+        let mut failures = PartFailures::default();
+        let mut pause = || {
+            failures.record_failure(begin);
+            failures.paused_until.unwrap() - begin
+        };
+        assert_eq!([(); 4].map(|()| pause()), [1, 2, 4, 8].map(|times| FIRST_PAUSE * times));
+    }
 }
