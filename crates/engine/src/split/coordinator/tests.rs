@@ -171,6 +171,7 @@ impl SplitDownload {
     }
 
     /// Returns all transfers for parts that the coordinator requests now.
+    #[expect(clippy::vec_box, reason = "the coordinator passes boxed transfers")]
     fn all_next(&self) -> Vec<Box<Transfer>> {
         std::iter::from_fn(|| self.next()).collect()
     }

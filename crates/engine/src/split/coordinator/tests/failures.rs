@@ -8,6 +8,7 @@ fn error(kind: ErrorKind) -> Error {
 
 /// Makes a download that wants six connections. Returns it with `delivering` parts whose responses
 /// have begun, and one more part.
+#[expect(clippy::vec_box, reason = "the coordinator passes boxed transfers")]
 fn download_with_parts(delivering: usize) -> (SplitDownload, Vec<Box<Transfer>>, Box<Transfer>) {
     let download = SplitDownload::with_connections(SplitSetup::default(), 6);
     let mut parts: Vec<_> = (0..=delivering).map(|_| download.next().unwrap()).collect();
