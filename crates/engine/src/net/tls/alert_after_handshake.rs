@@ -42,3 +42,27 @@ impl fmt::Display for TlsAlert {
 }
 
 impl std::error::Error for TlsAlert {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alert_text_names_a_missing_client_certificate() {
+        let required = TlsAlert(AlertDescription::CertificateRequired);
+        assert_eq!(required.to_string(), "CertificateRequired, it wants a client certificate");
+        assert_eq!(TlsAlert(AlertDescription::UnknownCA).to_string(), "UnknownCA");
+    }
+
+    #[test]
+    fn only_alerts_about_the_client_are_refusals() {
+        for (alert, is_refusal) in [
+            (AlertDescription::HandshakeFailure, true),
+            (AlertDescription::AccessDenied, true),
+            (AlertDescription::InternalError, false),
+            (AlertDescription::BadRecordMac, false),
+        ] {
+            assert_eq!(TlsAlert(alert).is_refusal(), is_refusal, "{alert:?}");
+        }
+    }
+}

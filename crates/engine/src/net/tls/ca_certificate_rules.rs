@@ -208,7 +208,91 @@ where
 
 #[cfg(test)]
 mod tests {
+    use rcgen::{CertificateParams, CustomExtension, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd};
+
     use super::*;
+
+    /// The validity period of the certificates of these tests: 2026-01-01 to 2027-01-01.
+    const NOT_BEFORE: u64 = 1_767_225_600;
+    const NOT_AFTER: u64 = 1_798_761_600;
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds))
+    }
+
+    fn authority(change: impl FnOnce(&mut CertificateParams)) -> Certificate {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.not_before = date_time_ymd(2026, 1, 1);
+        params.not_after = date_time_ymd(2027, 1, 1);
+        change(&mut params);
+        parse(params.self_signed(&KeyPair::generate().unwrap()).unwrap().der()).unwrap()
+    }
+
+    #[test]
+    fn trusted_authority_is_valid_from_first_to_last_second() {
+        let authority = authority(|_| {});
+        for (now, expected) in [
+            (NOT_BEFORE - 1, Err(CaFault::NotYetValid)),
+            (NOT_BEFORE, Ok(())),
+            (NOT_AFTER, Ok(())),
+            (NOT_AFTER + 1, Err(CaFault::Expired)),
+        ] {
+            assert_eq!(check_anchor(&authority, at(now), 0), expected, "{now}");
+        }
+    }
+
+    #[test]
+    fn path_length_counts_the_authorities_below() {
+        let authority = authority(|ca| ca.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(1)));
+        for (below, expected) in [(0, Ok(())), (1, Ok(())), (2, Err(CaFault::PathLength))] {
+            assert_eq!(check_anchor(&authority, at(NOT_BEFORE), below), expected, "{below}");
+        }
+    }
+
+    #[test]
+    fn authority_of_version_1_must_be_self_issued() {
+        let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+        let root = super::super::x509_v1_signature::version1_certificate(&key, "root", None);
+        let issued = super::super::x509_v1_signature::version1_certificate(&other, "below", Some(("root", &key)));
+        assert_eq!(check_anchor(&parse(&root).unwrap(), at(NOT_BEFORE), 0), Ok(()));
+        assert_eq!(check_anchor(&parse(&issued).unwrap(), at(NOT_BEFORE), 0), Err(CaFault::NotCa));
+        assert_eq!(check_anchor(&authority(|ca| ca.is_ca = IsCa::NoCa), at(NOT_BEFORE), 0), Err(CaFault::NotCa));
+    }
+
+    #[test]
+    fn each_key_usage_permits_its_own_signatures() {
+        use KeyUsagePurpose as Usage;
+        for (usage, signs_handshakes, signs_lists, signs_certificates) in [
+            (Usage::DigitalSignature, true, false, false),
+            (Usage::KeyEncipherment, true, false, false),
+            (Usage::KeyAgreement, true, false, false),
+            (Usage::CrlSign, false, true, false),
+            (Usage::KeyCertSign, false, false, true),
+        ] {
+            let certificate = authority(|ca| ca.key_usages = vec![usage.clone()]);
+            assert_eq!(allows_digital_signature(&certificate), Some(signs_handshakes), "{usage:?}");
+            assert_eq!(check_may_sign_revocation_lists(&certificate).is_ok(), signs_lists, "{usage:?}");
+            assert_eq!(check_intermediate(&certificate).is_ok(), signs_certificates, "{usage:?}");
+        }
+        let any = authority(|_| {});
+        assert_eq!(allows_digital_signature(&any), Some(true));
+        assert_eq!((check_may_sign_revocation_lists(&any), check_intermediate(&any)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn repeated_or_malformed_extension_is_unreadable() {
+        let usage = |content: &[u8]| CustomExtension::from_oid_content(&[2, 5, 29, 15], content.to_vec());
+        let once = authority(|ca| ca.custom_extensions = vec![usage(&[3, 2, 2, 4])]);
+        assert_eq!(check_intermediate(&once), Ok(()));
+        let twice = authority(|ca| ca.custom_extensions = vec![usage(&[3, 2, 2, 4]), usage(&[3, 2, 2, 4])]);
+        let malformed = authority(|ca| ca.custom_extensions = vec![usage(&[3])]);
+        for certificate in [twice, malformed] {
+            assert_eq!(check_intermediate(&certificate), Err(CaFault::Unreadable));
+            assert_eq!(check_may_sign_revocation_lists(&certificate), Err(CaFault::Unreadable));
+            assert_eq!(allows_digital_signature(&certificate), None);
+        }
+    }
 
     #[test]
     fn certificates_of_system_bundle_pass_ca_checks() {

@@ -180,4 +180,44 @@ mod tests {
         let narrows = |options| apply_cipher_lists(&mut rustls::crypto::aws_lc_rs::default_provider(), options).is_ok();
         assert_eq!([&of_12, &of_13, &both].map(narrows), [true, true, false]);
     }
+
+    #[test]
+    fn disabled_versions_and_unlisted_suites_are_left_out() {
+        let names = |options: &TlsOptions| {
+            let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+            apply_cipher_lists(&mut provider, options).unwrap();
+            let suites = provider.cipher_suites.iter().map(|suite| suite.suite()).collect::<Vec<_>>();
+            (suites, provider.kx_groups.iter().map(|group| group.name()).collect::<Vec<_>>())
+        };
+        let list = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let options = TlsOptions {
+            tls12_ciphers: list(&["ECDHE-RSA-AES128-GCM-SHA256"]),
+            tls13_ciphers: list(&["TLS_CHACHA20_POLY1305_SHA256"]),
+            groups: list(&["P-384", "unknown", "X25519"]),
+            ..TlsOptions::default()
+        };
+        let both =
+            vec![CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256];
+        assert_eq!(names(&options), (both, vec![NamedGroup::secp384r1, NamedGroup::X25519]));
+        let only_13 = TlsOptions { min_version: TlsVersion::V1_3, ..options.clone() };
+        assert!(names(&only_13).0.len() > 2, "the list for TLS 1.2 has no effect");
+        let only_12 = TlsOptions { max_version: TlsVersion::V1_2, ..options };
+        assert!(names(&only_12).0.len() > 2, "the list for TLS 1.3 has no effect");
+    }
+
+    #[test]
+    fn signature_algorithms_have_three_spellings() {
+        let supported = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let schemes = |names: &[&str]| {
+            let signature_algorithms = Some(names.iter().map(|name| (*name).to_owned()).collect());
+            signature_schemes(&TlsOptions { signature_algorithms, ..TlsOptions::default() }, &supported)
+        };
+        for name in ["rsa_pss_rsae_sha256", "RSA-PSS+SHA256", "PSS+SHA256", "pss+sha256"] {
+            assert_eq!(schemes(&[name]).unwrap(), Some(vec![SignatureScheme::RSA_PSS_SHA256]), "{name}");
+        }
+        let two = vec![SignatureScheme::ED25519, SignatureScheme::ECDSA_NISTP256_SHA256];
+        assert_eq!(schemes(&["ed25519", "unknown", "ECDSA+SHA256"]).unwrap(), Some(two));
+        assert_eq!(schemes(&["unknown"]).unwrap_err().kind(), ErrorKind::Cipher);
+        assert_eq!(signature_schemes(&TlsOptions::default(), &supported).unwrap(), None);
+    }
 }

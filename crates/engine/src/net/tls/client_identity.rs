@@ -329,4 +329,45 @@ mod tests {
         assert!(parse_key(vec![0x30, 0x82], None).is_err());
         assert_eq!(format!("{passphrase:?}"), "Passphrase(..)");
     }
+
+    #[test]
+    fn error_names_the_part_and_its_source() {
+        let source = CertificateOrKeySource { what: KEY_WHAT, source: "me.key".to_owned() };
+        let error = source.error("why");
+        assert_eq!(error.kind(), ErrorKind::ClientCertificate);
+        assert_eq!(error.to_string(), "cannot use the client key in me.key: why");
+        assert_eq!(format!("{:?}", Pem::new(&b"secret"[..])), "Pem(..)");
+    }
+
+    #[test]
+    fn pem_section_is_found_only_with_both_boundaries() {
+        assert!(is_pem(b"text -----BEGIN X-----") && !is_pem(b"-----BEGI") && !is_pem(b""));
+        assert_eq!(find_bytes(b"abcabc", b"ca"), Some(2));
+        assert_eq!(pem_section(b"-----END X----- -----BEGIN X-----", "X"), None);
+        assert_eq!(pem_section(b"-----BEGIN X-----a-----END Y-----", "X"), None);
+        assert_eq!(pem_section(b"..-----BEGIN X-----a-----END X-----", "X"), Some(&b"a"[..]));
+    }
+
+    #[test]
+    fn certificate_chain_is_read_from_pem_and_der() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new([]).unwrap().self_signed(&key).unwrap();
+        let (pem, der) = (certificate.pem(), certificate.der().clone());
+        assert_eq!(parse_chain(pem.repeat(2).into_bytes()), Ok(vec![der.clone(), der.clone()]));
+        assert_eq!(parse_chain(der.to_vec()), Ok(vec![der]));
+        for none in [String::new(), key.serialize_pem()] {
+            assert_eq!(parse_chain(none.into_bytes()), Err("there is none".to_owned()));
+        }
+    }
+
+    #[cfg(feature = "old-keys")]
+    #[test]
+    fn old_encrypted_key_needs_passphrase_and_known_label() {
+        let pem = |label: &str| format!("-----BEGIN {label}-----\nProc-Type: 4,ENCRYPTED\n-----END {label}-----\n");
+        let refusal = |label: &str, passphrase| parse_key(pem(label).into_bytes(), passphrase).unwrap_err();
+        let passphrase = Passphrase::new("x");
+        assert_eq!(refusal("RSA PRIVATE KEY", None), NEEDS_PASSPHRASE);
+        assert_eq!(refusal("RSA PRIVATE KEY", Some(&passphrase)), "its header is broken");
+        assert_eq!(refusal("DSA PRIVATE KEY", Some(&passphrase)), "its kind is not supported");
+    }
 }

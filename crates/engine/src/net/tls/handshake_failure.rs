@@ -88,6 +88,8 @@ fn name_list(presented: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
 
     #[test]
@@ -96,6 +98,72 @@ mod tests {
         assert_eq!(list(&[]), "it contains no name");
         assert_eq!(list(&["DnsName(\"*.h.example\")"]), "its name is *.h.example");
         assert_eq!(list(&["IpAddress(127.0.0.1)", "DnsName(\"h\")"]), "its names are 127.0.0.1, h");
-        assert!(list(&["DnsName(\"h\")"; 8]).ends_with(" and 2 more"));
+        assert_eq!(list(&["DnsName(\"h\")"; 6]), "its names are h, h, h, h, h, h");
+        assert!(list(&["DnsName(\"h\")"; 8]).ends_with(" h and 2 more"));
+    }
+
+    fn other(error: impl std::error::Error + Send + Sync + 'static) -> CertificateError {
+        CertificateError::Other(rustls::OtherError(std::sync::Arc::new(error)))
+    }
+
+    #[test]
+    fn handshake_error_kind_follows_its_cause() {
+        let refused = rustls::Error::InvalidCertificate;
+        for (error, kind, text) in [
+            (refused(other(PinMismatch)), ErrorKind::PinnedKey, "not one of those that are pinned"),
+            (refused(other(StatusFault::Revoked)), ErrorKind::CertificateStatus, "is revoked"),
+            (refused(CertificateError::UnknownIssuer), ErrorKind::PeerCertificate, "no trusted certificate"),
+            (refused(other(fmt::Error)), ErrorKind::PeerCertificate, "the server's certificate is not acceptable"),
+            (
+                rustls::CertRevocationListError::BadSignature.into(),
+                ErrorKind::PeerCertificate,
+                "the list of revoked ones is not good",
+            ),
+            (
+                PeerIncompatible::ServerRejectedEncryptedClientHello(None).into(),
+                ErrorKind::EchRequired,
+                "it sent no keys",
+            ),
+            (InvalidMessage::InvalidContentType.into(), ErrorKind::TlsHandshake, "the server does not speak TLS"),
+            (rustls::Error::DecryptError, ErrorKind::TlsHandshake, "TLS handshake failed"),
+        ] {
+            let error = handshake_error(error);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_certificate_fault_has_a_reason_in_words() {
+        let time = |seconds| rustls_pki_types::UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+        let (early, late) = (time(1_767_225_600), time(1_798_761_600));
+        let beyond = time(u64::MAX);
+        for (fault, expected) in [
+            (CertificateError::UnknownIssuer, "no trusted certificate has signed it"),
+            (CertificateError::BadSignature, "a signature does not fit"),
+            (
+                CertificateError::ExpiredContext { time: late, not_after: early },
+                "it expired on Jan  1 00:00:00 2026 GMT",
+            ),
+            (CertificateError::ExpiredContext { time: late, not_after: beyond }, "it has expired"),
+            (CertificateError::Expired, "it has expired"),
+            (
+                CertificateError::NotValidYetContext { time: early, not_before: late },
+                "it is not valid before Jan  1 00:00:00 2027 GMT",
+            ),
+            (CertificateError::NotValidYetContext { time: early, not_before: beyond }, "it is not valid yet"),
+            (CertificateError::NotValidYet, "it is not valid yet"),
+            (CertificateError::NotValidForName, "it is not valid for the host's name"),
+            (CertificateError::InvalidPurpose, "it is not for servers"),
+            (other(webpki::Error::CaUsedAsEndEntity), "it is a CA's own and not a trusted one"),
+            (other(PinMismatch), "the server's public key is not one of those that are pinned"),
+        ] {
+            assert_eq!(refusal_reason(&fault), expected, "{fault:?}");
+        }
+        let expected = rustls_pki_types::ServerName::try_from("h.example").unwrap();
+        let presented = vec!["DnsName(\"other.example\")".to_owned()];
+        let reason = refusal_reason(&CertificateError::NotValidForNameContext { expected, presented });
+        assert_eq!(reason, "it is not valid for name \"h.example\"; its name is other.example");
+        assert_eq!(refusal_reason(&CertificateError::Revoked), CertificateError::Revoked.to_string());
     }
 }

@@ -114,4 +114,67 @@ mod tests {
             assert!(open_pkcs12(bytes, b"x").is_err(), "{bytes:x?}");
         }
     }
+
+    /// Five bytes, `a key`, that openssl encrypted with the passphrase `secret`: the cipher, the
+    /// initialization vector and the PEM text.
+    const SEALED: [(&str, &str, &str); 4] = [
+        ("AES-128-CBC", "A0A1A2A3A4A5A6A7A8A9AAABACADAEAF", "aoexYO8Ho0yTEsIaj2JaWg=="),
+        ("AES-192-CBC", "A0A1A2A3A4A5A6A7A8A9AAABACADAEAF", "xm1Q2AFKyNYv1L3NXrfB6A=="),
+        ("AES-256-CBC", "A0A1A2A3A4A5A6A7A8A9AAABACADAEAF", "OkO21fnQ9v51/ortJuujig=="),
+        ("DES-EDE3-CBC", "A0A1A2A3A4A5A6A7", "Yfavk88X/FY="),
+    ];
+
+    #[test]
+    fn key_encrypted_by_openssl_is_decrypted() {
+        for (cipher, vector, text) in SEALED {
+            for line_end in ["\n", "\r\n"] {
+                let lines = ["", "Proc-Type: 4,ENCRYPTED", &format!("DEK-Info: {cipher},{vector}"), "", text, ""];
+                let section = lines.join(line_end);
+                let key = open_pem("EC PRIVATE KEY", &section, b"secret").unwrap();
+                assert_eq!(key.secret_der(), b"a key", "{cipher}");
+            }
+        }
+    }
+
+    #[test]
+    fn label_determines_the_format_of_the_key() {
+        let (cipher, vector, text) = SEALED[0];
+        let section = format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: {cipher},{vector}\n\n{text}\n");
+        let open = |label| open_pem(label, &section, b"secret");
+        assert!(matches!(open("RSA PRIVATE KEY"), Ok(PrivateKeyDer::Pkcs1(_))));
+        assert!(matches!(open("EC PRIVATE KEY"), Ok(PrivateKeyDer::Sec1(_))));
+        assert!(matches!(open("PRIVATE KEY"), Ok(PrivateKeyDer::Pkcs8(_))));
+        assert_eq!(open("DSA PRIVATE KEY").unwrap_err(), "DSA PRIVATE KEY is not supported");
+        let other = open_pem("EC PRIVATE KEY", &section, b"wrong").unwrap_err();
+        assert_eq!(other, "the passphrase does not open it");
+    }
+
+    #[test]
+    fn hexadecimal_digits_come_in_pairs() {
+        assert_eq!(bytes_of_hex("00fFa1"), Some(vec![0x00, 0xff, 0xa1]));
+        assert_eq!(bytes_of_hex(""), Some(Vec::new()));
+        assert_eq!((bytes_of_hex("0"), bytes_of_hex("0g")), (None, None));
+    }
+
+    #[test]
+    fn pkcs12_file_yields_chain_and_key() {
+        use p12_keystore::{Certificate, KeyStoreEntry, PrivateKey, PrivateKeyChain};
+
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new([]).unwrap().self_signed(&key).unwrap();
+        let file = |certificates: Vec<Certificate>| {
+            let mut store = KeyStore::new();
+            let private = PrivateKey::from_der(&key.serialize_der()).unwrap();
+            let chain = PrivateKeyChain::new(&[1_u8][..], private, certificates);
+            store.add_entry("me", KeyStoreEntry::PrivateKeyChain(chain));
+            store.writer("secret").write().unwrap()
+        };
+        let whole = file(vec![Certificate::from_der(certificate.der()).unwrap()]);
+        let (chain, private) = open_pkcs12(&whole, b"secret").unwrap();
+        assert_eq!(chain, [certificate.der().clone()]);
+        assert_eq!(private.secret_der(), key.serialize_der());
+        assert!(open_pkcs12(&whole, b"wrong").unwrap_err().contains("the passphrase does not open it"));
+        assert_eq!(open_pkcs12(&whole, b"\xff").unwrap_err(), "the passphrase is not UTF-8");
+        assert_eq!(open_pkcs12(&file(Vec::new()), b"secret").unwrap_err(), "it has no certificate of its key");
+    }
 }

@@ -66,3 +66,22 @@ pub fn key_pin(file: &[u8]) -> Option<PublicKeyPin> {
     };
     digest(&SHA256, &der).as_ref().try_into().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::PublicKeyData;
+
+    use super::*;
+
+    #[test]
+    fn pin_of_pem_and_der_key_is_the_same() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let der = key.subject_public_key_info();
+        let pin = PublicKeyPin::try_from(digest(&SHA256, &der).as_ref()).unwrap();
+        assert_eq!(key_pin(&der), Some(pin));
+        assert_eq!(key_pin(key.public_key_pem().as_bytes()), Some(pin));
+        for other in [&b""[..], b"text", &der[1..]] {
+            assert_eq!(key_pin(other), None, "{other:?}");
+        }
+    }
+}

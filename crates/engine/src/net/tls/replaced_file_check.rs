@@ -112,3 +112,63 @@ impl<T> FileBacked<T> {
         !self.stamps.differs_from(&FileStamps::read(paths))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn only_changed_files_differ() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
+        fs::write(&one, "content").unwrap();
+        let read = || FileStamps::read([&*one, &*two]);
+        let first = read();
+        assert!(!first.differs_from(&read()));
+        fs::write(&two, "new").unwrap();
+        let second = read();
+        assert!(first.differs_from(&second), "the second file is new");
+        fs::remove_file(&one).unwrap();
+        assert!(!second.differs_from(&read()), "a removed file counts as unchanged");
+        assert!(FileStamps::default().joined_with(&first).differs_from(&second));
+    }
+
+    #[test]
+    fn replaced_file_is_noticed_once_the_check_is_due() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "first").unwrap();
+        let stamps = FileStamps::read([&*file]);
+        fs::write(&file, "the second").unwrap();
+        let looked_at = |looked| FileBacked { value: (), stamps: stamps.clone(), looked };
+        let (now, hour) = (Instant::now(), Duration::from_secs(3600));
+        assert!(looked_at(now + hour).is_current([&*file]), "just checked");
+        let Some(long_ago) = now.checked_sub(CHECK_INTERVAL) else { return };
+        assert!(!looked_at(long_ago).is_current([&*file]));
+        let mut without_files = FileBacked { value: (), stamps: FileStamps::default(), looked: long_ago };
+        assert!(without_files.is_current([]));
+    }
+
+    #[test]
+    fn files_that_are_not_used_are_not_checked() {
+        let path = |name: &str| Some(PathBuf::from(name));
+        let mut options = TlsOptions {
+            ca_file: path("ca"),
+            ca_path: path("directory"),
+            crl_file: path("lists"),
+            identity: Some(super::super::ClientCertificateFiles { certificate: "me".into(), key: path("key") }),
+            ..TlsOptions::default()
+        };
+        let trust = |options: &TlsOptions| trust_files(options).map(Path::to_owned).collect::<Vec<_>>();
+        let identity = |options: &TlsOptions| identity_files(options).map(Path::to_owned).collect::<Vec<_>>();
+        assert_eq!(trust(&options), ["ca", "directory", "lists"].map(PathBuf::from));
+        assert_eq!(identity(&options), ["me", "key"].map(PathBuf::from));
+        (options.verify, options.examine) = (false, true);
+        assert_eq!(trust(&options).len(), 3);
+        options.examine = false;
+        options.identity_pem = Some(super::super::Pem::new(&b"pem"[..]));
+        assert!(trust(&options).is_empty() && identity(&options).is_empty());
+    }
+}

@@ -288,4 +288,34 @@ mod tests {
             assert!(parse_plain_list(&[&whole, other].concat()).is_none() || !contains_section(other));
         }
     }
+
+    #[test]
+    fn certificates_in_a_file_are_all_read() {
+        use std::io::Write;
+
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bundle("\n")).unwrap();
+        let read = certificates_in_file(file.path()).unwrap();
+        assert_eq!(read, parse_strictly(&bundle("\n")).unwrap());
+        assert!(certificates_in_file(Path::new("/nonexistent/file")).is_err());
+        assert_eq!(certificates_in_pem(b"text").unwrap(), []);
+    }
+
+    #[test]
+    fn check_with_system_roots_hides_its_certificates() {
+        let check = BundleThenSystemRootsCheck::new(Arc::new(FixedResultCheck(None)), Box::new(|| None));
+        assert_eq!(format!("{check:?}"), "BundleThenSystemRootsCheck { .. }");
+    }
+
+    #[test]
+    fn system_bundle_is_part_of_all_certificates() {
+        // Without a bundle, there is nothing to compare.
+        let Some(path) = system_bundle() else { return };
+        assert!(path.exists(), "{path:?}");
+        if let Some(bundle) = bundle_certificates() {
+            assert!(!bundle.is_empty());
+            let all = all_certificates().certs;
+            assert!(bundle.iter().all(|certificate| all.contains(certificate)));
+        }
+    }
 }
