@@ -355,3 +355,216 @@ fn content_coding(head: &ResponseHead) -> Vec<u8> {
     let trimmed = text.trim_ascii();
     if trimmed == b"identity" { Vec::new() } else { trimmed.to_vec() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: fn(u64) -> ResponseBodyFraming = ResponseBodyFraming::Length;
+
+    fn head(status: u16, fields: &str) -> ResponseHead {
+        ResponseHead::from_raw(format!("HTTP/1.1 {status} X\r\n{fields}\r\n").as_bytes()).unwrap()
+    }
+
+    fn validator(tag: &str) -> Validator {
+        Validator::strong(Some(tag.as_bytes()), None, None).unwrap()
+    }
+
+    /// The range 10 to 19 of 100 bytes with the validator "a".
+    fn part() -> DeliveryRange {
+        DeliveryRange::for_part(10..20, 100, validator("\"a\""))
+    }
+
+    #[test]
+    fn range_field_names_the_missing_bytes() {
+        let whole = DeliveryRange::starting_at(0);
+        assert_eq!((whole.is_ranged(), whole.range_field()), (false, None));
+        assert_eq!(DeliveryRange::starting_at(1).range_field().as_deref(), Some("bytes=1-"));
+        assert_eq!(part().range_field().as_deref(), Some("bytes=10-19"));
+        let opening = RequestOptions { span: Some(WantedContentRange::Opening(0)), ..RequestOptions::default() };
+        let opening = DeliveryRange::from_options(&opening);
+        assert!(opening.is_unstarted_opening() && opening.is_ranged() && !opening.is_plain_part());
+        assert_eq!(opening.range_field().as_deref(), Some("bytes=0-0"));
+        let resumed = RequestOptions { resume_from: Some(7), ..RequestOptions::default() };
+        assert_eq!(DeliveryRange::from_options(&resumed).range_field().as_deref(), Some("bytes=7-"));
+        assert_eq!((part().known_end(), DeliveryRange::starting_at(1).known_end()), (Some(20), None));
+        assert!(part().is_plain_part() && part().has_no_content_coding() && part().is_resumable());
+    }
+
+    #[test]
+    fn range_to_the_end_of_the_content_is_open() {
+        let rest = |to| {
+            let span = WantedContentRange::Rest { from: 10, to, total: 100, validator: validator("\"a\"") };
+            DeliveryRange::from_options(&RequestOptions { span: Some(span), ..RequestOptions::default() })
+        };
+        for (to, field, end) in [(None, "bytes=10-", 100), (Some(100), "bytes=10-", 100), (Some(20), "bytes=10-19", 20)]
+        {
+            let range = rest(to);
+            assert_eq!((range.range_field().as_deref(), range.known_end()), (Some(field), Some(end)));
+            assert!(range.is_resumable());
+        }
+        let partial = |gap, known| {
+            let mut range = DeliveryRange::default();
+            range.resume_partial(ExistingPartialContent { gap, known });
+            range
+        };
+        assert_eq!(partial(5..u64::MAX, None).range_field().as_deref(), Some("bytes=5-"));
+        let known = || Some((100, validator("\"a\"")));
+        assert_eq!(partial(5..100, known()).range_field().as_deref(), Some("bytes=5-"));
+        assert_eq!(partial(5..9, known()).range_field().as_deref(), Some("bytes=5-8"));
+        let mut range = part();
+        range.move_to(40..100);
+        assert_eq!((range.at, range.end), (40, None));
+        range.move_to(40..50);
+        assert_eq!((range.at, range.end), (40, Some(50)));
+    }
+
+    #[test]
+    fn part_continues_only_with_the_requested_bytes() {
+        let good = "Content-Range: bytes 10-19/100\r\nETag: \"a\"\r\n";
+        for (fields, framing, expected) in [
+            (good, LENGTH(10), RangeVerdict::Continues),
+            (good, ResponseBodyFraming::UntilClose, RangeVerdict::Continues),
+            (good, LENGTH(9), RangeVerdict::Refused("a part whose length is not that of its range")),
+            ("ETag: \"a\"\r\n", LENGTH(10), RangeVerdict::Refused("a part without one valid Content-Range")),
+            ("Content-Range: bytes 10-19/*\r\n", LENGTH(10), RangeVerdict::Refused("a part of unknown place or total")),
+            ("Content-Range: bytes 10-19/101\r\nETag: \"a\"\r\n", LENGTH(10), RangeVerdict::Changed),
+            ("Content-Range: bytes 10-19/100\r\nETag: \"b\"\r\n", LENGTH(10), RangeVerdict::Changed),
+            (
+                "Content-Range: bytes 10-19/100\r\nContent-Encoding: gzip\r\n",
+                LENGTH(10),
+                RangeVerdict::Refused("a part of another content coding"),
+            ),
+            (
+                "Content-Range: bytes 11-19/100\r\n",
+                LENGTH(9),
+                RangeVerdict::Refused("another range than the one that was asked for"),
+            ),
+            (
+                "Content-Range: bytes 10-20/100\r\n",
+                LENGTH(11),
+                RangeVerdict::Refused("another range than the one that was asked for"),
+            ),
+        ] {
+            assert_eq!(part().verdict(&head(206, fields), framing), expected, "{fields}");
+        }
+        let twice = head(206, &good.repeat(2));
+        assert!(matches!(part().verdict(&twice, LENGTH(10)), RangeVerdict::Refused(_)));
+        // Without knowledge, the total may be unknown to the server, too.
+        let unknown = head(206, "Content-Range: bytes 5-9/*\r\n");
+        assert_eq!(DeliveryRange::starting_at(5).verdict(&unknown, LENGTH(5)), RangeVerdict::Continues);
+    }
+
+    #[test]
+    fn opening_may_be_shorter_but_needs_a_validator_for_its_rest() {
+        let opening = DeliveryRange { end: Some(50), is_opening: true, ..DeliveryRange::default() };
+        let answer = |fields: &str, length| opening.verdict(&head(206, fields), LENGTH(length));
+        assert_eq!(answer("Content-Range: bytes 0-49/100\r\nETag: \"a\"\r\n", 50), RangeVerdict::Continues);
+        assert_eq!(answer("Content-Range: bytes 0-29/30\r\n", 30), RangeVerdict::Continues, "it is everything");
+        assert!(matches!(answer("Content-Range: bytes 0-49/100\r\n", 50), RangeVerdict::Refused(_)));
+        assert!(matches!(answer("Content-Range: bytes 0-49/*\r\n", 50), RangeVerdict::Refused(_)));
+        assert_eq!(opening.verdict(&head(200, ""), LENGTH(100)), RangeVerdict::Ordinary);
+        let mut begun = opening.clone();
+        begun.on_part(&head(206, "Content-Range: bytes 0-29/30\r\nETag: \"a\"\r\n"));
+        assert!(!begun.is_unstarted_opening() && begun.is_resumable());
+        assert_eq!((begun.end, begun.total), (Some(30), Some(30)));
+    }
+
+    #[test]
+    fn whole_content_is_skipped_only_if_it_is_the_same() {
+        let answer = |fields: &str, length| part().verdict(&head(200, fields), LENGTH(length));
+        assert_eq!(answer("ETag: \"a\"\r\n", 100), RangeVerdict::Repeats(10));
+        assert_eq!(answer("ETag: \"a\"\r\n", 99), RangeVerdict::Changed);
+        assert_eq!(answer("ETag: \"a\"\r\nContent-Encoding: gzip\r\n", 100), RangeVerdict::Changed);
+        assert_eq!(answer("ETag: \"b\"\r\n", 100), RangeVerdict::Changed);
+        assert!(matches!(answer("", 100), RangeVerdict::Refused(_)));
+        let chunked = part().verdict(&head(200, "ETag: \"a\"\r\n"), ResponseBodyFraming::UntilClose);
+        assert_eq!(chunked, RangeVerdict::Repeats(10));
+        let unknown = DeliveryRange::starting_at(10).verdict(&head(200, ""), LENGTH(100));
+        assert_eq!(unknown, RangeVerdict::Refused("the whole instead of a range"));
+        let whole = DeliveryRange::starting_at(0);
+        assert_eq!(whole.verdict(&head(200, ""), LENGTH(100)), RangeVerdict::Ordinary);
+        assert_eq!(whole.verdict(&head(416, ""), LENGTH(0)), RangeVerdict::Ordinary);
+    }
+
+    #[test]
+    fn unsatisfied_range_is_complete_only_at_the_end() {
+        let known =
+            DeliveryRange { at: 100, total: Some(100), validator: Some(validator("\"a\"")), ..Default::default() };
+        let answer = |range: &DeliveryRange, fields: &str| range.verdict(&head(416, fields), LENGTH(0));
+        assert_eq!(answer(&known, "Content-Range: bytes */100\r\n"), RangeVerdict::Complete);
+        assert_eq!(answer(&known, "Content-Range: bytes */100\r\nETag: \"b\"\r\n"), RangeVerdict::Changed);
+        assert_eq!(answer(&known, "Content-Range: bytes */101\r\n"), RangeVerdict::Changed);
+        assert_eq!(answer(&known, ""), RangeVerdict::Refused("no such range, and not how long it is"));
+        let early = DeliveryRange { at: 99, ..known.clone() };
+        assert_eq!(
+            answer(&early, "Content-Range: bytes */100\r\n"),
+            RangeVerdict::Refused("that there is no such range")
+        );
+        for (end, expected) in
+            [(100, RangeVerdict::Complete), (90, RangeVerdict::Refused("that there is no such range"))]
+        {
+            let ended = DeliveryRange { end: Some(end), ..known.clone() };
+            assert_eq!(answer(&ended, "Content-Range: bytes */100\r\n"), expected);
+        }
+    }
+
+    #[test]
+    fn last_byte_is_requested_once_if_the_length_is_missing() {
+        let mut range = DeliveryRange::starting_at(100);
+        assert!(!range.should_request_last_byte(&head(416, "Content-Range: bytes */100\r\n")));
+        assert!(!range.should_request_last_byte(&head(404, "")));
+        for known in [DeliveryRange::starting_at(0), part(), DeliveryRange { end: Some(200), ..range.clone() }] {
+            assert!(!known.clone().should_request_last_byte(&head(416, "")));
+        }
+        assert!(range.should_request_last_byte(&head(416, "")));
+        assert_eq!(range.range_field().as_deref(), Some("bytes=99-"));
+        assert!(!range.should_request_last_byte(&head(416, "")), "only once");
+        let answer = |fields: &str, length| range.verdict(&head(206, fields), LENGTH(length));
+        assert_eq!(answer("Content-Range: bytes 99-99/100\r\n", 1), RangeVerdict::Complete);
+        assert_eq!(answer("Content-Range: bytes 99-109/110\r\n", 11), RangeVerdict::Changed);
+    }
+
+    #[test]
+    fn whole_response_announces_length_validator_and_coding() {
+        let mut range = DeliveryRange::default();
+        range.on_whole(&head(200, "ETag: \"a\"\r\nContent-Encoding: GZip\r\n"), LENGTH(100));
+        assert_eq!((range.total, range.known_end(), range.is_resumable()), (Some(100), Some(100), true));
+        assert!(!range.has_no_content_coding());
+        range.on_whole(&head(200, "ETag: W/\"a\"\r\nContent-Encoding: identity\r\n"), ResponseBodyFraming::UntilClose);
+        assert_eq!((range.total, range.is_resumable()), (None, false));
+        assert!(range.has_no_content_coding());
+        assert_eq!(content_coding(&head(200, "Content-Encoding: gzip\r\nContent-Encoding: BR\r\n")), b"gzip,br");
+        assert_eq!(content_coding(&head(200, "")), b"");
+    }
+
+    #[test]
+    fn other_range_than_the_requested_one_contradicts() {
+        for (range, asked, expected) in [
+            ("bytes 0-99/200", "0-99", false),
+            ("bytes 0-98/200", "0-99", true),
+            ("bytes 1-99/200", "0-99", true),
+            ("bytes 0-49/50", "0-99", false),
+            ("bytes 0-48/50", "0-99", true),
+            ("bytes 0-99/*", "0-99", false),
+            ("bytes 0-98/*", "0-99", true),
+            ("bytes 100-199/200", "100-", false),
+            ("bytes 100-198/200", "100-", true),
+            ("bytes 101-199/200", "100-", true),
+            ("bytes 100-199/*", "100-", false),
+            ("bytes 150-199/200", "-50", false),
+            ("bytes 151-199/200", "-50", true),
+            ("bytes 0-29/30", "-50", false),
+            ("bytes 150-199/*", "-50", false),
+            ("bytes 7-8/9", "0-1,3-4", false),
+            ("bytes 7-8/9", "x", false),
+            ("bytes 7-8/9", "0-x", false),
+            ("bytes 7-8/9", "x-1", false),
+            ("bytes */9", "0-1", false),
+        ] {
+            let head = head(206, &format!("Content-Range: {range}\r\n"));
+            assert_eq!(contradicts(&head, asked), expected, "{range} {asked}");
+        }
+        assert!(!contradicts(&head(206, ""), "0-1"));
+    }
+}

@@ -557,3 +557,6 @@ fn entropy() -> u64 {
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,3 +91,55 @@ impl FirstStreamEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Stores the token of the last wake-up; 0 means none.
+    #[derive(Default)]
+    struct LastToken(AtomicUsize);
+
+    impl TransferWaker for LastToken {
+        fn wake(&self, token: usize) {
+            self.0.store(token, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn stream_waits_at_its_end_until_the_end_changes() {
+        let end = FirstStreamEnd::unlimited();
+        let last = Arc::new(LastToken::default());
+        let waker: Arc<dyn TransferWaker> = last.clone();
+        let woken = || last.0.swap(0, Ordering::SeqCst);
+        assert_eq!(end.bytes_until_end(100, Some(&waker), 7), u64::MAX - 100);
+        end.set(150);
+        assert_eq!(woken(), 0, "the stream does not wait");
+        assert_eq!(end.bytes_until_end(100, Some(&waker), 7), 50);
+        assert_eq!(end.bytes_until_end(150, Some(&waker), 7), 0);
+        end.set(160);
+        assert_eq!(woken(), 7);
+        end.set(170);
+        assert_eq!(woken(), 0, "only once");
+        assert_eq!(end.bytes_until_end(180, Some(&waker), 8), 0);
+        end.make_final();
+        assert_eq!(woken(), 8);
+    }
+
+    #[test]
+    fn bytes_after_the_end_are_dropped_once_it_is_final() {
+        let end = FirstStreamEnd::unlimited();
+        end.set_position(120);
+        assert_eq!(end.position(), 120);
+        end.set(150);
+        assert_eq!(end.shorten(140, 200), 200);
+        assert!(!end.is_reached(150) && !end.is_reached(151));
+        end.make_final();
+        assert_eq!(end.shorten(140, 200), 150);
+        assert_eq!(end.shorten(140, 145), 145);
+        assert_eq!(end.shorten(160, 200), 160);
+        assert!(end.is_reached(150) && end.is_reached(151) && !end.is_reached(149));
+    }
+}

@@ -121,3 +121,43 @@ impl Transfer {
         self.facts.placed_at = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_overload_statuses_are_refusals() {
+        for (status, wants_pause, expected) in [
+            (503, false, Some(OverloadRefusal::Overload)),
+            (503, true, Some(OverloadRefusal::WantsPause)),
+            (429, false, Some(OverloadRefusal::WantsPause)),
+            (429, true, Some(OverloadRefusal::WantsPause)),
+            (500, false, None),
+            (200, true, None),
+        ] {
+            assert_eq!(OverloadRefusal::from_status(status, || wants_pause), expected, "{status} {wants_pause}");
+        }
+    }
+
+    #[test]
+    fn lost_and_refused_connections_are_refusals() {
+        let lost = [ErrorKind::EmptyReply, ErrorKind::Send, ErrorKind::Receive];
+        for kind in lost {
+            assert_eq!(
+                OverloadRefusal::from_error(&Error::new(kind, "x")),
+                Some(OverloadRefusal::Overload),
+                "{kind:?}"
+            );
+        }
+        for (source, expected) in [
+            (io::ErrorKind::ConnectionRefused, Some(OverloadRefusal::Overload)),
+            (io::ErrorKind::ConnectionReset, Some(OverloadRefusal::Overload)),
+            (io::ErrorKind::HostUnreachable, None),
+        ] {
+            let error = Error::with_source(ErrorKind::Connect, "x", io::Error::from(source));
+            assert_eq!(OverloadRefusal::from_error(&error), expected, "{source:?}");
+        }
+        assert_eq!(OverloadRefusal::from_error(&Error::new(ErrorKind::Timeout, "x")), None);
+    }
+}

@@ -137,3 +137,74 @@ impl TargetState {
         *self = Self::new(target, method, with_body, referer);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(url: &str, method: &str, keep_body: bool) -> RedirectedRequest {
+        RedirectedRequest {
+            target: Target::parse(url).unwrap(),
+            method: method.to_owned(),
+            keep_body,
+            secrets: SecretHandling::Keep,
+            downgraded: false,
+            same_origin: true,
+        }
+    }
+
+    fn first() -> TargetState {
+        TargetState::new(Target::parse("http://a.example/0").unwrap(), "POST".into(), true, Some(b"before".to_vec()))
+    }
+
+    #[test]
+    fn redirect_chain_shows_the_last_targets() {
+        let mut state = first();
+        assert!(!state.is_redirected());
+        assert_eq!(state.redirect_chain(), "http://a.example/0");
+        for number in 1..=3 {
+            state.follow_redirect(hop(&format!("http://a.example/{number}"), "POST", true), false);
+        }
+        let chain = "http://a.example/0 -> http://a.example/1 -> http://a.example/2 -> http://a.example/3";
+        assert_eq!(state.redirect_chain(), chain);
+        state.follow_redirect(hop("http://a.example/4", "POST", true), false);
+        let chain = "... -> http://a.example/1 -> http://a.example/2 -> http://a.example/3 -> http://a.example/4";
+        assert_eq!(state.redirect_chain(), chain);
+        assert_eq!((state.hops, state.first_target().to_url()), (4, "http://a.example/0".to_owned()));
+        assert!(state.is_redirected() && state.has_original_method());
+    }
+
+    #[test]
+    fn part_begins_at_the_redirected_target() {
+        let mut state = first();
+        state.follow_redirect(hop("http://b.example/", "GET", false), true);
+        (state.is_http10, state.skips_redirects) = (true, true);
+        let part = state.for_part();
+        assert_eq!((part.hops, part.is_http10, part.skips_redirects, part.is_redirected()), (0, false, false, false));
+        assert_eq!((part.target.to_url(), &*part.method), ("http://b.example/".to_owned(), "GET"));
+    }
+
+    #[test]
+    fn content_and_method_of_a_redirect_last_until_the_next_start() {
+        let mut state = first();
+        state.follow_redirect(hop("http://a.example/1", "GET", false), true);
+        assert!(!state.with_body && !state.has_original_method());
+        assert_eq!(state.referer.as_deref(), Some(&b"http://a.example/0"[..]));
+        state.follow_redirect(hop("http://a.example/2", "GET", true), false);
+        assert!(!state.with_body, "what one redirect dropped stays dropped");
+        assert_eq!(state.referer.as_deref(), Some(&b"http://a.example/0"[..]));
+        state.start_over(true, None);
+        assert_eq!((state.target.to_url(), &*state.method), ("http://a.example/0".to_owned(), "POST"));
+        assert!(state.with_body && state.referer.is_none() && !state.is_redirected() && state.hops == 0);
+    }
+
+    #[test]
+    fn http10_is_remembered_for_the_same_origin_only() {
+        for (url, expected) in [("http://a.example/1", true), ("http://b.example/", false)] {
+            let mut state = first();
+            state.is_http10 = true;
+            state.follow_redirect(hop(url, "POST", true), false);
+            assert_eq!(state.is_http10, expected, "{url}");
+        }
+    }
+}

@@ -410,3 +410,73 @@ fn connection_fields<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldL
 fn is_framing_field(name: &str) -> bool {
     ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(all: &[(&str, &str)]) -> Vec<OwnedField> {
+        all.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()
+    }
+
+    fn target_state() -> TargetState {
+        TargetState::new(Target::parse("http://a.example/").unwrap(), "GET".into(), false, None)
+    }
+
+    fn names(callers: &CallerFields<'_>) -> Vec<String> {
+        callers.allowed().map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value))).collect()
+    }
+
+    #[test]
+    fn own_fields_replace_the_shared_ones() {
+        let options = RequestOptions {
+            fields: fields(&[("Accept", "shared"), ("X-A", "1"), ("Host", "b")]),
+            without: vec!["User-Agent".to_owned()],
+            ..RequestOptions::default()
+        };
+        let own = fields(&[("accept", "own")]);
+        let callers = CallerFields::from_options(&options, &own, &target_state());
+        assert_eq!(names(&callers), ["X-A=1", "Host=b", "accept=own"]);
+        for (name, engine_sets) in
+            [("ACCEPT", false), ("x-a", false), ("host", false), ("user-agent", false), ("x-b", true)]
+        {
+            assert_eq!(callers.engine_sets(name), engine_sets, "{name}");
+        }
+    }
+
+    #[test]
+    fn host_and_secrets_stay_with_their_origin() {
+        let options = RequestOptions {
+            fields: fields(&[("Host", "b"), ("Authorization", "secret"), ("X-A", "1")]),
+            without: vec!["host".to_owned()],
+            ..RequestOptions::default()
+        };
+        let mut state = target_state();
+        let callers = CallerFields::from_options(&options, &[], &state);
+        assert_eq!(names(&callers), ["Host=b", "Authorization=secret", "X-A=1"]);
+        (state.secrets, state.same_origin) = (SecretHandling::Drop, false);
+        let callers = CallerFields::from_options(&options, &[], &state);
+        assert_eq!(names(&callers), ["X-A=1"]);
+        assert!(callers.engine_sets("Host") && callers.engine_sets("Authorization") && !callers.engine_sets("x-a"));
+        let left_out = RequestOptions { without: vec!["host".to_owned()], ..RequestOptions::default() };
+        for (same_origin, engine_sets) in [(true, false), (false, true)] {
+            state.same_origin = same_origin;
+            let callers = CallerFields::from_options(&left_out, &[], &state);
+            assert_eq!((callers.engine_sets("Host"), names(&callers).len()), (engine_sets, 0));
+        }
+    }
+
+    #[test]
+    fn fields_of_the_connection_are_told_from_others() {
+        for name in ["Connection", "TE", "Upgrade", "Trailer", "Content-Length", "transfer-encoding", "Keep-Alive"] {
+            assert!(is_hop_by_hop(name), "{name}");
+        }
+        assert!(!is_hop_by_hop("Accept") && !is_hop_by_hop(""));
+        let given: [FieldLine<'_>; 3] = [("connection", b"close"), ("Connection", b""), ("accept", b"x")];
+        assert_eq!(connection_fields(&given).collect::<Vec<_>>(), [("connection", &b"close"[..])]);
+        let mut lines = FieldLines::new();
+        push_value(&mut lines, "a", None);
+        push_value(&mut lines, "b", Some(b"1"));
+        assert_eq!(lines[..], [("b", &b"1"[..])]);
+    }
+}
