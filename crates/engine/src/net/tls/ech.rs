@@ -242,4 +242,42 @@ mod tests {
         assert_eq!(wanted.with_keys("-odd-.example", Some(vec![1])).config_list, None);
         assert_eq!(wanted.with_keys("plain.example", Some(vec![1])).config_list, Some(vec![1]));
     }
+
+    #[test]
+    fn only_a_rejection_has_new_keys() {
+        let rejection =
+            |keys: Option<Vec<u8>>| Error::with_source(ErrorKind::EchRequired, "rejected", EchRejection { keys });
+        assert_eq!(keys_of_rejection(&rejection(Some(vec![1, 2]))), Some(&[1, 2][..]));
+        assert_eq!(keys_of_rejection(&rejection(None)), None);
+        assert_eq!(keys_of_rejection(&Error::new(ErrorKind::EchRequired, "x")), None);
+        assert_eq!(EchRejection { keys: Some(vec![1]) }.to_string(), "it sent other keys");
+        assert!(EchRejection::new(Some(&Vec::new())).keys.is_none());
+    }
+
+    #[test]
+    fn ech_status_is_traced_unless_it_is_off() {
+        for (offer, expected) in [
+            (EchOffer::Off, None),
+            (EchOffer::NotConfigured, Some("not configured, inner is NULL")),
+            (EchOffer::Grease, Some("sent GREASE, inner is NULL")),
+        ] {
+            let line = offer.result_line("h.example");
+            assert_eq!(line.is_some(), expected.is_some());
+            assert!(expected.is_none_or(|text| line.unwrap().contains(text)));
+        }
+        assert!(unusable(&options(EchPolicy::Require, None)).contains("no ECHConfigList is known"));
+        assert!(unusable(&options(EchPolicy::Require, Some(vec![1]))).contains("no key of the ECHConfigList"));
+        let (offer, mode) = EchOffer::new(&options(EchPolicy::Grease, None)).unwrap();
+        assert!(offer == EchOffer::Grease && matches!(mode, Some(EchMode::Grease(_))));
+        assert!(format!("{:?}", options(EchPolicy::Try, Some(vec![1, 2, 3]))).contains("Some(3)"));
+        for (policy, keys, expected) in [
+            (EchPolicy::Try, None, true),
+            (EchPolicy::Require, None, true),
+            (EchPolicy::Grease, None, false),
+            (EchPolicy::Off, None, false),
+            (EchPolicy::Try, Some(vec![1]), false),
+        ] {
+            assert_eq!(options(policy, keys).needs_keys(), expected, "{policy:?}");
+        }
+    }
 }

@@ -313,4 +313,39 @@ mod tests {
         }
         assert!(!HyphenHostName::parse("-a.example").unwrap().matches_name("*.example"));
     }
+
+    #[test]
+    fn real_name_is_set_only_during_the_call() {
+        let name = Arc::new(HyphenHostName::parse("-a.example").unwrap());
+        with_real_name_hashes(Some(&name), || assert_eq!(current_name().as_ref(), Some(&name)));
+        assert_eq!(current_name(), None);
+        with_real_name_hashes(None, || assert_eq!(current_name(), None));
+    }
+
+    #[test]
+    fn hash_covers_the_real_name_in_every_form() {
+        let name = Arc::new(HyphenHostName::parse("-a.example").unwrap());
+        let (sent, hashed) = (server_name("xa.example"), server_name("-a.example"));
+        for suite in provider().cipher_suites {
+            let plain = match suite {
+                SupportedCipherSuite::Tls12(suite) => suite.common.hash_provider,
+                SupportedCipherSuite::Tls13(suite) => suite.common.hash_provider,
+            };
+            let expected = plain.hash(&hashed);
+            assert_eq!(expected.as_ref().len(), plain.output_len());
+            let mut context = plain.start();
+            with_real_name_hashes(Some(&name), || context.update(&sent));
+            assert_eq!(context.fork_finish().as_ref(), expected.as_ref());
+            assert_eq!(context.fork().finish().as_ref(), expected.as_ref());
+            assert_eq!(context.finish().as_ref(), expected.as_ref());
+            let mut context = plain.start();
+            context.update(&sent);
+            assert_eq!(context.finish().as_ref(), plain.hash(&sent).as_ref(), "outside the call");
+        }
+    }
+
+    #[test]
+    fn server_name_extension_has_three_lengths() {
+        assert_eq!(server_name("ab"), [0, 0, 0, 7, 0, 5, 0, 0, 2, b'a', b'b']);
+    }
 }

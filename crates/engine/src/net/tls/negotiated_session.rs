@@ -155,3 +155,70 @@ pub(super) fn without_dot_and_brackets(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(certificate: Option<CertificateDer<'static>>) -> NegotiatedSession {
+        NegotiatedSession {
+            version: TlsVersion::V1_3,
+            cipher: "TLS13_AES_128_GCM_SHA256",
+            alpn: Some(b"h2".to_vec()),
+            resumed: true,
+            certificate,
+            chain: Some(vec![vec![1]].into()),
+            fault: Some("a fault".to_owned()),
+            ech: Some("ECH: off".to_owned()),
+        }
+    }
+
+    fn certificate() -> CertificateDer<'static> {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        params.self_signed(&key).unwrap().der().clone()
+    }
+
+    #[test]
+    fn session_is_described_by_lines() {
+        let facts = session(None).facts();
+        assert_eq!((facts.version, &*facts.cipher, facts.resumed), ("TLSv1.3", "TLS_AES_128_GCM_SHA256", true));
+        assert_eq!(facts.alpn.as_deref(), Some("h2"));
+        let first = ["SSL connection using TLSv1.3 / TLS_AES_128_GCM_SHA256", "ECH: off", "ALPN: server accepted h2"];
+        assert_eq!(session(None).lines(), first);
+        assert!(session(None).certificate_lines().is_empty());
+        let lines = session(Some(certificate())).lines();
+        assert_eq!((&lines[..3], &*lines[3], lines.len()), (&first.map(str::to_owned)[..], "Server certificate:", 8));
+    }
+
+    #[test]
+    fn session_is_certified_for_names_of_its_certificate() {
+        let certified = session(Some(certificate()));
+        assert!(certified.is_certified_for("a.example") && certified.is_certified_for("a.example."));
+        assert!(!certified.is_certified_for("b.example") && !certified.is_certified_for(""));
+        assert!(!session(None).is_certified_for("a.example"));
+        assert!(!session(Some(CertificateDer::from(vec![0]))).is_certified_for("a.example"));
+    }
+
+    #[cfg(feature = "http3")]
+    #[test]
+    fn results_are_the_same_over_quic() {
+        let session = session(None);
+        assert_eq!((session.alpn(), session.certificate_fault()), (Some(&b"h2"[..]), Some("a fault")));
+        assert_eq!(session.certificates().map(|all| all.to_vec()), Some(vec![vec![1]]));
+    }
+
+    #[test]
+    fn brackets_and_final_dot_are_no_part_of_the_name() {
+        for (host, expected) in
+            [("a.example.", "a.example"), ("[::1]", "::1"), ("[::1", "[::1"), ("a.example", "a.example")]
+        {
+            assert_eq!(without_dot_and_brackets(host), expected);
+        }
+        let (name, hyphen) = server_name_of("a.example.").unwrap();
+        assert!(name.to_str() == "a.example" && hyphen.is_none());
+        let (name, hyphen) = server_name_of("-a.example").unwrap();
+        assert!(name.to_str() == "xa.example" && hyphen.is_some());
+        assert!(server_name_of("").is_err());
+    }
+}

@@ -482,4 +482,39 @@ mod tests {
         }
         assert_eq!(contexts.lock().contexts.len(), MAX_CONTEXTS);
     }
+
+    #[test]
+    fn each_list_of_unknown_algorithms_is_an_error() {
+        let unknown = || Some(vec!["unknown".to_owned()]);
+        let plain = || TlsOptions { verify: false, ..TlsOptions::default() };
+        for options in [
+            TlsOptions { tls12_ciphers: unknown(), ..plain() },
+            TlsOptions { tls13_ciphers: unknown(), ..plain() },
+            TlsOptions { groups: unknown(), ..plain() },
+            TlsOptions { signature_algorithms: unknown(), ..plain() },
+        ] {
+            assert_eq!(TlsContexts::default().context(&options).unwrap_err().kind(), ErrorKind::Cipher, "{options:?}");
+        }
+        assert!(TlsContexts::default().context(&plain()).is_ok());
+    }
+
+    #[test]
+    fn version_range_selects_the_versions() {
+        use TlsVersion::{V1_2, V1_3};
+        for (min_version, max_version, expected) in [(V1_2, V1_3, 2), (V1_2, V1_2, 1), (V1_3, V1_3, 1)] {
+            let options = TlsOptions { min_version, max_version, ..TlsOptions::default() };
+            assert_eq!(versions(&options).unwrap().len(), expected);
+        }
+        let reversed = TlsOptions { min_version: V1_3, max_version: V1_2, ..TlsOptions::default() };
+        assert_eq!(versions(&reversed).unwrap_err().kind(), ErrorKind::Setup);
+    }
+
+    #[test]
+    fn debug_text_of_contexts_counts_them() {
+        let contexts = TlsContexts::default();
+        assert!(format!("{contexts:?}").contains("contexts: 0"));
+        let context = contexts.context(&TlsOptions { verify: false, ..TlsOptions::default() }).unwrap();
+        assert!(format!("{contexts:?}").contains("contexts: 1"));
+        assert_eq!(format!("{context:?}"), "TlsContext { .. }");
+    }
 }

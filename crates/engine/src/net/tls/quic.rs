@@ -348,4 +348,53 @@ mod tests {
         assert_eq!(with_first_window(&encoded, window), [0x01, 1, 9, 0x05, 2, 0x7f, 0xff, 0x0f, 0]);
         assert_eq!(with_first_window(&[0x01, 9, 9], window), b"");
     }
+
+    #[test]
+    fn unfinished_handshake_has_no_results() {
+        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
+        let context = TlsContexts::default().context(&options).unwrap();
+        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
+        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
+        let mut session = Arc::clone(&tls).start_session(1, "", &parameters).map_err(drop).unwrap();
+        assert!(session.export_keying_material(&mut [0; 8], b"label", b"").is_err());
+        assert!(session.handshake_data().is_none() && session.peer_identity().is_none());
+        assert!(session.early_crypto().is_none() && session.early_data_accepted() == Some(false));
+        assert!(session.is_handshaking() && session.next_1rtt_keys().is_none());
+        assert!(matches!(session.transport_parameters(), Ok(None)));
+        assert!(tls.failure().is_none());
+        // A part of a message, which continues below.
+        assert!(matches!(session.read_handshake(b"\x02"), Ok(false)));
+        let error = session.read_handshake(b"\0\0\x01\0").unwrap_err();
+        assert_ne!(error.code, TransportErrorCode::PROTOCOL_VIOLATION, "the code is that of the alert");
+        assert_eq!(tls.failure().unwrap().kind(), ErrorKind::TlsHandshake);
+        assert!(QuicAttemptTls::new(Arc::clone(&tls.context), "", 1).is_err());
+    }
+
+    #[test]
+    fn packet_keys_of_both_sides_fit() {
+        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
+        let context = TlsContexts::default().context(&options).unwrap();
+        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
+        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
+        let session = tls.start_session(1, "", &parameters).map_err(drop).unwrap();
+        let id = ConnectionId::new(&[7; 8]);
+        let [client, server] = [Side::Client, Side::Server].map(|side| session.initial_keys(&id, side));
+        let (header, payload) = (b"\xc1\0\0\0\x01\0\0\x02", [5; 32]);
+        let key = &client.packet.local;
+        assert_eq!((key.tag_len(), client.header.local.sample_size()), (16, 16));
+        assert_eq!((key.confidentiality_limit(), key.integrity_limit()), (1 << 23, 1 << 52));
+        let mut packet = [&header[..], &payload, &[0; 16]].concat();
+        key.encrypt(2, &mut packet, header.len());
+        let number_at = header.len() - 2;
+        let sealed = packet.clone();
+        client.header.local.encrypt(number_at, &mut packet);
+        assert_ne!(packet[..header.len()], *header, "the header is protected");
+        assert_eq!(packet[header.len()..], sealed[header.len()..]);
+        server.header.remote.decrypt(number_at, &mut packet);
+        assert_eq!(packet, sealed);
+        let mut opened = BytesMut::from(&packet[header.len()..]);
+        assert!(server.packet.remote.decrypt(2, header, &mut opened).is_ok());
+        assert_eq!(opened, payload[..]);
+        assert!(server.packet.remote.decrypt(3, header, &mut BytesMut::from(&packet[header.len()..])).is_err());
+    }
 }

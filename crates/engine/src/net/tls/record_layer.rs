@@ -337,3 +337,6 @@ fn key_limit_error() -> Error {
 fn missing_keys_error(error: rustls::Error) -> Error {
     Error::with_source(ErrorKind::Receive, "cannot renew the TLS key", error)
 }
+
+#[cfg(test)]
+mod tests;

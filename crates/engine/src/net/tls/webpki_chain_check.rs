@@ -292,3 +292,95 @@ impl CertificateCheck for AcceptAnyCheck {
         self.algorithms
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn webpki_faults_become_rustls_faults() {
+        use webpki::Error as Fault;
+        for (fault, expected) in [
+            (Fault::BadDer, CertificateError::BadEncoding),
+            (Fault::BadDerTime, CertificateError::BadEncoding),
+            (
+                Fault::CertNotValidYet { time: time(1), not_before: time(2) },
+                CertificateError::NotValidYetContext { time: time(1), not_before: time(2) },
+            ),
+            (
+                Fault::CertExpired { time: time(2), not_after: time(1) },
+                CertificateError::ExpiredContext { time: time(2), not_after: time(1) },
+            ),
+            (Fault::InvalidCertValidity, CertificateError::Expired),
+            (Fault::UnknownIssuer, CertificateError::UnknownIssuer),
+            (Fault::CertRevoked, CertificateError::Revoked),
+            (Fault::UnknownRevocationStatus, CertificateError::UnknownRevocationStatus),
+            (Fault::InvalidSignatureForPublicKey, CertificateError::BadSignature),
+        ] {
+            assert_eq!(path_error(fault), Error::InvalidCertificate(expected));
+        }
+        let list = |fault| Error::InvalidCertRevocationList(fault);
+        assert_eq!(path_error(Fault::InvalidCrlSignatureForPublicKey), list(CertRevocationListError::BadSignature));
+        assert_eq!(path_error(Fault::IssuerNotCrlSigner), list(CertRevocationListError::IssuerInvalidForCrl));
+        let Error::InvalidCertificate(CertificateError::Other(other)) = path_error(Fault::CaUsedAsEndEntity) else {
+            panic!("another error");
+        };
+        assert!(other.0.is::<Fault>());
+    }
+
+    #[test]
+    fn missing_status_is_told_from_unknown_issuer() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new([]).unwrap().self_signed(&key).unwrap();
+        let parsed = EndEntityCert::try_from(certificate.der()).unwrap();
+        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let anyone = AcceptAnyCheck::new(algorithms);
+        let name = ServerName::try_from("h").unwrap();
+        for (status, expected) in [
+            (None, None),
+            (Some(&b""[..]), Some(StatusFault::Missing)),
+            (Some(b"response"), Some(StatusFault::UnknownIssuer)),
+        ] {
+            let chain = PresentedChain {
+                end_entity: certificate.der(),
+                intermediates: &[],
+                server_name: &name,
+                now: UnixTime::now(),
+                status,
+            };
+            let fault = anyone.check(&chain).err().map(|error| match error {
+                Error::InvalidCertificate(CertificateError::Other(other)) => *other.0.downcast_ref().unwrap(),
+                other => panic!("{other}"),
+            });
+            assert_eq!(fault, expected);
+            if let Some(response) = status {
+                assert!(check_status(response, &parsed, None, &algorithms, UnixTime::now()).is_err());
+            }
+        }
+        assert_eq!(anyone.algorithms().mapping.len(), algorithms.mapping.len());
+    }
+
+    #[test]
+    fn fault_finder_ignores_only_a_wrong_name() {
+        let of = |name: &str| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+            params.self_signed(&key).unwrap().der().clone()
+        };
+        let trusted = of("h.example");
+        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let check = ChainCheck::new(vec![trusted.clone()], Vec::new(), algorithms).unwrap();
+        let finder = UnverifiedCertFaultFinder::new(Some(Arc::new(check)));
+        let name = |name: &'static str| ServerName::try_from(name).unwrap();
+        assert_eq!(finder.fault(std::slice::from_ref(&trusted), &name("h.example")), None);
+        assert_eq!(finder.fault(std::slice::from_ref(&trusted), &name("other.example")), None);
+        assert!(finder.fault(&[of("h.example")], &name("h.example")).is_some(), "another certificate");
+        assert_eq!(finder.fault(&[], &name("h.example")), Some(CertificateError::UnknownIssuer));
+        let nothing = UnverifiedCertFaultFinder::new(None);
+        assert_eq!(nothing.fault(&[trusted], &name("h.example")), Some(CertificateError::UnknownIssuer));
+    }
+}
