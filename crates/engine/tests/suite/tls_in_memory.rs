@@ -2,6 +2,7 @@
 //! any size, close_notify.
 
 mod certificate_verification;
+mod session_results;
 mod tls_pair;
 
 use std::io::Write;
@@ -284,7 +285,9 @@ fn certificate_of_unknown_issuer_is_refused() {
     let error = pair.complete_handshake().unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::PeerCertificate, 60));
     assert!(error.to_string().contains("no trusted certificate has signed it"), "{error}");
-    assert!(!pair.to_server.is_empty(), "the server is told by an alert");
+    let alert = std::mem::take(&mut pair.to_server);
+    let told = pair.server_takes(&alert).unwrap_err().to_string();
+    assert!(told.contains("UnknownCA"), "the server is told by an alert: {told}");
     assert!(pair.client.encrypt(b"secret", &mut Vec::new()).is_err());
 
     let mut anyone = options(&authority);

@@ -12,7 +12,7 @@ use rcgen::{
     KeyIdMethod, KeyPair, NameConstraints, SerialNumber, date_time_ymd,
 };
 use rustls::{
-    IoState, RootCertStore, ServerConfig, ServerConnection,
+    IoState, NamedGroup, RootCertStore, ServerConfig, ServerConnection,
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier},
@@ -225,6 +225,8 @@ pub(crate) struct ServerSetup {
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) fragment: Option<usize>,
+    /// The only key-exchange group of the server; `None` for all groups.
+    pub(crate) group: Option<NamedGroup>,
     /// The certificate of the authority from which the server requests a client certificate; `None`
     /// to request no client certificate.
     pub(crate) asks: Option<CertificateDer<'static>>,
@@ -241,7 +243,7 @@ impl ResolvesServerCert for FixedCertResolver {
 
 impl ServerSetup {
     pub(crate) fn new(identity: ServerIdentity) -> Self {
-        Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None, asks: None }
+        Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None, group: None, asks: None }
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
@@ -249,6 +251,9 @@ impl ServerSetup {
         if let Some(suite) = self.suite {
             provider.cipher_suites.retain(|known| known.suite().as_str() == Some(suite));
             assert_eq!(provider.cipher_suites.len(), 1, "{suite}");
+        }
+        if let Some(group) = self.group {
+            provider.kx_groups.retain(|known| known.name() == group);
         }
         let versions = match (self.version, self.suite) {
             (Some(TlsVersion::V1_2), _) => vec![&TLS12],
