@@ -421,11 +421,4 @@ impl Transfer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Transfer;
-
-    #[test]
-    fn transfer_struct_stays_below_malloc_cache_limit() {
-        assert!(size_of::<Transfer>() <= 1032, "{}", size_of::<Transfer>());
-    }
-}
+mod tests;

@@ -204,3 +204,28 @@ impl Transfer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::body::delivery::BodyDelivery;
+    use crate::sink::memory::MemorySink;
+
+    #[test]
+    fn missing_token_is_an_error_only_without_another_scheme() {
+        for (accepts_unreliable, is_only, expected) in
+            [(false, true, [false, false]), (true, true, [false, true]), (false, false, [true, true])]
+        {
+            let mut options = RequestOptions::default();
+            options.curl_compat.accepts_unreliable_responses = accepts_unreliable;
+            let target = haul_policy::target::Target::parse("http://a.example/").unwrap();
+            let body = BodyDelivery::new(Box::new(MemorySink::default()));
+            let transfer = Transfer::new(target, Arc::new(options), body, Instant::now(), 0);
+            let errors = [NegotiateError::Library("no library".into()), NegotiateError::Refused("no ticket".into())];
+            let outcomes = errors.map(|error| transfer.check_missing_token(error, is_only).is_ok());
+            assert_eq!(outcomes, expected, "{accepts_unreliable} {is_only}");
+        }
+    }
+}
