@@ -14,32 +14,36 @@ static int died(hk_exchange *x, SV *error) {
 }
 
 /* Calls the content callback and stores its result in `pending`, which is NULL at the end.
- * Returns FALSE after an exception. */
+ * Returns FALSE after an exception. Creates no mortal value: Perl would keep all of them, and thus
+ * the whole content, until the statement that makes the request ends. */
 static bool ask_content(pTHX_ hk_exchange *x) {
     SV *got = NULL;
+    STRLEN len = 0;
+    bool is_wide;
     if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
         return FALSE;
-    if (SvROK(got)) {
+    if (SvOK(got) && !SvPOK(got)) {
         /* Converting an object to text may run Perl code, too. */
-        SV *text = NULL, *object = got;
-        bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &object, &text));
-        SvREFCNT_dec(object);
+        SV *text = NULL, *value = got;
+        bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &value, &text));
+        SvREFCNT_dec(value);
         if (failed)
             return FALSE;
         got = text;
     }
-    if (SvOK(got)) {
-        SV *bytes = hk_bytes(aTHX_ got);
-        STRLEN len = 0;
-        if (!bytes)
-            hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
-        else
-            (void)SvPV(bytes, len);
-        x->pending = len ? SvREFCNT_inc_simple_NN(bytes) : NULL;
+    /* `got` is a copy, which Perl code cannot change meanwhile. */
+    is_wide = SvUTF8(got) && !sv_utf8_downgrade(got, TRUE);
+    if (SvOK(got))
+        (void)SvPV(got, len);
+    if (is_wide)
+        hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+    else if (len) {
+        x->pending = got;
         x->pending_at = 0;
+        return TRUE;
     }
     SvREFCNT_dec(got);
-    return !x->error;
+    return !is_wide;
 }
 
 /* Returns the next bytes of the content callback. More bytes than the Content-Length are an

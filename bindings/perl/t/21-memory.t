@@ -45,4 +45,26 @@ for my $kind (sort keys %kinds) {
     # A leak of one scalar a request would be 24 bytes and its value.
     cmp_ok($grown, '<=', 256 + $times * 0.016, "$kind: $times times, $grown kB");
 }
+
+# Content from code is not kept: neither all of it nor a copy.
+for my $with (qw(HTTP::Haul LWP)) {
+    SKIP: {
+        if ($with eq 'LWP') { eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 2 }
+        my ($asked, $size, $pieces, $before, $after) = (0, 100_000, 300);
+        my $content = sub {
+            $after = $resident->();
+            $before = $after if $asked == 20;
+            return $asked++ < $pieces ? pack('N', $asked) . 'x' x ($size - 4) : '';
+        };
+        if ($with eq 'LWP') {
+            my $request = HTTP::Request->new(PUT => $url, ['Content-Length' => $pieces * $size], $content);
+            LWP::UserAgent->new->request($request);
+        }
+        else {
+            $http->put($url, { content => $content, headers => { 'Content-Length' => $pieces * $size } });
+        }
+        is($asked, $pieces + 1, "$with: content is read to its end");
+        cmp_ok($after - $before, '<=', 4_096, "$with: pieces of content are freed while they are sent");
+    }
+}
 done_testing;
