@@ -165,8 +165,10 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         status = haul_client_set_tls_facts(client, SvTRUE(value));
     else if (strEQ(name, "max_redirect"))
         engine->max_redirect = SvOK(value) ? SvIV(value) : 0;
-    else if (strEQ(name, "max_size"))
+    else if (strEQ(name, "max_size")) {
         engine->max_size = SvOK(value) ? SvUV(value) : 0;
+        status = haul_client_set_max_size(client, engine->max_size);
+    }
     else if (strEQ(name, "decode"))
         status = haul_client_set_decode(client, SvTRUE(value));
     else if (strEQ(name, "http"))

@@ -39,7 +39,7 @@ typedef struct hk_engine {
     bool timings;              /* responses get `timings` and `connection` */
     bool keep_alive;
     IV max_redirect;
-    UV max_size;               /* 0: no limit */
+    UV max_size;               /* for messages; 0: no limit */
     SV *error;                 /* the exception of a signal handler during a call */
     SV *last_url;              /* the URL of the last request */
     bool connected;            /* the connection of that request was kept */

@@ -134,7 +134,6 @@ void hk_lwp_run(pTHX_ hk_exchange *x, SV *headers, SV **out) {
     haul_reply reply;
     haul_response *used;
     haul_status status;
-    x->call.max_size = 0;
     x->content = sv_2mortal(newSVpvs(""));
     x->call.reserve = hk_reserve;
     clear_results(aTHX_ out);

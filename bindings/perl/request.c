@@ -113,7 +113,6 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
     sv_setsv_flags(x->url, url, SV_NOSTEAL | SV_DO_COW_SVSETSV);
     x->call.url = url_text(aTHX_ x->url);
     x->call.max_redirects = 0;
-    x->call.max_size = engine->max_size;
     x->tainted = TAINTING_get && SvTAINTED(url);
 }
 

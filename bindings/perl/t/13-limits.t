@@ -30,6 +30,19 @@ for my $path (qw(/101 /1000000 /chunks)) {
     is($response->{content}, "Size of response body exceeds the maximum allowed of 100\n", 'message has the limit');
 }
 is(length $small->get($server->url('/1'))->{content}, 1, 'object works after that');
+# Alone, and with options, a request of a batch takes different ways.
+for my $request ($server->url('/1000000'), [GET => $server->url('/chunks')], { url => $server->url('/101'), timings => 1 }) {
+    for my $order (qw(input completion)) {
+        my ($response) = $small->batch([$request], { order => $order });
+        is("$response->{status} $response->{content}", "599 Size of response body exceeds the maximum allowed of 100\n", 'max_size applies in a batch');
+    }
+}
+my $given;
+$small->each([$server->url('/100'), $server->url('/101')], sub { $given .= "$_[2]:$_[0]{status} " }, { order => 'input' });
+is($given, '0:200 1:599 ', 'max_size applies in each');
+$small->max_size(undef);
+is(length +($small->batch([$server->url('/101')]))[0]{content}, 101, 'max_size can be turned off');
+$small->max_size(100);
 
 like(HTTP::Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'truncated body is 599');
 is(HTTP::Haul->new->get($server->url('/empty'))->{status}, 599, 'connection without response is 599');

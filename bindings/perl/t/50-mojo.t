@@ -41,6 +41,8 @@ for my $url ('http://127.0.0.1:1/', 'no url') {
     $async->get_p($url, { retries => 0 })->catch(sub { $failed = shift })->wait;
     like($failed, $url eq 'no url' ? qr/\ACannot parse URL/ : qr/\ACould not connect/, 'failure rejects the promise');
 }
+HTTP::Haul::Promise->new(HTTP::Haul->new(max_size => 10))->get_p($server->url('/page/12345'))->catch(sub { $failed = shift })->wait;
+is($failed, 'Size of response body exceeds the maximum allowed of 10', 'max_size rejects the promise');
 
 # The loop runs during requests.
 my $ticks = 0;
