@@ -117,6 +117,22 @@ is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_v
     local $ENV{SSL_CERT_FILE} = "$dir/ca.pem";
     is($status->({})->{status}, 200, 'SSL_CERT_FILE is used');
 }
+# Authorities of the program are used in place of those of the environment.
+$run->("req -x509 $key -keyout rival.key -out rival.pem -days 2 -subj /CN=rival-authority -addext basicConstraints=critical,CA:TRUE");
+my ($ca_hash) = `openssl x509 -in '$dir/ca.pem' -noout -hash` =~ /([0-9a-f]+)/;
+mkdir "$dir/$_" or die $! for qw(authorities none);
+$run->("x509 -in ca.pem -out authorities/$ca_hash.0");
+open my $rival, '<', "$dir/rival.pem" or die $!;
+my $rival_pem = do { local $/; <$rival> };
+for my $environment ([SSL_CERT_FILE => "$dir/ca.pem"], [SSL_CERT_DIR => "$dir/authorities"]) {
+    local @ENV{qw(SSL_CERT_FILE SSL_CERT_DIR)};
+    delete @ENV{qw(SSL_CERT_FILE SSL_CERT_DIR)};
+    $ENV{ $environment->[0] } = $environment->[1];
+    is($status->({})->{status}, 200, "$environment->[0] is used");
+    for my $given ([SSL_ca_file => "$dir/rival.pem"], [SSL_ca_pem => $rival_pem], [SSL_ca_path => "$dir/none"]) {
+        is($status->({ SSL_options => {@$given} })->{status}, 599, "$given->[0] replaces $environment->[0]");
+    }
+}
 {
     local $ENV{PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT} = 1;
     is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT skips verification');

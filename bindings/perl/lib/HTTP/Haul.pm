@@ -198,8 +198,12 @@ sub _tls {
     $engine->_set(ca_pem => $given{SSL_ca_pem});
     $engine->_set(certificate_pem => $given{SSL_cert_pem});
     $engine->_set(verify  => $verify);
-    $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{SSL_CERT_FILE});
-    $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{SSL_CERT_DIR});
+    # libhaul trusts all the authorities that it gets. The environment stands in only if the program
+    # gives none.
+    my ($file, $path) = @given{qw(SSL_ca_file SSL_ca_path)};
+    ($file, $path) = @ENV{qw(SSL_CERT_FILE SSL_CERT_DIR)} unless grep { defined } $file, $path, $given{SSL_ca_pem};
+    $engine->_set(ca_file => $file);
+    $engine->_set(ca_path => $path);
     $engine->_set(certificate => defined $given{SSL_cert_file} ? [@given{qw(SSL_cert_file SSL_key_file)}] : undef);
     delete @given{ qw(SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file) };
     delete @given{ qw(SSL_version SSL_fingerprint SSL_ca_pem SSL_cert_pem) };
