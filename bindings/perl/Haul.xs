@@ -147,18 +147,21 @@ _is_secret(name)
     RETVAL
 
 SV *
-_once(self, method, url, arguments)
+_once(self, engine, method, url, arguments)
     SV *self
+    SV *engine
     SV *method
     SV *url
     SV *arguments
   PREINIT:
-    hk_engine *engine;
+    hk_engine *with;
   CODE:
-    engine = hk_engine_of_object(aTHX_ self);
-    if (!engine)
+    with = hk_engine_of_sv(aTHX_ engine);
+    if (!with || !SvROK(self) || SvTYPE(SvRV(self)) != SVt_PVHV)
         croak("HTTP::Haul: no engine");
-    RETVAL = hk_once(aTHX_ self, engine, method, url, arguments_of(aTHX_ arguments), TRUE);
+    /* A callback may drop the last reference to the engine. */
+    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine)));
+    RETVAL = hk_once(aTHX_ self, with, method, url, arguments_of(aTHX_ arguments), TRUE);
   OUTPUT:
     RETVAL
 

@@ -134,6 +134,33 @@ my $asked;
 is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'peer may be a code reference');
 is($asked, 'host.invalid', 'peer code gets the host');
 
+# Code is asked for each host.
+my %named;
+my $second = t::Server->start(sub { return [200, {}, "second for $_[0]{headers}{host}"] });
+my $first = t::Server->start(sub {
+    my ($request) = @_;
+    return [302, { Location => 'http://b.invalid/' }, ''] if $request->{target} eq '/b';
+    return [200, {}, "first for $request->{headers}{host}"];
+});
+%named = ('a.invalid' => '127.0.0.1:' . $first->port, 'b.invalid' => '127.0.0.1:' . $second->port);
+my @asked;
+my %by_name = (peer => sub { push @asked, $_[0]; return $named{ $_[0] } });
+$response = $http->get('http://a.invalid/b', {%by_name});
+is($response->{content}, 'second for b.invalid', 'request after a redirect goes to the peer of its host');
+is("@asked", 'a.invalid b.invalid', 'peer code is asked for each host of a redirect');
+is($http->get($first->url('/'), {%by_name})->{content}, 'first for 127.0.0.1:' . $first->port, 'peer code that returns undef leaves the host');
+
+# A peer is that of its request only.
+my @nested;
+my $inner = sub { push @nested, $http->get($second->url('/'))->{content} };
+my %to_first = (peer => '127.0.0.1:' . $first->port);
+$http->get('http://a.invalid/', { %to_first, data_callback => $inner });
+my $pieces = 0;
+$http->put('http://a.invalid/', { %to_first, content => sub { return $pieces++ ? '' : $inner->() } });
+$http->get('http://a.invalid/', { %to_first, on_step => sub { $inner->() if $_[0] eq 'sent' } });
+$http->get($second->url('/'), { peer => sub { $inner->(); return '127.0.0.1:' . $first->port } });
+is_deeply(\@nested, [('second for 127.0.0.1:' . $second->port) x 4], 'request of a callback does not go to the peer');
+
 # A final response ends the sending of endless content.
 {
     my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "cannot listen: $@";

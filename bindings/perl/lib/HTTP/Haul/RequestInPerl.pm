@@ -9,11 +9,6 @@ sub _request_in_perl {
     my ($self, $method, $url, $args) = @_;
     my $response = eval {
         my %args = (%{ $args || {} });
-        my $peer = delete $args{peer};
-        if (defined $peer) {
-            $peer = $peer->(_host($url)) if ref $peer eq 'CODE';
-            $args{_peer} = $peer;
-        }
         $args{headers} = $self->_fields($args{headers});
         $self->_options_in_perl(\%args, $method, $url);
         my $first = $self->_hop($method, $url, \%args);
@@ -55,8 +50,11 @@ sub _attempt {
         require HTTP::Haul::ForeignJar;
         HTTP::Haul::ForeignJar::put($jar, $method, $url, $args->{headers});
     }
-    local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
-    my $response = $self->_once($method, $url, $args);
+    # Code is asked for each host, also after a redirect. The engine is passed on, not stored in the
+    # object: a callback may use the object for other requests meanwhile.
+    my $peer = ref $args->{peer} eq 'CODE' ? $args->{peer}->(_host($url)) : $args->{peer};
+    my $engine = $peer ? $self->_engine_to($peer) : $self->{_engine};
+    my $response = $self->_once($engine, $method, $url, $args);
     HTTP::Haul::ForeignJar::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
     $args->{_steps}->exchange($response) if $args->{_steps};
     return $response;
