@@ -349,25 +349,23 @@ _limit(self, rate, rate_host, limit_rate, stall_time)
     hk_batch_limit(aTHX_ self, rate, rate_host, limit_rate, stall_time);
 
 void
-_add(self, index, method, url, headers, content, max_redirect)
+_add(self, index, method, url, headers, content)
     SV *self
     UV index
     SV *method
     SV *url
     AV *headers
     SV *content
-    IV max_redirect
   CODE:
-    hk_batch_add(aTHX_ self, index, method, url, headers, content, max_redirect);
+    hk_batch_add(aTHX_ self, index, method, url, headers, content);
 
 bool
-_add_url(self, index, url, max_redirect)
+_add_url(self, index, url)
     SV *self
     UV index
     SV *url
-    IV max_redirect
   CODE:
-    RETVAL = hk_batch_add_url(aTHX_ self, index, url, max_redirect);
+    RETVAL = hk_batch_add_url(aTHX_ self, index, url);
   OUTPUT:
     RETVAL
 

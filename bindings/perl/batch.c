@@ -70,8 +70,8 @@ void hk_batch_limit(pTHX_ SV *self, NV rate, NV rate_host, UV limit_rate, NV sta
     check(aTHX_ haul_batch_set_stall_time(batch->batch, stall_time > 0 ? (uint64_t)(stall_time * 1000 + 0.999) : 0));
 }
 
-static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content, IV max_redirect) {
-    haul_status status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
+static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content) {
+    haul_status status = HAUL_STATUS_OK;
     for (SSize_t i = 0; status == HAUL_STATUS_OK && i < av_top_index(headers); i += 2) {
         SV **name = av_fetch(headers, i, 0), **value = av_fetch(headers, i + 1, 0);
         status = haul_request_add_header(request, hk_text(aTHX_ *name, "a header's name"), hk_text(aTHX_ *value, "a header's value"));
@@ -92,7 +92,7 @@ static void request_free(pTHX_ void *request) {
     haul_request_free((haul_request *)request);
 }
 
-void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content, IV max_redirect) {
+void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content) {
     hk_batch *batch = batch_of(aTHX_ self);
     haul_request *request;
     haul_status status;
@@ -104,14 +104,14 @@ void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV
         check(aTHX_ haul_error_code(haul_last_error()));
     ENTER;
     SAVEDESTRUCTOR_X(request_free, request);
-    status = fill(aTHX_ request, headers, content, max_redirect);
+    status = fill(aTHX_ request, headers, content);
     if (status == HAUL_STATUS_OK)
         status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
     LEAVE;
     check(aTHX_ status);
 }
 
-bool hk_batch_add_url(pTHX_ SV *self, UV index, SV *url, IV max_redirect) {
+bool hk_batch_add_url(pTHX_ SV *self, UV index, SV *url) {
     hk_batch *batch = batch_of(aTHX_ self);
     haul_request *request;
     haul_status status;
@@ -122,32 +122,9 @@ bool hk_batch_add_url(pTHX_ SV *self, UV index, SV *url, IV max_redirect) {
     request = haul_request_new("GET", text);
     if (!request)
         return FALSE;
-    status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
-    if (status == HAUL_STATUS_OK)
-        status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
+    status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
     haul_request_free(request);
     return status == HAUL_STATUS_OK;
-}
-
-/* Adds the redirects to a response, each as a hash without content. */
-static void add_redirects(pTHX_ HV *response, const haul_response *from) {
-    size_t count = haul_response_redirect_count(from);
-    AV *list;
-    if (!count)
-        return;
-    list = newAV();
-    (void)hv_stores(response, "redirects", newRV_noinc((SV *)list));
-    for (size_t i = 0; i < count; i++) {
-        haul_reply reply;
-        SV *url;
-        HV *one;
-        if (haul_response_redirect(from, i, &reply) != HAUL_STATUS_OK)
-            continue;
-        url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
-        one = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(url));
-        hk_store(aTHX_ one, HK_CONTENT, newSVpvs(""));
-        av_push(list, newRV_noinc((SV *)one));
-    }
 }
 
 /* Takes the body out of a response. Perl frees strings by free(), so this one owns the memory of
@@ -171,17 +148,15 @@ static SV *take_body(pTHX_ haul_response *response, const haul_reply *reply) {
     return newSVpvn(reply->body_len ? reply->body : "", reply->body_len);
 }
 
-/* Makes the hash of a complete response. `url` is the URL of the request if no redirect was
- * followed, else NULL. */
+/* Makes the hash of a complete response. `url` is the URL of the request, or NULL if the caller
+ * sets it. */
 static HV *complete(pTHX_ const haul_reply *reply, haul_response *response, SV *url) {
     HV *answer;
     TAINT;
-    url = url ? newSVsv(url) : newSVpvn(reply->url.data, reply->url.len);
-    answer = hk_response(aTHX_ reply, url);
+    answer = hk_response(aTHX_ reply, url ? newSVsv(url) : newSV(0));
     hk_store(aTHX_ answer, HK_CONTENT, take_body(aTHX_ response, reply));
     TAINT_NOT;
     hk_add_trailers(aTHX_ answer, response);
-    add_redirects(aTHX_ answer, response);
     return answer;
 }
 
@@ -222,15 +197,14 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, HV *states, UV *index, SV **req
         hk_store(aTHX_ answer, HK_ERROR, newRV_noinc((SV *)hk_error(aTHX_ haul_error_code(error), error)));
     }
     else {
-        const bool followed = haul_response_redirect_count(response) > 0;
         haul_reply reply;
         status = haul_response_reply(response, &reply);
         if (status != HAUL_STATUS_OK) {
             haul_response_free(response);
             check(aTHX_ status);
         }
-        answer = complete(aTHX_ &reply, response, followed ? NULL : *request);
-        if (!followed && hk_redirects(&reply))
+        answer = complete(aTHX_ &reply, response, *request);
+        if (hk_redirects(&reply))
             *request = NULL;
         if (engine && engine->timings)
             hk_add_timings(aTHX_ answer, response);

@@ -166,10 +166,10 @@ SV *hk_form(pTHX_ SV *data);
 /* batch.c */
 SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV memory);
 void hk_batch_limit(pTHX_ SV *self, NV rate, NV rate_host, UV limit_rate, NV stall_time);
-void hk_batch_add(pTHX_ SV *batch, UV index, SV *method, SV *url, AV *headers, SV *content, IV max_redirect);
+void hk_batch_add(pTHX_ SV *batch, UV index, SV *method, SV *url, AV *headers, SV *content);
 /* Adds a GET request without fields. Returns FALSE if it cannot be sent; hk_batch_add croaks with
  * the reason. */
-bool hk_batch_add_url(pTHX_ SV *batch, UV index, SV *url, IV max_redirect);
+bool hk_batch_add_url(pTHX_ SV *batch, UV index, SV *url);
 /* Returns the next response, or NULL after the timeout. `states` has a hash, or only the URL, for
  * the number of each request. If there is only a URL, and Perl code need not follow a redirect,
  * `request` gets the URL, which is removed from `states`. */

@@ -93,6 +93,35 @@ $response = $http->get($server->url('/302/http://127.0.0.1:1/'));
 is($response->{status}, 599, 'redirect to a closed port is 599');
 is(scalar @{ $response->{redirects} }, 1, '599 has the redirect');
 
+# A batch follows redirects like a single request, alone or with options, in both orders.
+(my $same_origin = $server->url('/302//x')) =~ s{//}{//u:p@};
+my $there_and_back = $server->url('/302/' . $other->url('/back/' . $server->url('/x')));
+for my $case (
+    ['user of the URL', $http, $same_origin], ['secrets', $http, $server->url('/302//x'), $secrets],
+    ['secrets there and back', $http, $there_and_back, $secrets], ['default secrets there and back', $default, $there_and_back],
+    ['too many redirects', $loop, $server->url('/302//302//302//302//302//x')], ['300', $http, $server->url('/300//x')],
+    ['another scheme', $http, $server->url('/302/ftp://127.0.0.1/')], ['a closed port', $http, $server->url('/302/http://127.0.0.1:1/')],
+) {
+    my ($name, $client, $url, $options) = @$case;
+    my $outline = sub {
+        my ($response) = @_;
+        my %error = %{ $response->{error} || {} };
+        # The fields of a hash have no order.
+        my $content = join "\n", sort split /\r?\n/, $response->{content};
+        return join "\n", @$response{qw(status url)}, $content, %error ? "error $error{code}" : (),
+            map { "$_->{status} $_->{url} $_->{content}" } @{ $response->{redirects} || [] };
+    };
+    my $alone = $outline->($client->get($url, $options || {}));
+    for my $order (qw(input completion)) {
+        my @requests = ($server->url('/first'), [GET => $url, $options], $options ? () : $url, $server->url('/last'));
+        my @contents = $client->batch(\@requests, { order => $order });
+        is($outline->($_), $alone, "batch in $order order follows redirects like get: $name") for @contents[1 .. $#contents - 1];
+        my @order;
+        $client->each(\@requests, sub { push @order, $_[2] }, { order => $order });
+        is_deeply($order eq 'input' ? \@order : [sort @order], [0 .. $#requests], "each calls the code in $order order: $name");
+    }
+}
+
 # The data callback sees the last reply only.
 my $got = '';
 $response = $http->get($server->url('/302//x'), { data_callback => sub { $got .= $_[0] } });

@@ -111,6 +111,10 @@ is_deeply(\%seen, { map { $_ => '200 3 GET ' } @urls }, 'each retries each reque
 my @order;
 $http->each([map { $server->url("/order$_/503/" . $_ % 3) } 1 .. 30], sub { push @order, "$_[2] $_[0]{status}" }, { order => 'input' });
 is_deeply(\@order, [map { "$_ 200" } 0 .. 29], 'each keeps the input order');
+@order = ();
+my @mixed = map { my $url = $server->url("/mixed$_/503/" . $_ % 2); $_ % 2 ? [GET => $url, { retries => {%quick} }] : $url } 1 .. 30;
+HTTP::Haul->new->each(\@mixed, sub { push @order, "$_[2] $_[0]{status}" }, { order => 'input', parallel => 4 });
+is_deeply(\@order, [map { "$_ 200" } 0 .. 29], 'request has its own retries in input order');
 my @responses = HTTP::Haul->new->batch([$server->url('/option/503/1'), $server->url('/option/close/1'), 'http://127.0.0.1:1/'], { retries => {%quick} });
 is_deeply([map { $_->{status} } @responses], [200, 200, 599], 'batch has an option retries');
 @responses = HTTP::Haul->new->batch([[GET => $server->url('/single/503/1'), { retries => {%quick} }], $server->url('/several/503/1')]);

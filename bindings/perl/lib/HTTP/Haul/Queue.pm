@@ -34,16 +34,14 @@ sub new {
     $http->_prepare unless $http->{_engine};
     $http->_prepare;
     my $in_order = $options{order} eq 'input';
-    # libhaul returns its replies in input order in bounded memory. A request that is added again has
-    # no place in that order, so with retries this object sorts the replies.
-    my $sorts = $in_order && $rules;
-    my $libhaul_sorts = $in_order && !$sorts;
     my $per_host = defined $options{per_host} ? $options{per_host} : 0;
     my ($engine, $parallel, $memory) = ($http->{_engine}, @options{qw(parallel memory)});
-    my $batch = HTTP::Haul::Batch->_new($engine, $parallel, $per_host, $libhaul_sorts, $memory);
+    # libhaul returns its replies in input order in bounded memory. A request that is added again, for
+    # a retry or a redirect, comes last there, so its successors wait in `finished`.
+    my $batch = HTTP::Haul::Batch->_new($engine, $parallel, $per_host, $in_order, $memory);
     $batch->_limit(@options{qw(rate rate_host limit_rate stall_time)});
     return bless {
-        http => $http, batch => $batch, rules => $rules, in_order => $in_order, adds_again => !$libhaul_sorts,
+        http => $http, batch => $batch, rules => $rules, in_order => $in_order,
         # The number of requests that libhaul has at once. More would only use memory.
         ahead   => 2 * $options{parallel},
         added   => 0,
@@ -131,7 +129,7 @@ sub add {
     # Most requests are only a URL, and need no Perl code but this.
     if (!ref $request && defined $request && !$rules && !$jar && !$http->{default_headers}) {
         my $index = $self->{added};
-        if ($self->{batch}->_add_url($index, $request, $http->{max_redirect} || 0)) {
+        if ($self->{batch}->_add_url($index, $request)) {
             $self->{running}++;
             $self->{states}{$index} = $request;
             return $self->{added}++;
@@ -143,11 +141,7 @@ sub add {
             _croak("'$not' cannot be used in a batch\n") if defined $args->{$not};
         }
         _croak("content by callback cannot be used in a batch\n") if ref $args->{content} eq 'CODE';
-        if (exists $args->{retries}) {
-            $self->{adds_again}
-                or _croak("'retries' of one request cannot be used in input order; give them to the batch\n");
-            $rules = HTTP::Haul::Retry->of($args->{retries});
-        }
+        $rules = HTTP::Haul::Retry->of($args->{retries}) if exists $args->{retries};
     }
     my $index = $self->{added}++;
     # Only what the request has: most are a URL.
@@ -185,10 +179,7 @@ sub _send {
     # Most requests have no fields of their own, and need no work for them.
     my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? _field_list($state, $has_content) : ();
     $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
-    # Perl follows the other redirects: of other methods, with the cookies of a foreign jar, and
-    # after the first that it has followed.
-    my $by_libhaul = !$state->{foreign} && !$state->{redirects} && ($method eq 'GET' || $method eq 'HEAD');
-    $self->{batch}->_add($index, $method, $url, \@list, $content, $by_libhaul ? $self->{http}{max_redirect} || 0 : 0);
+    $self->{batch}->_add($index, $method, $url, \@list, $content);
     return;
 }
 
@@ -245,8 +236,13 @@ sub take {
     if ($self->{running}) {
         my ($index, $response, $request) = $self->{batch}->_next($timeout, $self->{states});
         if (defined $request) {
-            # libhaul keeps the order, and what ended before was returned above.
             $self->{running}--;
+            if ($self->{in_order} && $index != $self->{turn}) {
+                # A request before this one was added again.
+                $self->{states}{$index} = { request => $request };
+                $self->{finished}{$index} = $response;
+                return;
+            }
             $self->{turn}++;
             return ($index, $response, $request);
         }
@@ -268,7 +264,7 @@ sub _received {
         $self->{states}{$index} = $state;
     }
     $self->{running}--;
-    $response->{url} = $state->{url} unless length $response->{url} && $response->{redirects};
+    $response->{url} = $state->{url};
     if ($state->{retry}) {
         my $wait = $state->{retry}->after($response, $state->{method});
         return $self->_wait($index, $wait) if defined $wait;
@@ -276,17 +272,7 @@ sub _received {
     if ($response->{protocol} && $state->{foreign}) {
         HTTP::Haul::ForeignJar::take($state->{foreign}, $state->{method}, $state->{url}, $response);
     }
-    my $status = $response->{status};
-    if ($status > 300 && $status < 309 && !$response->{redirects} && $status =~ /\A30[12378]\z/) {
-        return $self->_redirect($index, $state, $response) if $self->{adds_again};
-        $response = $http->_follow($response, $state->{method}, $state->{url}, $state->{args});
-    }
-    return $self->_finish($index, $response);
-}
-
-sub _redirect {
-    my ($self, $index, $state, $response) = @_;
-    my $http = $self->{http};
+    # Redirects are followed here and not by libhaul, whose rules are others.
     my $followed = $state->{redirects} || [];
     my $location = $http->_redirect_location($response, $state->{method}, scalar @$followed);
     return $self->_finish($index, $response) unless $location;
