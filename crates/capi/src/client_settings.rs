@@ -67,11 +67,10 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let user_agent = c_arguments::optional_text(user_agent, "user_agent")?;
-            if let Some(text) = user_agent {
-                c_arguments::check_field("User-Agent", text.as_bytes())?;
-            }
-            options.user_agent = user_agent.map(Into::into);
+            let value =
+                if user_agent.is_null() { None } else { Some(c_arguments::required_bytes(user_agent, "user_agent")?) };
+            c_arguments::check_field("User-Agent", value.unwrap_or_default())?;
+            options.user_agent = value.map(Into::into);
             Ok(())
         })
     }

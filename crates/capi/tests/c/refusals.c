@@ -65,6 +65,7 @@ static void strings(void) {
     CHECK(haul_request_set_header(request, "X-\xc3\xa4", "1") == HAUL_STATUS_SETUP);
     CHECK(haul_request_set_header(request, "X-A", "any \xff bytes") == HAUL_STATUS_OK);
     CHECK(haul_client_set_user_agent(client, "a\nb") == HAUL_STATUS_SETUP);
+    CHECK(haul_client_set_user_agent(client, "any \xff bytes") == HAUL_STATUS_OK);
     CHECK(haul_client_set_auth(client, HAUL_AUTH_BASIC, "me", "a\r\nb") == HAUL_STATUS_SETUP);
     CHECK(haul_client_set_auth(client, HAUL_AUTH_BEARER, NULL, "a b") == HAUL_STATUS_SETUP);
     CHECK(haul_client_set_auth(client, 77, "a", "b") == HAUL_STATUS_SETUP);
