@@ -348,7 +348,7 @@ _limit(self, rate, rate_host, limit_rate, stall_time)
   CODE:
     hk_batch_limit(aTHX_ self, rate, rate_host, limit_rate, stall_time);
 
-void
+SV *
 _add(self, index, method, url, headers, content)
     SV *self
     UV index
@@ -357,7 +357,9 @@ _add(self, index, method, url, headers, content)
     AV *headers
     SV *content
   CODE:
-    hk_batch_add(aTHX_ self, index, method, url, headers, content);
+    RETVAL = hk_batch_add(aTHX_ self, index, method, url, headers, content);
+  OUTPUT:
+    RETVAL
 
 bool
 _add_url(self, index, url)
@@ -470,7 +472,7 @@ cookie_header(self, url)
   PREINIT:
     char *text = NULL;
   CODE:
-    hk_jar_check(aTHX_ haul_jar_cookie_header(hk_jar_of(aTHX_ self), SvPVutf8_nolen(url), &text));
+    hk_jar_check(aTHX_ haul_jar_cookie_header(hk_jar_of(aTHX_ self), hk_url_text(aTHX_ url), &text));
     RETVAL = newSVpv(text ? text : "", 0);
     haul_free(text);
   OUTPUT:
@@ -484,7 +486,7 @@ add(self, url, set_cookie)
   PREINIT:
     haul_status status;
   CODE:
-    status = haul_jar_set(hk_jar_of(aTHX_ self), SvPVutf8_nolen(url), SvPV_nolen(set_cookie));
+    status = haul_jar_set(hk_jar_of(aTHX_ self), hk_url_text(aTHX_ url), SvPV_nolen(set_cookie));
     if (status != HAUL_STATUS_OK && status != HAUL_STATUS_SETUP)
         hk_jar_check(aTHX_ status);
     RETVAL = status == HAUL_STATUS_OK;

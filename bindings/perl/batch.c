@@ -88,38 +88,50 @@ static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content) {
     return status;
 }
 
+/* Makes the 599 of a request that libhaul does not accept. */
+static SV *refused(pTHX_ SV *url) {
+    STRLEN len;
+    const char *text = SvPV(url, len);
+    const haul_error *failure = haul_last_error();
+    const haul_status status = haul_error_code(failure);
+    SV *why = sv_2mortal(hk_failure(aTHX_ status, failure, text, len, 0));
+    HV *answer = hk_response_599(aTHX_ url, why);
+    hk_store(aTHX_ answer, HK_ERROR, newRV_noinc((SV *)hk_error(aTHX_ status, failure)));
+    return newRV_noinc((SV *)answer);
+}
+
 static void request_free(pTHX_ void *request) {
     haul_request_free((haul_request *)request);
 }
 
-void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content) {
+SV *hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content) {
     hk_batch *batch = batch_of(aTHX_ self);
     haul_request *request;
     haul_status status;
-    const char *text = hk_url(aTHX_ url);
+    STRLEN len;
+    const char *text = hk_url_text(aTHX_ url), *given = SvPV(url, len);
     if (!hk_has_scheme(text, strlen(text)))
-        croak(HK_NO_URL, (int)strlen(text), text);
+        croak(HK_NO_URL, (int)len, given);
     request = haul_request_new(hk_text(aTHX_ method, "the method"), text);
     if (!request)
-        check(aTHX_ haul_error_code(haul_last_error()));
+        return refused(aTHX_ url);
     ENTER;
     SAVEDESTRUCTOR_X(request_free, request);
     status = fill(aTHX_ request, headers, content);
     if (status == HAUL_STATUS_OK)
         status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
     LEAVE;
-    check(aTHX_ status);
+    return status == HAUL_STATUS_OK ? newSV(0) : refused(aTHX_ url);
 }
 
 bool hk_batch_add_url(pTHX_ SV *self, UV index, SV *url) {
     hk_batch *batch = batch_of(aTHX_ self);
     haul_request *request;
     haul_status status;
-    STRLEN len;
-    const char *text = SvPVutf8(url, len);
-    if ((TAINTING_get && SvTAINTED(url)) || strlen(text) != len || !hk_has_scheme(text, len))
+    const haul_slice text = hk_url(aTHX_ url);
+    if ((TAINTING_get && SvTAINTED(url)) || strlen(text.data) != text.len || !hk_has_scheme(text.data, text.len))
         return FALSE;
-    request = haul_request_new("GET", text);
+    request = haul_request_new("GET", text.data);
     if (!request)
         return FALSE;
     status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));

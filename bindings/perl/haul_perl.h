@@ -127,8 +127,13 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
 /* Returns a mortal C string. Croaks with `what` if the value contains a NUL. */
 const char *hk_text(pTHX_ SV *value, const char *what);
-/* Returns a URL as a C string in UTF-8. Croaks if it contains a NUL. */
-const char *hk_url(pTHX_ SV *value);
+/* Returns a text as UTF-8. Bytes that are valid UTF-8 stay unchanged; other bytes above 0x7f are
+ * Latin-1. The result is valid as long as the value, and ends with a NUL. */
+haul_slice hk_utf8(pTHX_ SV *value);
+/* Returns a URL as UTF-8, with its blanks as %20. */
+haul_slice hk_url(pTHX_ SV *url);
+/* Returns such a URL as a C string. Croaks if it contains a NUL. */
+const char *hk_url_text(pTHX_ SV *url);
 /* Returns whether a URL has a scheme. libhaul, like curl, would take the text for a host; for
  * programs of HTTP::Tiny it is no URL: a relative link, a mailto:user@host of a page. */
 bool hk_has_scheme(const char *url, STRLEN len);
@@ -166,9 +171,10 @@ SV *hk_form(pTHX_ SV *data);
 /* batch.c */
 SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV memory);
 void hk_batch_limit(pTHX_ SV *self, NV rate, NV rate_host, UV limit_rate, NV stall_time);
-void hk_batch_add(pTHX_ SV *batch, UV index, SV *method, SV *url, AV *headers, SV *content);
-/* Adds a GET request without fields. Returns FALSE if it cannot be sent; hk_batch_add croaks with
- * the reason. */
+/* Adds a request. Returns undef, or the response of a request that libhaul does not accept. */
+SV *hk_batch_add(pTHX_ SV *batch, UV index, SV *method, SV *url, AV *headers, SV *content);
+/* Adds a GET request without fields. Returns FALSE if it cannot be sent; hk_batch_add has the
+ * reason. */
 bool hk_batch_add_url(pTHX_ SV *batch, UV index, SV *url);
 /* Returns the next response, or NULL after the timeout. `states` has a hash, or only the URL, for
  * the number of each request. If there is only a URL, and Perl code need not follow a redirect,

@@ -222,7 +222,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     stream->exchange = x;
     stream->engine = newSVsv(engine_sv);
     hk_attach(aTHX_ object, &stream_vtbl, stream);
-    stream->request = haul_request_new_raw(hk_text(aTHX_ method, "the method"), hk_url(aTHX_ url));
+    stream->request = haul_request_new_raw(hk_text(aTHX_ method, "the method"), hk_url_text(aTHX_ url));
     if (!stream->request)
         check(aTHX_ haul_error_code(haul_last_error()));
     check(aTHX_ haul_request_set_max_redirects(stream->request, 0));

@@ -34,14 +34,6 @@ const char *hk_text(pTHX_ SV *value, const char *what) {
     return chars;
 }
 
-const char *hk_url(pTHX_ SV *value) {
-    STRLEN len;
-    const char *chars = SvPVutf8(value, len);
-    if (strlen(chars) != len)
-        croak("A NUL byte in the URL\n");
-    return chars;
-}
-
 bool hk_has_scheme(const char *url, STRLEN len) {
     const char *end = url + len, *at = url;
     while (at < end && *at != ':' && *at != '/' && *at != '?' && *at != '#')
@@ -77,24 +69,37 @@ static const char *without_blanks(pTHX_ const char *text, STRLEN *len) {
     return SvPV(copy, *len);
 }
 
-/* Returns the URL as UTF-8. Bytes that are valid UTF-8 stay unchanged; other bytes above 0x7f
- * are Latin-1. */
-static haul_slice url_text(pTHX_ SV *url) {
+haul_slice hk_utf8(pTHX_ SV *value) {
     STRLEN len;
-    const char *text = SvPV(url, len);
+    const char *text = SvPV(value, len);
     haul_slice out;
-    if (!SvUTF8(url) && !is_utf8_string((const U8 *)text, len)) {
+    if (!SvUTF8(value) && !is_utf8_string((const U8 *)text, len)) {
         SV *copy = newSVpvn_flags(text, len, SVs_TEMP);
         text = SvPVutf8(copy, len);
     }
-    else if (SvROK(url)) {
+    else if (SvROK(value)) {
         text = SvPVX(newSVpvn_flags(text, len, SVs_TEMP));
     }
-    if (memchr(text, ' ', len))
-        text = without_blanks(aTHX_ text, &len);
     out.data = text;
     out.len = len;
     return out;
+}
+
+haul_slice hk_url(pTHX_ SV *url) {
+    haul_slice out = hk_utf8(aTHX_ url);
+    STRLEN len = out.len;
+    if (memchr(out.data, ' ', len)) {
+        out.data = without_blanks(aTHX_ out.data, &len);
+        out.len = len;
+    }
+    return out;
+}
+
+const char *hk_url_text(pTHX_ SV *url) {
+    haul_slice text = hk_url(aTHX_ url);
+    if (strlen(text.data) != text.len)
+        croak("A NUL byte in the URL\n");
+    return text.data;
 }
 
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url) {
@@ -111,7 +116,7 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
     /* A copy, because the caller may change the variable. Long strings are shared, not copied. */
     x->url = sv_newmortal();
     sv_setsv_flags(x->url, url, SV_NOSTEAL | SV_DO_COW_SVSETSV);
-    x->call.url = url_text(aTHX_ x->url);
+    x->call.url = hk_url(aTHX_ x->url);
     x->call.max_redirects = 0;
     x->tainted = TAINTING_get && SvTAINTED(url);
 }

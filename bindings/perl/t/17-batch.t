@@ -16,6 +16,7 @@ my $server = t::Server->start(sub {
     return [200, { 'Set-Cookie' => "c$1=1; Path=/" }, ''] if $target =~ m{\A/set/(\d+)};
     return [200, {}, $request->{headers}{cookie} || 'none'] if $target eq '/cookie';
     return sub { 1 } if $target eq '/hang';
+    return [200, {}, $target] if $target =~ m{\A/target};
     return [200, { 'X-Connection' => $request->{connection} }, "$request->{method} $1 $request->{body}"] if $target =~ m{\A/page/(\d+)};
     return [404, {}, 'no'];
 });
@@ -82,6 +83,24 @@ for my $most (0, 5) {
         delete $_->{headers}{'x-connection'} for map { @$_ } @responses;
         is_deeply($responses[0], $responses[1], "URL alone has the same response (order $order, at most $most redirects)");
     }
+}
+
+# The same URLs and failures as in a single request. Perl's encoding of a string makes no difference.
+my $wide = $server->url("/page/1?\x{263a}");
+my $flagged = $server->url("/page/1?\x{e9}");
+utf8::upgrade($flagged);
+for my $url ($server->url("/target?\xc3\xbc"), $server->url("/target?\xfc"), $server->url('/target?a b'), $wide, $flagged,
+    'http://', 'http://a:99999/', 'http://[1', "http://a\x{7f}b/", 'ftp://a/') {
+    my $outline = sub { my ($response) = @_; return [@$response{qw(status url content)}, ($response->{error} || {})->{code}] };
+    my $alone = $outline->($http->get($url));
+    my ($listed, $hashed) = $http->batch([$url, { url => $url, headers => { 'X-A' => 1 } }]);
+    (my $name = $url) =~ s/([^!-~])/sprintf '\\x{%x}', ord $1/ge;
+    is_deeply($outline->($listed), $alone, "URL alone in a batch is treated as by get: $name");
+    is_deeply($outline->($hashed), $alone, "URL with options in a batch is treated as by get: $name");
+}
+for my $headers ({ 'X A' => 1 }, { 'X-A' => "a\rb" }) {
+    my ($alone, $batched) = ($http->get($urls[0], { headers => $headers }), $http->batch([[GET => $urls[0], { headers => $headers }]]));
+    is_deeply([@$batched{qw(status content)}, $batched->{error}{code}], [@$alone{qw(status content)}, $alone->{error}{code}], 'field that is not valid has the same failure in a batch');
 }
 
 # Cookies.

@@ -162,15 +162,14 @@ sub _submit {
     my $state = $self->{states}{$index};
     my $held = $state->{retry} ? $state->{retry}->held($state->{url}) : 0;
     return $self->_wait($index, $held) if $held > 0;
-    if (eval { $self->_send($index, $state); 1 }) {
-        $self->{running}++;
-    }
-    else {
-        $self->_finish($index, HTTP::Haul::_internal_error($state->{url}, "$@"));
-    }
+    my $refused;
+    eval { $refused = $self->_send($index, $state); 1 } or $refused = HTTP::Haul::_internal_error($state->{url}, "$@");
+    return $self->_finish($index, $refused) if $refused;
+    $self->{running}++;
     return;
 }
 
+# Adds a request to the batch. Returns a response if it cannot be sent.
 sub _send {
     my ($self, $index, $state) = @_;
     my ($method, $url, $content) = @$state{qw(method url content)};
@@ -179,8 +178,7 @@ sub _send {
     # Most requests have no fields of their own, and need no work for them.
     my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? _field_list($state, $has_content) : ();
     $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
-    $self->{batch}->_add($index, $method, $url, \@list, $content);
-    return;
+    return $self->{batch}->_add($index, $method, $url, \@list, $content);
 }
 
 # Returns the names and values of a request's fields, as a list.
