@@ -120,24 +120,53 @@ hk_engine *hk_engine_of_object(pTHX_ SV *self) {
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
-/* Returns a C string, or NULL for undef. Croaks if the value contains a NUL. */
-static const char *text_or_null(pTHX_ SV *value, const char *name) {
-    STRLEN len;
-    const char *text;
-    if (!SvOK(value))
-        return NULL;
-    text = SvPVutf8(value, len);
+static const char *without_nul(pTHX_ const char *text, STRLEN len, const char *name) {
     if (strlen(text) != len)
         croak("%s: a NUL byte in it\n", name);
     return text;
 }
 
-/* Reads two C strings from an array. NULL stands for an undefined or missing element. */
-static void pair_of(pTHX_ SV *value, const char *name, const char **pair) {
+/* Returns a text as a C string in UTF-8, or NULL for undef. Bytes that are valid UTF-8 stay
+ * unchanged, as in URLs: the arguments and the environment of a program are bytes. */
+static const char *text_or_null(pTHX_ SV *value, const char *name) {
+    haul_slice text;
+    if (!SvOK(value))
+        return NULL;
+    text = hk_utf8(aTHX_ value);
+    return without_nul(aTHX_ text.data, text.len, name);
+}
+
+/* Returns a file name as a C string, or NULL for undef: the bytes that Perl's `open` would use. */
+static const char *path_or_null(pTHX_ SV *value, const char *name) {
+    STRLEN len;
+    const char *path;
+    if (!SvOK(value))
+        return NULL;
+    path = SvPV(value, len);
+    return without_nul(aTHX_ path, len, name);
+}
+
+/* Returns the value of a field as a C string, or NULL for undef: its bytes, or UTF-8 if a character
+ * does not fit in a byte. */
+static const char *field_or_null(pTHX_ SV *value, const char *name) {
+    SV *bytes;
+    STRLEN len;
+    const char *text;
+    if (!SvOK(value))
+        return NULL;
+    bytes = hk_bytes(aTHX_ value);
+    if (!bytes)
+        return text_or_null(aTHX_ value, name);
+    text = SvPV(bytes, len);
+    return without_nul(aTHX_ text, len, name);
+}
+
+/* Reads two C strings from an array by `read`. NULL stands for an undefined or missing element. */
+static void pair_of(pTHX_ SV *value, const char *name, const char *(*read)(pTHX_ SV *, const char *), const char **pair) {
     AV *list = SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV ? (AV *)SvRV(value) : NULL;
     for (int i = 0; i < 2; i++) {
         SV **item = list ? av_fetch(list, i, 0) : NULL;
-        pair[i] = item ? text_or_null(aTHX_ *item, name) : NULL;
+        pair[i] = item ? read(aTHX_ *item, name) : NULL;
     }
 }
 
@@ -186,7 +215,7 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
     else if (strEQ(name, "jar"))
         status = haul_client_set_jar(client, SvOK(value) ? hk_jar_of(aTHX_ value) : NULL);
     else if (strEQ(name, "user_agent"))
-        status = haul_client_set_user_agent(client, text_or_null(aTHX_ value, name));
+        status = haul_client_set_user_agent(client, field_or_null(aTHX_ value, name));
     else if (strEQ(name, "without"))
         status = haul_client_set_header(client, text_or_null(aTHX_ value, name), NULL);
     else if (strEQ(name, "redirects"))
@@ -200,7 +229,7 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
     else if (strEQ(name, "verify"))
         status = haul_client_set_verify(client, SvTRUE(value));
     else if (strEQ(name, "unix_socket"))
-        status = haul_client_set_unix_socket(client, text_or_null(aTHX_ value, name));
+        status = haul_client_set_unix_socket(client, path_or_null(aTHX_ value, name));
     else if (strEQ(name, "dns_servers"))
         status = haul_client_set_dns_servers(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "tls_version"))
@@ -216,21 +245,21 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
             status = haul_client_set_client_certificate_pem(client, bytes, len, NULL);
     }
     else if (strEQ(name, "ca_file"))
-        status = haul_client_set_ca_file(client, text_or_null(aTHX_ value, name));
+        status = haul_client_set_ca_file(client, path_or_null(aTHX_ value, name));
     else if (strEQ(name, "ca_path"))
-        status = haul_client_set_ca_path(client, text_or_null(aTHX_ value, name));
+        status = haul_client_set_ca_path(client, path_or_null(aTHX_ value, name));
     else if (strEQ(name, "interface"))
         status = haul_client_set_interface(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "proxies")) {
         const char *pair[2];
-        pair_of(aTHX_ value, name, pair);
+        pair_of(aTHX_ value, name, text_or_null, pair);
         status = haul_client_set_scheme_proxies(client, pair[0], pair[1]);
     }
     else if (strEQ(name, "no_proxy"))
         status = haul_client_set_no_proxy(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "certificate")) {
         const char *pair[2];
-        pair_of(aTHX_ value, name, pair);
+        pair_of(aTHX_ value, name, path_or_null, pair);
         status = haul_client_set_client_certificate(client, pair[0], pair[1]);
     }
     else

@@ -178,6 +178,7 @@ utf8::upgrade($upgraded);
 for my $content ($text, $upgraded) {
     like($http->post($server->url('/x'), { content => $content, headers => { 'X-A' => $content } })->{content}, qr/^X-A: caf\xe9$/m, 'Latin-1 field is sent as bytes');
     like($http->post($server->url('/x'), { content => $content })->{content}, qr/\n\ncaf\xe9\z/, 'Latin-1 content is sent as bytes');
+    like(HTTP::Haul->new(agent => $content)->get($server->url('/x'))->{content}, qr/^User-Agent: caf\xe9$/m, 'Latin-1 agent is sent as bytes');
 }
 
 # Objects that overload stringification.

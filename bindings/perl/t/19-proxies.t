@@ -23,6 +23,8 @@ my $response = $http->get('http://a.example/x?y#z');
 is($response->{content}, 'GET http://a.example/x?y none', 'http_proxy gets the whole URL');
 is($response->{headers}{'x-fields'}, 'host,user-agent', 'http_proxy gets the fields of HTTP::Tiny');
 like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'user of the proxy URL is sent');
+(my $in_bytes = $proxy->url('/')) =~ s{//}{//us\xc3\xbc:p@};
+like(HTTP::Haul->new(proxy => $in_bytes)->get('http://a.example/')->{content}, qr/ Basic dXPDvDpw\z/, 'proxy URL may be bytes, as in the environment');
 is($http->http_proxy, $proxy->url('/'), 'http_proxy returns the URL');
 $http->http_proxy(undef);
 is($http->get($origin->url('/'))->{content}, 'direct', 'http_proxy(undef) disables the proxy');

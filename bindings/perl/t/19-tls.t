@@ -106,6 +106,12 @@ my $response = $status->({});
 is($response->{status}, 599, 'unknown authority is 599');
 like($response->{content}, qr/\ASSL connection failed for 127\.0\.0\.1:$port: /, 'message is that of HTTP::Tiny');
 is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{status}, 200, 'SSL_ca_file is used');
+for my $name ("\xc3\xbc.pem", "\xfc.pem", "\x{263a}.pem") {
+    symlink "$dir/ca.pem", "$dir/$name" or die $!;
+    my $http = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/$name" });
+    ok($http->can_ssl, 'can_ssl finds a file with a name beyond ASCII');
+    is($http->get($url)->{status}, 200, 'SSL_ca_file has a name beyond ASCII');
+}
 is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://localhost:$port/")->{status}, 200, 'certificate is valid for localhost');
 is($status->({ http3 => 1, SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{status}, 200, 'http3 => 1 uses TCP where nothing answers by QUIC');
 $response = $status->({ http3 => 'only', SSL_options => { SSL_ca_file => "$dir/ca.pem" } });

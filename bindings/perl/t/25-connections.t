@@ -41,6 +41,13 @@ child(sub {
 my $http = HTTP::Haul->new(unix_socket => $path);
 is($http->get('http://docker/info')->{content}, 'docker', 'unix_socket takes all requests');
 is(($http->batch(['http://other/']))[0]{content}, 'other', 'unix_socket takes those of a batch');
+# The name of a file is bytes, as for Perl's open.
+my $directory = tempdir(CLEANUP => 1);
+for my $name ("m\xc3\xbc", "m\xfc", "m\x{263a}") {
+    my $link = "$directory/$name";
+    symlink $path, $link or die $!;
+    is(HTTP::Haul->new(unix_socket => $link)->get('http://docker/info')->{content}, 'docker', 'unix_socket has a name beyond ASCII');
+}
 $http->unix_socket("$path-missing");
 is($http->get('http://docker/info')->{status}, 599, 'missing socket is 599');
 
