@@ -34,6 +34,11 @@ $first->cookie_jar(undef);
 is($first->get($server->url('/'))->{content}, '', 'cookie_jar(undef) sends no cookie');
 $first->cookie_jar($jar);
 like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'cookie_jar can be set again');
+my $later = HTTP::Haul->new;
+$later->cookie_jar({});
+isa_ok($later->cookie_jar, 'HTTP::Haul::Jar', 'cookie_jar set to a hash');
+is($later->post_form($server->url('/login'), { user => 'joe' })->{content}, 'keep=1; sid=joe', 'cookie_jar set to a hash stores cookies');
+ok(!eval { $later->cookie_jar({ flie => 'x' }); 1 } && $@ =~ /no option 'flie'/, 'cookie_jar refuses an unknown option');
 
 # Files in both formats, which the next process reads.
 my $next = sub {

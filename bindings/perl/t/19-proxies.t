@@ -23,6 +23,26 @@ my $response = $http->get('http://a.example/x?y#z');
 is($response->{content}, 'GET http://a.example/x?y none', 'http_proxy gets the whole URL');
 is($response->{headers}{'x-fields'}, 'host,user-agent', 'http_proxy gets the fields of HTTP::Tiny');
 like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'user of the proxy URL is sent');
+# Attributes set later count for the next request.
+{
+    my $later = HTTP::Haul->new;
+    $later->proxy($proxy->url('/'));
+    is($later->get('http://a.example/')->{content}, 'GET http://a.example/ none', 'proxy can be set later');
+    is($later->https_proxy, $proxy->url('/'), 'proxy sets both schemes');
+    $later->no_proxy('b.example, 127.0.0.1');
+    is($later->get($origin->url('/'))->{content}, 'direct', 'no_proxy may be set to a string');
+    is_deeply($later->no_proxy, ['b.example', '127.0.0.1'], 'no_proxy returns a list');
+    $later->no_proxy(undef);
+    like($later->get($origin->url('/'))->{content}, qr/\AGET http:/, 'no_proxy can be removed');
+    $later->proxy(undef);
+    is($later->get($origin->url('/'))->{content}, 'direct', 'proxy can be removed');
+    ok(!eval { $later->proxy('nonsense'); 1 } && $@ =~ /\Ageneric proxy URL must be/, 'proxy that is no URL dies');
+    ok(!eval { $later->http_proxy('nonsense'); 1 } && $@ =~ /\Ahttp_proxy URL must be/, 'http_proxy that is no URL dies');
+    my $own = HTTP::Haul->new(http_proxy => undef);
+    $own->proxy($proxy->url('/'));
+    is($own->get($origin->url('/'))->{content}, 'direct', 'proxy does not replace http_proxy');
+    is($own->https_proxy, $proxy->url('/'), 'proxy sets the other scheme');
+}
 (my $in_bytes = $proxy->url('/')) =~ s{//}{//us\xc3\xbc:p@};
 like(HTTP::Haul->new(proxy => $in_bytes)->get('http://a.example/')->{content}, qr/ Basic dXPDvDpw\z/, 'proxy URL may be bytes, as in the environment');
 is($http->http_proxy, $proxy->url('/'), 'http_proxy returns the URL');

@@ -21,12 +21,17 @@ for my $name (@settings, 'default_headers') {
     *{$name} = sub {
         my $self = shift;
         if (@_) {
-            _check_jar($_[0]) if $name eq 'cookie_jar' && $_[0];
-            $self->_check($name, $_[0]);
+            my $value = $self->_checked($name, $_[0]);
             my $was = $self->{$name};
-            $self->{$name} = $_[0];
+            $self->{$name} = $value;
+            if ($name =~ /proxy/) {
+                # `proxy` also sets the schemes that have no proxy of their own.
+                my $follows = $self->{_follows_proxy};
+                if ($name eq 'proxy') { $self->{$_} = $value for keys %$follows }
+                else                  { delete $follows->{$name} }
+            }
             # The same number or text again is no change.
-            my $same = defined $was && defined $_[0] && !ref $was && !ref $_[0] && $was eq $_[0];
+            my $same = defined $was && defined $value && !ref $was && !ref $value && $was eq $value;
             $self->{_engine}->_set(ready => 0) if $setting && !$same && $self->{_engine};
         }
         return $self->{$name};
@@ -61,21 +66,15 @@ sub new {
     }, $class;
     # Both spellings are accepted; a true value wins.
     $given{verify_SSL} ||= $given{verify_ssl} if exists $given{verify_ssl};
-    if (my $jar = $given{cookie_jar}) {
-        if (ref $jar eq 'HASH') {
-            require HTTP::Haul::Jar;
-            $given{cookie_jar} = HTTP::Haul::Jar->new(%$jar);
-        }
-        _check_jar($given{cookie_jar});
-    }
+    %given = (_proxies(), %given);
     for my $name (@settings, 'default_headers') {
-        next unless exists $given{$name};
-        $self->_check($name, $given{$name});
-        $self->{$name} = $given{$name};
+        $self->{$name} = $self->_checked($name, $given{$name}) if exists $given{$name};
     }
+    # `proxy` stands for both schemes, but not in place of one that was given, even as undef.
+    $self->{_follows_proxy} = { map { $_ => 1 } grep { !exists $given{$_} } qw(http_proxy https_proxy) };
+    $self->{$_} = $self->{proxy} for keys %{ $self->{_follows_proxy} };
     $self->{timeout} = 60 unless defined $self->{timeout};
     $self->agent(exists $given{agent} ? $given{agent} : $class->_agent);
-    $self->_proxies;
     return $self;
 }
 
@@ -89,39 +88,48 @@ sub _check_jar {
     _croak("Cookie jar must provide the '$missing' method\n");
 }
 
-# Dies if a value is not valid for `retries` or `on_step`.
-sub _check {
+# Returns the value to store for an attribute. Dies if it is not valid.
+sub _checked {
     my ($self, $name, $value) = @_;
-    if ($name eq 'retries') {
+    if ($name eq 'cookie_jar' && $value) {
+        if (ref $value eq 'HASH') {
+            require HTTP::Haul::Jar;
+            $value = HTTP::Haul::Jar->new(%$value);
+        }
+        _check_jar($value);
+    }
+    elsif ($name eq 'no_proxy') {
+        return $value if ref $value eq 'ARRAY';
+        return defined $value ? [split /\s*,\s*/, $value] : [];
+    }
+    elsif ($name =~ /proxy/) {
+        return undef unless defined $value && length $value;
+        if ($value !~ m{\A(?:https?|socks(?:4a?|5h?)?)://(?:[^/?\#\@]*\@)?[^/?\#\@]+/?\z}i) {
+            my $what = $name eq 'proxy' ? 'generic proxy' : $name;
+            _croak("$what URL must be in format http[s]://[auth@]<host>:<port>/\n");
+        }
+    }
+    elsif ($name eq 'retries') {
         require HTTP::Haul::Retry;
         HTTP::Haul::Retry->of($value);
     }
     elsif ($name eq 'on_step' && defined $value && ref $value ne 'CODE') {
         _croak("on_step is a code reference\n");
     }
-    return;
+    return $value;
 }
 
-# Attributes that are not given come from the environment; an explicit undef means no proxy.
+# Returns the attributes of proxies in the environment.
 sub _proxies {
-    my ($self) = @_;
-    $self->{proxy} = $ENV{all_proxy} || $ENV{ALL_PROXY} unless exists $self->{proxy};
     # In a CGI program HTTP_PROXY contains the Proxy field of a client.
     my $upper = $ENV{REQUEST_METHOD} ? $ENV{CGI_HTTP_PROXY} : $ENV{HTTP_PROXY};
-    $self->{http_proxy} = $ENV{http_proxy} || $upper || $self->{proxy} unless exists $self->{http_proxy};
-    $self->{https_proxy} = $ENV{https_proxy} || $ENV{HTTPS_PROXY} || $self->{proxy} unless exists $self->{https_proxy};
-    for my $name (qw(proxy http_proxy https_proxy)) {
-        my $url = $self->{$name};
-        if (!defined $url || !length $url) { delete $self->{$name} }
-        elsif ($url !~ m{\A(?:https?|socks(?:4a?|5h?)?)://(?:[^/?\#\@]*\@)?[^/?\#\@]+/?\z}i) {
-            my $what = $name eq 'proxy' ? 'generic proxy' : $name;
-            _croak("$what URL must be in format http[s]://[auth@]<host>:<port>/\n");
-        }
-    }
-    $self->{no_proxy} = $ENV{no_proxy} unless exists $self->{no_proxy};
-    $self->{no_proxy} = defined $self->{no_proxy} ? [split /\s*,\s*/, $self->{no_proxy}] : []
-        unless ref $self->{no_proxy} eq 'ARRAY';
-    return;
+    my %found = (
+        proxy       => $ENV{all_proxy} || $ENV{ALL_PROXY},
+        http_proxy  => $ENV{http_proxy} || $upper,
+        https_proxy => $ENV{https_proxy} || $ENV{HTTPS_PROXY},
+    );
+    delete @found{ grep { !$found{$_} } keys %found };
+    return (%found, no_proxy => $ENV{no_proxy});
 }
 
 # Hands the attributes to the engine. C calls it before the first request, and after a change.
