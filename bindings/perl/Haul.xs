@@ -194,7 +194,7 @@ _new(class)
 SV *
 _to(self, host, port)
     SV *self
-    const char *host
+    SV *host
     UV port
   PREINIT:
     hk_engine *engine;

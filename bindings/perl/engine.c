@@ -89,9 +89,16 @@ SV *hk_engine_new(pTHX_ const char *class, haul_client *client) {
     return self;
 }
 
-SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port) {
-    SV *self = hk_engine_new(aTHX_ "HTTP::Haul::Engine", haul_client_clone(engine->client));
-    hk_engine *other = hk_engine_of_sv(aTHX_ self);
+SV *hk_engine_to(pTHX_ hk_engine *engine, SV *peer, UV port) {
+    const haul_slice host = hk_utf8(aTHX_ peer);
+    SV *self;
+    hk_engine *other;
+    if (strlen(host.data) != host.len)
+        croak("peer: a NUL byte in it\n");
+    if (port > 65535)
+        croak("peer: the port %" UVuf " is above 65535\n", port);
+    self = hk_engine_new(aTHX_ "HTTP::Haul::Engine", haul_client_clone(engine->client));
+    other = hk_engine_of_sv(aTHX_ self);
     other->ready = engine->ready;
     other->foreign_jar = engine->foreign_jar;
     other->in_perl = engine->in_perl;
@@ -99,7 +106,7 @@ SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port) {
     other->keep_alive = engine->keep_alive;
     other->max_redirect = engine->max_redirect;
     other->max_size = engine->max_size;
-    if (haul_client_set_connect_to(other->client, NULL, 0, host, (uint16_t)port) != HAUL_STATUS_OK) {
+    if (haul_client_set_connect_to(other->client, NULL, 0, host.data, (uint16_t)port) != HAUL_STATUS_OK) {
         sv_2mortal(self);
         croak("peer: %s\n", haul_error_text(haul_last_error()));
     }

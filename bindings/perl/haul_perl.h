@@ -96,9 +96,9 @@ IV hk_place(pTHX_ const char *key, STRLEN len, SV **spelling);
 
 /* engine.c */
 SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
-/* Creates an engine with the same settings and connections that connects to `host` instead of
+/* Creates an engine with the same settings and connections that connects to `peer` instead of
  * the host of the URL. */
-SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port);
+SV *hk_engine_to(pTHX_ hk_engine *engine, SV *peer, UV port);
 hk_engine *hk_engine_of_sv(pTHX_ SV *sv);
 hk_engine *hk_engine_of_object(pTHX_ SV *self);
 void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value);

@@ -134,6 +134,10 @@ my $asked;
 is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'peer may be a code reference');
 is($asked, 'host.invalid', 'peer code gets the host');
 
+for my $bad ('127.0.0.1:' . ($server->port + 65536), '127.0.0.1:99999999999999999999', "127.0.0.1\0.invalid:" . $server->port) {
+    is($http->get($elsewhere, { peer => $bad })->{status}, 599, 'peer with a port above 65535 or a NUL is 599');
+}
+
 # Code is asked for each host.
 my %named;
 my $second = t::Server->start(sub { return [200, {}, "second for $_[0]{headers}{host}"] });
