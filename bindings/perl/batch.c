@@ -181,7 +181,7 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, HV *states, UV *index, SV **req
     haul_status status = haul_batch_next(batch->batch, timeout_ms, &response, &user);
     char key[24];
     I32 key_len;
-    SV **state;
+    SV **state, **asks;
     HV *answer;
     *request = NULL;
     if (engine && engine->error) {
@@ -218,7 +218,8 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, HV *states, UV *index, SV **req
         answer = complete(aTHX_ &reply, response, *request);
         if (hk_redirects(&reply))
             *request = NULL;
-        if (engine && engine->timings)
+        if ((engine && engine->timings)
+            || (state && SvROK(*state) && (asks = hv_fetchs((HV *)SvRV(*state), "timings", 0)) && SvTRUE(*asks)))
             hk_add_timings(aTHX_ answer, response);
     }
     haul_response_free(response);

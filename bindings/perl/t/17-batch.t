@@ -103,6 +103,11 @@ for my $headers ({ 'X A' => 1 }, { 'X-A' => "a\rb" }) {
     is_deeply([@$batched{qw(status content)}, $batched->{error}{code}], [@$alone{qw(status content)}, $alone->{error}{code}], 'field that is not valid has the same failure in a batch');
 }
 
+# Options of one request.
+my @timed = $http->batch([$urls[0], map({ [GET => $urls[1], { timings => $_ }] } 0, 1), [GET => $server->url('/go/3'), { timings => 1 }]]);
+is(join(' ', map { $_->{timings} && $_->{timings}{total} && $_->{connection}{port} ? 1 : 0 } @timed), '0 0 1 1', 'request of a batch has its own timings');
+ok($timed[3]{redirects}[0]{timings}, 'redirect has timings, too');
+
 # Cookies.
 my $jar = HTTP::Haul::Jar->new;
 HTTP::Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);

@@ -149,6 +149,7 @@ sub add {
     my %state = (method => $method, url => "$url", args => $args, fields => $fields, request => $request);
     $state{content} = $args->{content} if defined $args->{content};
     $state{foreign} = $jar if $jar;
+    $state{timings} = 1 if $args->{timings};
     $state{retry} = $rules->state($http->{_holds} ||= {}) if $rules;
     $state{tainted} = 1 if ${^TAINT} && HTTP::Haul::_is_tainted($url);
     $self->{states}{$index} = \%state;
