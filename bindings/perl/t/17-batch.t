@@ -17,6 +17,7 @@ my $server = t::Server->start(sub {
     return [200, {}, $request->{headers}{cookie} || 'none'] if $target eq '/cookie';
     return sub { 1 } if $target eq '/hang';
     return [200, {}, $target] if $target =~ m{\A/target};
+    return [200, {}, $request->{head}] if $target eq '/head';
     return [200, { 'X-Connection' => $request->{connection} }, "$request->{method} $1 $request->{body}"] if $target =~ m{\A/page/(\d+)};
     return [404, {}, 'no'];
 });
@@ -107,6 +108,16 @@ for my $headers ({ 'X A' => 1 }, { 'X-A' => "a\rb" }) {
 my @timed = $http->batch([$urls[0], map({ [GET => $urls[1], { timings => $_ }] } 0, 1), [GET => $server->url('/go/3'), { timings => 1 }]]);
 is(join(' ', map { $_->{timings} && $_->{timings}{total} && $_->{connection}{port} ? 1 : 0 } @timed), '0 0 1 1', 'request of a batch has its own timings');
 ok($timed[3]{redirects}[0]{timings}, 'redirect has timings, too');
+
+for my $case ([{ 'User-Agent' => '' }], [{ 'user-agent' => 0 }], [{ 'User-Agent' => 'x' }], [{ Connection => 'X-A' }, 0], [{ Connection => 'X-A' }, 1],
+    [{ 'Content-Type' => undef }]) {
+    my ($headers, $keep_alive) = @$case;
+    my $client = HTTP::Haul->new(defined $keep_alive ? (keep_alive => $keep_alive) : ());
+    my %options = (headers => $headers, content => 'x');
+    my $outline = sub { join "\n", sort grep { !/\AHost:/i } split /\r\n/, $_[0]{content} };
+    my ($batched) = $client->batch([[PUT => $server->url('/head'), {%options}]]);
+    is($outline->($batched), $outline->($client->put($server->url('/head'), {%options})), "batch sends the fields of a single request: @{[%$headers ? keys %$headers : ()]}");
+}
 
 # Cookies.
 my $jar = HTTP::Haul::Jar->new;

@@ -177,26 +177,29 @@ sub _send {
     die "Insecure dependency in connect while running with -T switch\n" if $state->{tainted};
     my $has_content = defined $content && length $content;
     # Most requests have no fields of their own, and need no work for them.
-    my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? _field_list($state, $has_content) : ();
+    my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? $self->_field_list($state, $has_content) : ();
     $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
     return $self->{batch}->_add($index, $method, $url, \@list, $content);
 }
 
 # Returns the names and values of a request's fields, as a list.
 sub _field_list {
-    my ($state, $has_content) = @_;
+    my ($self, $state, $has_content) = @_;
     my %fields = %{ $state->{fields} };
     die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %fields;
     if ($state->{foreign}) {
         require HTTP::Haul::ForeignJar;
         HTTP::Haul::ForeignJar::put($state->{foreign}, $state->{method}, $state->{url}, \%fields);
     }
-    my %has = map { lc($_) => 1 } keys %fields;
+    my %has = map { lc($_) => 1 } grep { defined $fields{$_} } keys %fields;
     $fields{'Content-Type'} = 'application/octet-stream' if $has_content && !$has{'content-type'};
     my @list;
+    # The same fields are left out as in a single request.
     for my $name (sort keys %fields) {
-        next if lc $name eq 'content-length' || lc $name eq 'transfer-encoding';
-        my $value = $fields{$name};
+        my ($key, $value) = (lc $name, $fields{$name});
+        next if $key eq 'content-length' || $key eq 'transfer-encoding';
+        next if $key eq 'user-agent' && !$value;
+        next if $key eq 'connection' && !$self->{http}{keep_alive};
         push @list, map { ($name => $_) } grep { defined } ref $value eq 'ARRAY' ? @$value : $value;
     }
     return @list;
