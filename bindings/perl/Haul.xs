@@ -7,6 +7,7 @@ static const char *const verbs[] = { "GET", "HEAD", "PUT", "POST", "PATCH", "DEL
 static const char *const names[] = { "get", "head", "put", "post", "patch", "delete" };
 
 static HV *arguments_of(pTHX_ SV *sv) {
+    sv = sv ? hk_plain(aTHX_ sv) : NULL;
     return sv && SvROK(sv) && SvTYPE(SvRV(sv)) == SVt_PVHV ? (HV *)SvRV(sv) : NULL;
 }
 
@@ -125,7 +126,7 @@ post_form(...)
 SV *
 www_form_urlencode(...)
   CODE:
-    if (items != 2 || !SvROK(ST(1)))
+    if (items != 2 || !SvROK(hk_plain(aTHX_ ST(1))))
         croak("Usage: $http->www_form_urlencode(DATAREF)\n");
     RETVAL = hk_form(aTHX_ ST(1));
     SvREFCNT_inc_simple_void_NN(RETVAL);

@@ -51,14 +51,15 @@ static void term(pTHX_ AV *terms, SV *name, SV *value) {
 }
 
 static void terms_of(pTHX_ AV *terms, SV *name, SV *value) {
+    name = hk_plain(aTHX_ name);
+    value = hk_plain(aTHX_ value);
     if (!SvOK(name))
         croak("form data keys must not be undef");
-    SvGETMAGIC(value);
     if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV) {
         AV *several = (AV *)SvRV(value);
         for (SSize_t i = 0; i <= av_top_index(several); i++) {
             SV **one = av_fetch(several, i, 0);
-            term(aTHX_ terms, name, one ? *one : NULL);
+            term(aTHX_ terms, name, one ? hk_plain(aTHX_ *one) : NULL);
         }
     }
     else
@@ -68,6 +69,7 @@ static void terms_of(pTHX_ AV *terms, SV *name, SV *value) {
 SV *hk_form(pTHX_ SV *data) {
     AV *terms = (AV *)sv_2mortal((SV *)newAV());
     SV *out = newSVpvs_flags("", SVs_TEMP);
+    data = hk_plain(aTHX_ data);
     if (!SvROK(data) || (SvTYPE(SvRV(data)) != SVt_PVHV && SvTYPE(SvRV(data)) != SVt_PVAV))
         croak("form data must be a hash or array reference\n");
     if (SvTYPE(SvRV(data)) == SVt_PVHV) {

@@ -125,6 +125,9 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
 /* Makes a request with redirects and the features that are implemented in Perl. */
 SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
+/* Returns a scalar that can be read without running Perl code: the same, or a mortal copy of one that
+ * is tied or shared between threads. Elements of tied and shared arrays and hashes are such. */
+SV *hk_plain(pTHX_ SV *value);
 /* Returns a mortal C string. Croaks with `what` if the value contains a NUL. */
 const char *hk_text(pTHX_ SV *value, const char *what);
 /* Returns a text as UTF-8. Bytes that are valid UTF-8 stay unchanged; other bytes above 0x7f are

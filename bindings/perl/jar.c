@@ -72,7 +72,8 @@ AV *hk_jar_list(pTHX_ haul_jar *jar) {
 
 static haul_slice cookie_text(pTHX_ HV *hv, const char *key) {
     SV **value = hv_fetch(hv, key, (I32)strlen(key), 0);
-    SV *bytes = value && SvOK(*value) ? hk_bytes(aTHX_ *value) : newSVpvs_flags("", SVs_TEMP);
+    SV *plain = value ? hk_plain(aTHX_ *value) : &PL_sv_undef;
+    SV *bytes = SvOK(plain) ? hk_bytes(aTHX_ plain) : newSVpvs_flags("", SVs_TEMP);
     haul_slice out;
     STRLEN len;
     if (!bytes)
@@ -89,13 +90,14 @@ static bool cookie_flag(pTHX_ HV *hv, const char *key) {
 
 void hk_jar_put(pTHX_ haul_jar *jar, HV *hv) {
     haul_cookie cookie;
-    SV **expires = hv_fetchs(hv, "expires", 0);
+    SV **found = hv_fetchs(hv, "expires", 0);
+    SV *expires = found ? hk_plain(aTHX_ *found) : &PL_sv_undef;
     Zero(&cookie, 1, haul_cookie);
     cookie.name = cookie_text(aTHX_ hv, "name");
     cookie.value = cookie_text(aTHX_ hv, "value");
     cookie.domain = cookie_text(aTHX_ hv, "domain");
     cookie.path = cookie_text(aTHX_ hv, "path");
-    cookie.expires = expires && SvOK(*expires) ? (int64_t)SvIV(*expires) : 0;
+    cookie.expires = SvOK(expires) ? (int64_t)SvIV(expires) : 0;
     cookie.host_only = cookie_flag(aTHX_ hv, "host_only");
     cookie.secure = cookie_flag(aTHX_ hv, "secure");
     cookie.http_only = cookie_flag(aTHX_ hv, "http_only");

@@ -22,6 +22,16 @@ SV *hk_bytes(pTHX_ SV *value) {
     return copy;
 }
 
+SV *hk_plain(pTHX_ SV *value) {
+    SV *copy;
+    if (!SvGMAGICAL(value))
+        return value;
+    /* Without SV_NOSTEAL, a mortal value would lose its text to the copy. */
+    copy = sv_newmortal();
+    sv_setsv_flags(copy, value, SV_GMAGIC | SV_NOSTEAL | SV_DO_COW_SVSETSV);
+    return copy;
+}
+
 const char *hk_text(pTHX_ SV *value, const char *what) {
     STRLEN len;
     SV *bytes = hk_bytes(aTHX_ value);
@@ -151,14 +161,15 @@ static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *valu
 }
 
 bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
-    SvGETMAGIC(value);
+    value = hk_plain(aTHX_ value);
     if (!SvOK(value))
         return TRUE;
     if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV && !SvOBJECT(SvRV(value))) {
         AV *several = (AV *)SvRV(value);
         for (SSize_t i = 0; i <= av_top_index(several); i++) {
-            SV **one = av_fetch(several, i, 0);
-            if (one && SvOK(*one) && !add_one(aTHX_ x, name, len, *one))
+            SV **found = av_fetch(several, i, 0);
+            SV *one = found ? hk_plain(aTHX_ *found) : &PL_sv_undef;
+            if (SvOK(one) && !add_one(aTHX_ x, name, len, one))
                 return FALSE;
         }
         return TRUE;
@@ -186,7 +197,7 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
     while ((entry = hv_iternext(fields))) {
         STRLEN len;
         const char *name;
-        SV *value = hv_iterval(fields, entry);
+        SV *value = hk_plain(aTHX_ hv_iterval(fields, entry));
         /* A mortal copy, which lives as long as the exchange. */
         SV *key = hv_iterkeysv(entry);
         if (SvUTF8(key) && !(key = hk_bytes(aTHX_ key)))
@@ -233,11 +244,12 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
 /* ---- Sending --------------------------------------------------------------------------------- */
 
 static SV *code_of(pTHX_ SV *value) {
+    value = value ? hk_plain(aTHX_ value) : NULL;
     return value && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVCV ? value : NULL;
 }
 
 SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
-    SvGETMAGIC(content);
+    content = hk_plain(aTHX_ content);
     if (code_of(aTHX_ content)) {
         x->content_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(content)));
         x->call.read = hk_read_content;
@@ -321,15 +333,13 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         return refused(aTHX_ &x);
     }
     if (arguments) {
-        SV **headers = hv_fetchs(arguments, "headers", 0);
-        if (headers && SvROK(*headers) && SvTYPE(SvRV(*headers)) == SVt_PVHV)
-            fields = (HV *)SvRV(*headers);
+        SV **found = hv_fetchs(arguments, "headers", 0);
+        SV *headers = found ? hk_plain(aTHX_ *found) : &PL_sv_undef;
+        if (SvROK(headers) && SvTYPE(SvRV(headers)) == SVt_PVHV)
+            fields = (HV *)SvRV(headers);
         content = hk_fetch(aTHX_ arguments, HK_CONTENT);
-        if (content) {
-            SvGETMAGIC(content);
-            if (!SvOK(content))
-                content = NULL;
-        }
+        if (content && !SvOK(content = hk_plain(aTHX_ content)))
+            content = NULL;
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
         x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
         x.step_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_ON_STEP));

@@ -13,8 +13,9 @@ my $server = t::Server->start(sub {
     my ($request) = @_;
     return [200, { 'Content-Type' => 'application/json; charset=utf-8' }, '{"a":[1,"\u00e9"]}'] if $request->{target} eq '/json';
     return [200, { 'Content-Type' => 'application/json' }, '{'] if $request->{target} eq '/broken';
-    return [200, { 'Content-Type' => $request->{headers}{'content-type'} || 'none', 'X-Accept' => $request->{headers}{accept} || 'none' }, $request->{body}];
+    return [200, { 'Content-Type' => $request->{headers}{'content-type'} || 'none', 'X-Accept' => _joined($request->{headers}{accept}) || 'none' }, $request->{body}];
 });
+sub _joined { return ref $_[0] ? join ', ', @{ $_[0] } : $_[0] }
 my $http = HTTP::Haul->new;
 
 for my $case (
@@ -31,6 +32,51 @@ SKIP: {
     eval { require HTTP::Tiny } or skip 'HTTP::Tiny is not installed', 1;
     my @all = map { (chr($_) => "v\x{100}" . chr $_) } 1 .. 255;
     ok($http->www_form_urlencode(\@all) eq HTTP::Tiny->new->www_form_urlencode(\@all), 'encoding is that of HTTP::Tiny');
+}
+# Tied arrays and hashes, which run Perl code once for each value. Shared ones are tied to the values.
+{
+    package Counted;
+    our $fetched = 0;
+    sub TIEARRAY { my ($class, @values) = @_; return bless [@values], $class }
+    sub FETCHSIZE { return scalar @{ $_[0] } }
+    sub FETCH { $fetched++; return $_[0][ $_[1] ] }
+    package CountedHash;
+    require Tie::Hash;
+    our @ISA = ('Tie::StdHash');
+    our $fetched = 0;
+    sub FETCH { $fetched++; return $_[0]{ $_[1] } }
+}
+{
+    tie my @values, 'Counted', 7, "caf\xe9";
+    tie my @list, 'Counted', 'b', 1, 'a', [2];
+    tie my %hash, 'CountedHash';
+    %hash = (a => \@values, b => 3);
+    is($http->www_form_urlencode({ a => \@values }), 'a=7&a=caf%C3%A9', 'tied array is the values of a form');
+    is($Counted::fetched, 2, 'each value of a form is fetched once');
+    is($http->www_form_urlencode(\@list), 'b=1&a=2', 'tied array is a form');
+    is($http->www_form_urlencode(\%hash), 'a=7&a=caf%C3%A9&b=3', 'tied hash is a form');
+    is($http->post_form($server->url('/x'), \%hash)->{content}, 'a=7&a=caf%C3%A9&b=3', 'tied hash is posted');
+    is($http->get($server->url('/x'), { headers => { Accept => \@values } })->{headers}{'x-accept'}, "7, caf\xe9", 'tied array is the values of a field');
+    tie my %headers, 'CountedHash';
+    %headers = (Accept => 'text/x', 'User-Agent' => 'me', 'Content-Length' => 1);
+    $CountedHash::fetched = 0;
+    is($http->get($server->url('/x'), { headers => \%headers })->{headers}{'x-accept'}, 'text/x', 'tied hash is the fields');
+    is($CountedHash::fetched, 3, 'each field is fetched once');
+    tie my %options, 'CountedHash';
+    %options = (headers => { Accept => 'text/y' }, content => 'tied');
+    my $response = $http->put($server->url('/x'), \%options);
+    is("$response->{headers}{'x-accept'} $response->{content}", 'text/y tied', 'tied hash is the options');
+}
+SKIP: {
+    # The module threads::shared shares nothing unless threads is loaded.
+    eval { require Config; $Config::Config{useithreads} } or skip 'no threads', 1;
+    open my $out, '-|', $^X, (map { "-I$_" } @INC), '-e', <<'END' or die $!;
+use threads; use threads::shared; use HTTP::Haul;
+my @values :shared = (7, 8);
+my @list :shared = ('b', 1);
+print join ' ', map { HTTP::Haul->new->www_form_urlencode($_) } { a => \@values }, \@list;
+END
+    is(scalar <$out>, 'a=7&a=8 b=1', 'shared arrays keep their values');
 }
 for my $bad ([1], \'x', sub { }) {
     ok(!eval { $http->www_form_urlencode($bad); 1 }, 'no form: ' . ref $bad);
