@@ -99,6 +99,17 @@ is_deeply(\@parts, ['',
     qq(Content-Disposition: form-data; name="c"\r\nContent-Type: application/json\r\n\r\n{}),
     qq(Content-Disposition: form-data; name="d%22"; filename="n%22m.txt"\r\nContent-Type: application/octet-stream\r\n\r\nfile\r\ncontent),
 ], 'multipart has all parts') or diag explain \@parts;
+# Content is bytes and names are UTF-8, whatever encoding Perl has for the string.
+for my $case (["\x89P\xe9", "\x89P\xe9", "\xc2\x89P\xc3\xa9"], ["\xc3\xbc", "\xc3\xbc", "\xc3\xbc"], ["\x{263a}", "\xe2\x98\xba", "\xe2\x98\xba"]) {
+    my ($given, $content, $name) = @$case;
+    my ($plain, $upgraded) = ($given, $given);
+    utf8::upgrade($upgraded);
+    for my $string ($plain, $upgraded) {
+        my $sent = $http->post_multipart($server->url('/x'), [$string => { content => $string, filename => $string }])->{content};
+        like($sent, qr/\r\n\r\n\Q$content\E\r\n--haul/, 'content of a part is bytes');
+        like($sent, qr/ name="\Q$name\E"; filename="\Q$name\E"\r\n/, 'names of a part are UTF-8');
+    }
+}
 ok(!eval { $http->post_multipart($server->url('/x'), 'x'); 1 }, 'post_multipart refuses text');
 
 # JSON

@@ -8,16 +8,29 @@ use warnings;
 
 our $VERSION = '0.1.0';
 
-sub _bytes {
+# A plain value: text in characters is encoded as UTF-8, bytes stay.
+sub _text {
     my ($text) = @_;
     $text = '' unless defined $text;
     utf8::encode($text) if utf8::is_utf8($text);
     return $text;
 }
 
-# Percent-encodes quotes and line ends in a quoted name, as browsers do.
+# The content of a part: the same bytes whatever encoding Perl has for the string, as in a request.
+# Wide characters are encoded as UTF-8.
+sub _bytes {
+    my ($content) = @_;
+    $content = '' unless defined $content;
+    utf8::downgrade($content, 1) or utf8::encode($content);
+    return $content;
+}
+
+# A name as UTF-8, as browsers send it. Bytes that are UTF-8 stay unchanged, as in a URL. Quotes and
+# line ends are percent-encoded.
 sub _quoted {
     my $text = _bytes($_[0]);
+    my $is_utf8 = utf8::decode(my $copy = $text);
+    utf8::encode($text) unless $is_utf8;
     $text =~ s/(["\r\n])/sprintf '%%%02X', ord $1/ge;
     return $text;
 }
@@ -32,7 +45,7 @@ sub _slurp {
 
 sub _part {
     my ($name, $value) = @_;
-    my %part = ref $value eq 'HASH' ? %$value : (content => $value);
+    my %part = ref $value eq 'HASH' ? %$value : (content => _text($value));
     my $head = 'Content-Disposition: form-data; name="' . _quoted($name) . '"';
     my $content;
     if (defined $part{file}) {
