@@ -50,16 +50,21 @@ static void term(pTHX_ AV *terms, SV *name, SV *value) {
     append(aTHX_ out, value);
 }
 
-static void terms_of(pTHX_ AV *terms, SV *name, SV *value) {
+/* The depth of arrays in arrays that a form may have. Only an array that contains itself has more. */
+#define DEEPEST 100
+
+static void terms_of(pTHX_ AV *terms, SV *name, SV *value, int depth) {
     name = hk_plain(aTHX_ name);
     value = hk_plain(aTHX_ value);
     if (!SvOK(name))
         croak("form data keys must not be undef");
     if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV) {
         AV *several = (AV *)SvRV(value);
+        if (depth == DEEPEST)
+            croak("form data has too many arrays in arrays\n");
         for (SSize_t i = 0; i <= av_top_index(several); i++) {
             SV **one = av_fetch(several, i, 0);
-            term(aTHX_ terms, name, one ? hk_plain(aTHX_ *one) : NULL);
+            terms_of(aTHX_ terms, name, one ? *one : &PL_sv_undef, depth + 1);
         }
     }
     else
@@ -84,7 +89,7 @@ SV *hk_form(pTHX_ SV *data) {
         for (SSize_t i = 0; i <= av_top_index(names); i++) {
             SV *name = AvARRAY(names)[i];
             if ((entry = hv_fetch_ent(hash, name, 0, 0)))
-                terms_of(aTHX_ terms, name, HeVAL(entry));
+                terms_of(aTHX_ terms, name, HeVAL(entry), 0);
         }
     }
     else {
@@ -94,7 +99,7 @@ SV *hk_form(pTHX_ SV *data) {
             croak("form data reference must have an even number of terms\n");
         for (SSize_t i = 0; i < top; i += 2) {
             SV **name = av_fetch(list, i, 0), **value = av_fetch(list, i + 1, 0);
-            terms_of(aTHX_ terms, name ? *name : &PL_sv_undef, value ? *value : &PL_sv_undef);
+            terms_of(aTHX_ terms, name ? *name : &PL_sv_undef, value ? *value : &PL_sv_undef, 0);
         }
     }
     for (SSize_t i = 0; i <= av_top_index(terms); i++) {

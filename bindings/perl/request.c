@@ -151,12 +151,39 @@ static bool is_name(const char *name, STRLEN len, const char *wanted) {
     return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
 }
 
+/* Replaces each line end that blanks follow, and the blanks, by a space, as HTTP::Tiny does: the
+ * value is folded (RFC 9110 section 5.5). Another line end stays, and libhaul refuses it. */
+static haul_slice unfolded(pTHX_ haul_slice value) {
+    SV *copy = newSVpvn_flags(value.data, value.len, SVs_TEMP);
+    const char *from = value.data, *end = from + value.len;
+    char *to = SvPVX(copy);
+    while (from < end) {
+        const char *next = from;
+        if (next + 1 < end && next[0] == '\r' && next[1] == '\n')
+            next++;
+        if (*next == '\n' && next + 1 < end && isSPACE_A(next[1])) {
+            for (from = next + 1; from < end && isSPACE_A(*from); from++)
+                ;
+            *to++ = ' ';
+        }
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    SvCUR_set(copy, to - SvPVX(copy));
+    return hk_slice(aTHX_ copy);
+}
+
 /* Adds a field with one value. `name` must live as long as the exchange. */
 static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
     SV *bytes = hk_bytes(aTHX_ value);
+    haul_slice text;
     if (!bytes)
         return hk_fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
-    hk_push_field(aTHX_ x, name, len, hk_slice(aTHX_ bytes));
+    text = hk_slice(aTHX_ bytes);
+    if (memchr(text.data, '\n', text.len))
+        text = unfolded(aTHX_ text);
+    hk_push_field(aTHX_ x, name, len, text);
     return TRUE;
 }
 

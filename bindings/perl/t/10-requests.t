@@ -80,6 +80,15 @@ is(() = $response->{content} =~ /^user-agent:/mig, 1, 'User-Agent is sent once')
 like($response->{content}, qr/^Accept: text\/\*$/m, 'Accept is sent');
 unlike($response->{content}, qr/X-None/, 'undef value sends no field');
 
+for my $case (["a\r\n b", 'a b'], ["a\n\t\r\n  b", 'a b'], ["a\n b\r\n\tc", 'a b c'], ["a\r\nb: c", undef], ["a\n", undef], ["a\r b", undef]) {
+    my ($value, $sent) = @$case;
+    my ($folded, $listed) = ([$server->url('/x'), { headers => { 'X-A' => $value } }], [$server->url('/x'), { headers => { 'X-A' => ['0', $value] } }]);
+    for my $reply ($http->get(@$folded), $http->get(@$listed), $http->batch([[GET => @$folded], [GET => @$listed]])) {
+        if (defined $sent) { like($reply->{content}, qr/^X-A: \Q$sent\E$/m, 'folded value is sent on one line') }
+        else               { is($reply->{status}, 599, 'line end in a value is 599') }
+    }
+}
+
 my $default = HTTP::Haul->new(agent => 'Foo/1 ', default_headers => { 'X-Default' => 'yes', 'X-Other' => 'default' });
 is($default->agent, "Foo/1 HTTP-Haul/$HTTP::Haul::VERSION", 'agent that ends with a blank is extended');
 $response = $default->get($server->url('/x'), { headers => { 'x-other' => 'mine' } });

@@ -21,6 +21,7 @@ my $http = HTTP::Haul->new;
 for my $case (
     [{ a => 1, b => 2 }, 'a=1&b=2'], [{ b => [2, 1], a => '' }, 'a=&b=2&b=1'], [[b => 2, a => 1], 'b=2&a=1'], [[b => [2, 1]], 'b=2&b=1'],
     [{ 'a b' => 'c+d&e=f' }, 'a+b=c%2Bd%26e%3Df'], [{ a => "\xe9" }, 'a=%C3%A9'], [{ a => "\x{263a}" }, 'a=%E2%98%BA'],
+    [{ a => [1, [2, [3]], [], undef] }, 'a=1&a=2&a=3&a='], [[a => [[1], 2], b => 3], 'a=1&a=2&b=3'],
     [{ a => undef }, 'a='], [{}, ''], [[], ''], [{ a => 'A-Z_a.z~0' }, 'a=A-Z_a.z~0'], [{ a => "\0\n%" }, 'a=%00%0A%25'],
 ) {
     is($http->www_form_urlencode($case->[0]), $case->[1], "form: $case->[1]");
@@ -78,6 +79,10 @@ print join ' ', map { HTTP::Haul->new->www_form_urlencode($_) } { a => \@values 
 END
     is(scalar <$out>, 'a=7&a=8 b=1', 'shared arrays keep their values');
 }
+my $endless = [];
+push @$endless, $endless;
+ok(!eval { $http->www_form_urlencode({ a => $endless }); 1 } && $@ =~ /too many arrays/, 'array that contains itself dies');
+@$endless = ();
 for my $bad ([1], \'x', sub { }) {
     ok(!eval { $http->www_form_urlencode($bad); 1 }, 'no form: ' . ref $bad);
 }

@@ -200,7 +200,11 @@ sub _field_list {
         next if $key eq 'content-length' || $key eq 'transfer-encoding';
         next if $key eq 'user-agent' && !$value;
         next if $key eq 'connection' && !$self->{http}{keep_alive};
-        push @list, map { ($name => $_) } grep { defined } ref $value eq 'ARRAY' ? @$value : $value;
+        for my $one (grep { defined } ref $value eq 'ARRAY' ? @$value : $value) {
+            # Unfolds a value, as C does for a single request.
+            (my $text = $one) =~ s/\r?\n\s+/ /g;
+            push @list, $name => $text;
+        }
     }
     return @list;
 }
