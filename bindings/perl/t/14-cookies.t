@@ -101,6 +101,19 @@ is($plain->clear->count, 0, 'clear removes all cookies');
 $plain->set_cookie(0, 'z', '3', '/', '.h.example', undef, 0, 0, 100);
 is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie sets a cookie for a domain');
 
+my @warnings;
+{
+    local $SIG{__WARN__} = sub { push @warnings, @_ };
+    for my $refused (['a', 'v;w', '/', 'h.example'], ['a', "v\n", '/', 'h.example'], ['a', "\x{263a}", '/', 'h.example'], ['$a', 'v', '/', 'h.example'],
+        ['a', 'v', 'x', 'h.example'], ['a', 'v', undef, 'h.example'], ['a', 'v', '/', undef], [undef, 'v', '/', 'h.example'], ['a', 'v', '/', '']) {
+        my $jar = HTTP::Haul::Jar->new;
+        is(eval { $jar->set_cookie(0, @$refused) }, $jar, 'set_cookie ignores a cookie that is not valid');
+        is($jar->count, 0, 'such a cookie is not stored');
+    }
+}
+is("@warnings", '', 'set_cookie does not warn');
+ok(!eval { $plain->put({ name => 'a', value => 'v;w', path => '/', domain => 'h.example' }); 1 }, 'put refuses a cookie that is not valid');
+
 # Jars of other modules.
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 3;

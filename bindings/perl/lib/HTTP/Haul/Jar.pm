@@ -147,14 +147,19 @@ sub extract_cookies {
     return $response;
 }
 
+# Like HTTP::Cookies it ignores a cookie that is not valid, here also one that cannot be sent.
 sub set_cookie {
     my ($self, undef, $name, $value, $path, $domain, undef, undef, $secure, $max_age) = @_;
+    return $self if grep { !defined } $name, $path, $domain;
+    return $self if $path !~ m{\A/} || $name =~ /\A\$/;
     return $self if defined $max_age && $max_age <= 0 && $self->clear($domain, $path, $name);
     (my $bare = lc $domain) =~ s/\A\.//;
-    $self->put({
+    my %cookie = (
         name => $name, value => $value, path => $path, domain => $bare =~ /\A([^.]+)\.local\z/ ? $1 : $bare,
         host_only => $domain !~ /\A\./, secure => $secure, expires => defined $max_age ? time + $max_age : undef,
-    });
+    );
+    local $@;
+    eval { $self->put(\%cookie) };
     return $self;
 }
 
