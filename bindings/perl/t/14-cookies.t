@@ -101,6 +101,11 @@ is($plain->clear->count, 0, 'clear removes all cookies');
 $plain->set_cookie(0, 'z', '3', '/', '.h.example', undef, 0, 0, 100);
 is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie sets a cookie for a domain');
 
+{
+    my $http = HTTP::Haul->new(cookie_jar => $jar);
+    my @mine = ($server->url('/'), { headers => { Cookie => 'mine=1' } });
+    is($_->{content}, 'mine=1', 'Cookie field is sent in place of the cookies of the jar') for $http->get(@mine), $http->batch([[GET => @mine]]);
+}
 my @warnings;
 {
     local $SIG{__WARN__} = sub { push @warnings, @_ };

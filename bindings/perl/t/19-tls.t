@@ -189,6 +189,14 @@ for my $scheme ('none', sub { 1 }) {
     }
 }
 is($status->({ SSL_options => { SSL_verify_mode => 0, SSL_verifycn_scheme => 'none' } })->{status}, 200, 'SSL_verifycn_scheme is accepted without verification');
+# A certificate without a subjectAltName.
+open my $no_names, '>', "$dir/no_names" or die $!;
+print {$no_names} "basicConstraints=CA:FALSE\n";
+close $no_names;
+$run->("req $key -keyout cn.key -out cn.csr -subj /CN=localhost") && $run->('x509 -req -in cn.csr -CA ca.pem -CAkey ca.key -set_serial 5 -days 2 -extfile no_names -out cn.pem');
+my $cn_port = server('-cert', "$dir/cn.pem", '-key', "$dir/cn.key");
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://localhost:$cn_port/")->{status}, 200, 'common name counts below SSL_ca_file');
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://127.0.0.1:$cn_port/")->{status}, 599, 'common name is compared');
 my $http = HTTP::Haul->new;
 is($http->get($url)->{status}, 599, 'unknown authority is refused');
 $http->SSL_options({ SSL_ca_file => "$dir/ca.pem" });
@@ -206,7 +214,7 @@ is($status->({ SSL_options => { %ca, SSL_cert_pem => $text->('client.pem') . $te
     200, 'client certificate may be a PEM text');
 
 SKIP: {
-    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 32;
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 33;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
     is($response->code, 500, 'LWP: unknown authority is 500');
@@ -216,6 +224,7 @@ SKIP: {
     my $other = server('-cert', "$dir/other.pem");
     is($ua->get("https://127.0.0.1:$other/")->message, "Can't connect to 127.0.0.1:$other (hostname verification failed)", 'LWP: certificate for another name has the message of LWP');
     my $clear = in_the_clear();
+    is($ua->get("https://localhost:$cn_port/")->code, 200, 'LWP: common name counts below SSL_ca_file');
     like($ua->get("https://127.0.0.1:$clear/")->message, qr/\ACan't connect to 127.0.0.1:$clear \(SSL connect attempt failed: /, 'LWP: server without TLS has the message of LWP');
     is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'LWP: verify_hostname => 0 skips verification');
     is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file is used');
