@@ -116,6 +116,8 @@ post_form(...)
     }
     (void)hv_stores(fields, "Content-Type", newSVpvs("application/x-www-form-urlencoded"));
     content = hk_form(aTHX_ ST(2));
+    /* Tainted values of the form must not taint the method. */
+    TAINT_NOT;
     (void)hv_stores(arguments, "content", SvREFCNT_inc_simple_NN(content));
     verb = newSVpvs_flags("POST", SVs_TEMP);
     RETVAL = is_overridden(aTHX_ ST(0)) ? by_method(aTHX_ ST(0), verb, ST(1), sv_2mortal(newRV_inc((SV *)arguments)))

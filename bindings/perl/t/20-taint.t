@@ -35,6 +35,7 @@ for my $call (sub { $http->get($server->url('/') . $taint) }, sub { $http->reque
 is($http->get($server->url('/go'))->{status}, 200, 'redirect is followed');
 is($http->post($server->url('/echo'), { content => "x$taint" })->{content}, 'x', 'tainted content is sent');
 is($http->post($server->url('/echo'), { content => "x$taint", headers => { 'X-A' => ["y$taint"], 'X-B' => "z$taint" } })->{headers}{'x-seen'}, 'yz', 'tainted fields are sent');
+is($http->post_form($server->url('/echo'), { a => "x$taint", b => ["y$taint"] })->{content}, 'a=x&b=y', 'tainted form is sent');
 ok(!eval { HTTP::Haul::Jar->new->save(File::Spec->devnull . $taint); 1 }, 'jar is not saved to a tainted name');
 like($@, qr/Insecure dependency/, 'message is that of Perl');
 done_testing;
