@@ -56,7 +56,7 @@ impl Transfer {
         if let Some(end) = self.split.end_offset() {
             credit = credit.min(end.bytes_until_end(self.progress.range.at, waker, token));
         }
-        self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.progress.skip }), now)
+        self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.response.skip }), now)
     }
 
     /// Returns true if the sink could accept the first bytes of the response. The driver calls this
@@ -114,7 +114,7 @@ impl Transfer {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
-        let start = self.progress.skip.min(bytes);
+        let start = self.response.skip.min(bytes);
         if let Some(limit) = self.options.max_size
             && self.progress.range.at.saturating_add(bytes - start) > limit
         {
@@ -159,8 +159,8 @@ impl Transfer {
     /// indices. Excludes bytes that an earlier response delivered, and bytes after the end of the
     /// transfer's range.
     fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
-        let start = self.progress.skip.min(bytes);
-        self.progress.skip -= start;
+        let start = self.response.skip.min(bytes);
+        self.response.skip -= start;
         let at = self.progress.range.at;
         let received_to = at.saturating_add(bytes - start);
         if self.ranges.may_request_ranges()
@@ -193,7 +193,7 @@ impl Transfer {
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.progress.range.at, self.progress.range.at + bytes);
-        let is_whole = self.progress.skip == 0
+        let is_whole = self.response.skip == 0
             && self.split.end_offset().is_none_or(|end| end.deliverable_end(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
@@ -225,7 +225,7 @@ impl Transfer {
     /// has no descriptor.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
-            BodyDisposition::Deliver if self.progress.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
+            BodyDisposition::Deliver if self.response.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
             _ => None,
         }
     }
@@ -237,7 +237,7 @@ impl Transfer {
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         match self.response.disposition {
             BodyDisposition::Deliver
-                if self.progress.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
+                if self.response.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
             {
                 self.body.receive_into_sink(socket, most)
             }

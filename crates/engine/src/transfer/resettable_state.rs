@@ -19,9 +19,6 @@ use crate::transfer_outcome::FollowedRedirect;
 pub(super) struct DeliveryProgress {
     /// The byte range of the content to deliver, and the current offset in that range.
     pub(super) range: DeliveryRange,
-    /// The number of bytes of the current response to skip, because an earlier response delivered
-    /// them.
-    pub(super) skip: u64,
     /// The offset in the content at which the last failure occurred, to measure the progress since
     /// then.
     pub(super) failed_at: u64,
@@ -36,7 +33,7 @@ pub(super) struct DeliveryProgress {
 impl DeliveryProgress {
     /// Makes the state of a transfer that has delivered no byte of `range`.
     pub(super) fn new(range: DeliveryRange) -> Self {
-        Self { range, skip: 0, failed_at: 0, has_begun: false, is_coded: false }
+        Self { range, failed_at: 0, has_begun: false, is_coded: false }
     }
 
     /// Makes the state of a transfer that starts again and has delivered nothing. If the options
@@ -142,6 +139,9 @@ impl AttemptCountsAndDeadline {
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
+    /// The number of bytes of the response's body still to skip, because an earlier response
+    /// delivered them.
+    pub(super) skip: u64,
     /// The delay before the retry that follows the delivery of this response's body; `None` if no
     /// retry follows.
     pub(super) retry_after_body: Option<Duration>,

@@ -378,13 +378,13 @@ impl Transfer {
                     .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
             }
             RangeVerdict::Repeats(there) if self.progress.has_begun && !self.is_part() => {
-                self.progress.skip = there;
+                self.response.skip = there;
                 return BodyDisposition::Deliver;
             }
             // In curl's mode, a retry continues in the user's file, whether or not the server
             // supports If-Range.
             RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.curl_compat.retries_whole => {
-                self.progress.skip = there;
+                self.response.skip = there;
                 return self
                     .begin_delivery(head, framing)
                     .map_or_else(BodyDisposition::Fail, |()| BodyDisposition::Deliver);
@@ -431,13 +431,13 @@ impl Transfer {
             _ => None,
         };
         let is_rest = head.status() == 200 && self.accepts_invalid_content_range(head);
-        if head.status() == 200 && self.ranges.may_request_ranges() && self.progress.skip == 0 && !is_rest {
+        if head.status() == 200 && self.ranges.may_request_ranges() && self.response.skip == 0 && !is_rest {
             self.progress.range.on_whole(head, framing);
         } else if self.progress.range.is_unstarted_opening() {
             // A response that replaces the content is not a part of it.
             self.progress.range = DeliveryRange::default();
         }
-        let length = length.map(|length| length.saturating_sub(self.progress.skip));
+        let length = length.map(|length| length.saturating_sub(self.response.skip));
         self.check_size(length.map_or(0, |length| length.saturating_add(self.progress.range.at)))?;
         self.progress.has_begun = true;
         let deviations = self.options.deviations;

@@ -81,7 +81,7 @@ impl Transfer {
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
-            && self.progress.skip == 0
+            && self.response.skip == 0
             && self.progress.range.has_no_content_coding()
             && self.body.is_delivered_as_received();
         Some(

@@ -68,6 +68,7 @@ mod redirects;
 mod request_auth;
 mod request_bodies;
 mod resume;
+mod resume_responses;
 mod retries;
 mod secrets_model;
 mod secrets_via_proxies;

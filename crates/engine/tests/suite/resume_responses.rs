@@ -1,0 +1,53 @@
+//! Tests of the responses to requests for the rest of a body: only bytes of the same content may
+//! follow the delivered ones.
+
+use crate::common;
+use crate::support::ranges;
+
+use common::{DRIVERS, get, retrying};
+use haul::sink::file::FileSink;
+use haul::{Client, RequestOptions};
+use ranges::{NonRestartableSink, exit_code, fetch};
+use tempfile::TempDir;
+use testkit::h1_peer::{H1Peer, PeerScript, ScriptStep};
+
+/// Returns a script that answers one request with a response with the ETag `"a"`, and closes the
+/// connection.
+fn reply(status: &str, fields: &str, length: usize, body: &str) -> PeerScript {
+    let head = format!("HTTP/1.1 {status}\r\nETag: \"a\"\r\n{fields}Content-Length: {length}\r\n\r\n");
+    vec![ScriptStep::ReadHead, ScriptStep::send(head + body), ScriptStep::Close]
+}
+
+/// Returns a script that answers one request with the bytes of `0123456789` from the offset `at`.
+fn rest_from(at: usize) -> PeerScript {
+    let body = &"0123456789"[at..];
+    reply("206 Part", &format!("Content-Range: bytes {at}-9/10\r\n"), body.len(), body)
+}
+
+/// Fetches from peers with these scripts with each driver, and into a sink that cannot restart and
+/// a file. Returns the exit codes and the delivered bytes.
+fn outcomes(scripts: &[PeerScript], options: &RequestOptions) -> Vec<(u8, Vec<u8>)> {
+    let mut outcomes = Vec::new();
+    for driver in DRIVERS {
+        let got = get(driver, &H1Peer::start(scripts.to_vec()).url("/"), options);
+        outcomes.push((got.exit, got.body));
+    }
+    let sink = NonRestartableSink::default();
+    let outcome = fetch(&Client::new(), &H1Peer::start(scripts.to_vec()).url("/"), options, sink.clone());
+    outcomes.push((exit_code(&outcome), sink.taken()));
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    let outcome = fetch(&Client::new(), &H1Peer::start(scripts.to_vec()).url("/"), options, FileSink::new(&file));
+    outcomes.push((exit_code(&outcome), std::fs::read(&file).unwrap_or_default()));
+    outcomes
+}
+
+#[test]
+fn broken_full_response_skips_nothing_later() {
+    for sent in ["", "01"] {
+        let scripts = [reply("200 OK", "", 10, "0123"), reply("200 OK", "", 10, sent), rest_from(4), rest_from(8)];
+        for outcome in outcomes(&scripts, &retrying(4)) {
+            assert_eq!(outcome, (0, b"0123456789".to_vec()), "{sent:?}");
+        }
+    }
+}
