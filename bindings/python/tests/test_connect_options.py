@@ -187,3 +187,8 @@ def test_options_are_values() -> None:
     session = haul.Session()
     session.connect_options = options
     assert pickle.loads(pickle.dumps(session)).connect_options == options
+
+
+def test_pins_of_an_iterator_are_kept() -> None:
+    pin = "sha256//" + "A" * 43 + "="
+    assert haul.ConnectOptions(pins=iter([pin])).pins == (pin,)

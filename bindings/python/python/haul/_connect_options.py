@@ -63,14 +63,14 @@ class ConnectOptions:
         for name, given in (("dns_servers", dns_servers), ("pins", pins)):
             if isinstance(given, str):
                 raise ValueError(f"{name} is a list, not one text")
-        for pin in pins or ():
+        self.pins = tuple(pins or ())
+        for pin in self.pins:
             _hash_of(pin)
         self.unix_socket = None if unix_socket is None else os.fspath(unix_socket)
         self.resolve = tuple((resolve or {}).items())
         self.source_address = (source_address, 0) if isinstance(source_address, str) else source_address
         self.interface = interface
         self.dns_servers = tuple(dns_servers or ())
-        self.pins = tuple(pins or ())
         self.min_tls = min_tls
         self.max_tls = max_tls
         self.ca_pem = _bytes(ca_pem)
