@@ -7,8 +7,7 @@
 //!
 //! A body longer than its `Content-Length` is an error, because the server would take its beginning
 //! for the whole. The last announced bytes are therefore sent only after the program has ended the
-//! body. A file with a descriptor is read only up to its length: a log may have grown meanwhile,
-//! and a socket may never end.
+//! body. A plain file is read only up to its length, since a log may have grown meanwhile.
 //!
 //! A seekable file is sent from the same position each time: after a redirect, after an
 //! authentication challenge, or when a reused connection turns out to be closed.
@@ -82,7 +81,7 @@ pub(crate) fn to_request_body(
             UploadSource::Pieces(pieces.into_any().unbind())
         }
     };
-    let confirms_end = announced.is_some() && (matches!(source, UploadSource::Pieces(_)) || !has_descriptor(given));
+    let confirms_end = announced.is_some() && (matches!(source, UploadSource::Pieces(_)) || !is_plain_file(given)?);
     let remaining = announced.map(|length| RemainingLength { length, bytes: length, confirms_end });
     let mut reader = UploadReader::new(source, remaining, exception.clone());
     if announced == Some(0) {
@@ -93,8 +92,11 @@ pub(crate) fn to_request_body(
     Ok((rewindable(given, remaining, &exception).unwrap_or_else(|| RequestBody::reader(reader)), exception))
 }
 
-fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
-    given.call_method0(pyo3::intern!(given.py(), "fileno")).is_ok()
+/// Returns true if an object gives the content of a file of the system, so that the size of that
+/// file is the length of the body. A file that decompresses has a descriptor, too, but gives more.
+fn is_plain_file(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = given.py().import(pyo3::intern!(given.py(), "haul._request_body"))?;
+    module.call_method1(pyo3::intern!(given.py(), "is_plain_file"), (given,))?.extract()
 }
 
 /// Converts an I/O error from reading the body to the engine's error.

@@ -192,3 +192,29 @@ def test_body_beyond_max_size_is_an_error(pages: Any, raw: Any) -> None:
             response.content  # noqa: B018
     (result,) = haul.fetch_many([f"{pages.url}/bytes/1001"], session=session)
     assert isinstance(result.error, haul.exceptions.ResponseTooLarge)
+
+
+@pytest.mark.parametrize("send", [by_session, by_stream, by_many, by_loop, by_adapter])
+@pytest.mark.parametrize("module", ["bz2", "gzip", "lzma"])
+def test_decompressed_files_are_sent_whole(module: str, send: Callable[..., None], pages: Any, tmp_path: Path) -> None:
+    opened = __import__(module).open
+    with opened(tmp_path / "file", "wb") as file:
+        file.write(b"x" * 100_000)
+    with opened(tmp_path / "file") as file:
+        assert send(f"{pages.url}/", file) is None
+    assert pages.bodies == [b"x" * 100_000]
+
+
+def test_decompressed_file_longer_than_announced_is_refused(pages: Any, tmp_path: Path) -> None:
+    import gzip
+
+    with gzip.open(tmp_path / "file", "wb") as file:
+        file.write(b"x" * 100_000)
+    with gzip.open(tmp_path / "file") as file, pytest.raises(haul.ConnectionError, match="longer than its announced"):
+        haul.Session().send(announced(pages.url, file))
+
+
+def announced(url: str, body: Any) -> haul.PreparedRequest:
+    request = haul.Request("PUT", f"{url}/", data=b"x" * 47).prepare()
+    request.body = body
+    return request

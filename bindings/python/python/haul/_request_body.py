@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Mapping
 
@@ -57,6 +58,34 @@ def memory_of(data: Any) -> memoryview | None:
         return None
 
 
+def _innermost(data: Any) -> Any:
+    """Returns the file below the buffers and text wrappers of a file object."""
+    while True:
+        if isinstance(data, io.TextIOWrapper):
+            inner = data.buffer
+        elif isinstance(data, (io.BufferedReader, io.BufferedRandom)):
+            inner = data.raw
+        else:
+            # That of tempfile.
+            inner = getattr(data, "file", None) if type(data).__module__ == "tempfile" else None
+        if inner is None or inner is data:
+            return data
+        data = inner
+
+
+def is_plain_file(data: Any) -> bool:
+    """Returns whether an object gives the content of a file of the system, so that the size of that
+    file is the length of the body."""
+    return isinstance(_innermost(data), io.FileIO)
+
+
+def _gives_other_content(data: Any) -> bool:
+    """Returns whether a file object has the descriptor of a file but gives other content, as those of
+    gzip, bz2 and lzma do."""
+    inner = _innermost(data)
+    return isinstance(inner, io.BufferedIOBase) and not isinstance(inner, io.BytesIO)
+
+
 def length_of(data: Any) -> int | None:
     """Returns the number of bytes left in a body, if that is known without reading it."""
     total: int | None = None
@@ -75,8 +104,11 @@ def length_of(data: Any) -> int | None:
         except (OSError, AttributeError):
             pass
         else:
+            if _gives_other_content(data):
+                return None
             total = os.fstat(number).st_size
-            if "b" not in getattr(data, "mode", "b"):
+            mode = getattr(data, "mode", "b")
+            if isinstance(mode, str) and "b" not in mode:
                 import warnings
 
                 from .exceptions import FileModeWarning
