@@ -31,7 +31,7 @@ use crate::bytes_sink::{BytesSink, SpareBuffers};
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, interrupted, to_exception};
-use crate::normalized_url::{LastUrlCache, prepare};
+use crate::normalized_url::{LastUrlCache, prepare, prepare_as_is};
 use crate::options_shared_by_requests::SharedOptions;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
@@ -166,7 +166,7 @@ impl PyBatch {
 
     /// Adds a request and returns its id. Ids begin at 0. The arguments are those of `Client.send`.
     /// Never waits.
-    #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
+    #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn submit(
         &self,
@@ -178,8 +178,9 @@ impl PyBatch {
         body: Option<&Bound<'_, PyAny>>,
         jar: Option<&PyJar>,
         cookie: Option<&str>,
+        as_is: bool,
     ) -> PyResult<u64> {
-        let url = self.last_url.prepare(url, query, false)?;
+        let url = self.last_url.prepare(url, query, as_is)?;
         let PreparedCall { request, url, exception, cookie } =
             PreparedCall::new(options, method, url, fields, body, jar, cookie)?;
         // The lock is held until the request is recorded: another thread may take its result before
@@ -193,8 +194,9 @@ impl PyBatch {
 
     /// Creates a request whose response body is polled. The request is sent at the first poll, and
     /// does not count for the limits of the batch. When another poll may succeed, `woken_tasks`
-    /// returns the id `task`.
-    #[pyo3(signature = (task, options, method, url, fields=None, body=None))]
+    /// returns the id `task`. `as_is` sends the path and all of `fields` unchanged.
+    #[pyo3(signature = (task, options, method, url, fields=None, body=None, as_is=false))]
+    #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
         &self,
         task: u64,
@@ -203,8 +205,10 @@ impl PyBatch {
         url: &str,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
+        as_is: bool,
     ) -> PyResult<PendingAsyncRequest> {
-        let call = PreparedCall::new(options, method, prepare(url, None)?, fields, body, None, None)?;
+        let url = if as_is { prepare_as_is(url)? } else { prepare(url, None)? };
+        let call = PreparedCall::new(options, method, url, fields, body, None, None)?;
         Ok(PendingAsyncRequest::new(&self.client, call, self.batch.task_waker(task)))
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -105,3 +106,19 @@ def test_adapter_can_serve_its_own_scheme() -> None:
     # The cookie jar refuses such a host.
     assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
     assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
+
+
+def test_changed_url_of_prepared_request_is_sent_as_written(pages: Any) -> None:
+    request = haul.Request("GET", f"{pages.url}/").prepare()
+    request.url = f"{pages.url}/a/../b%41"
+    haul.Session().send(request)
+    (result,) = haul.fetch_many([request])
+    result.raise_for_status()
+
+    async def send() -> None:
+        async with haul.AsyncSession() as session:
+            await session.send(request)
+            await session.send(request, stream=True)
+
+    asyncio.run(send())
+    assert [path for path, _ in pages.heads] == ["/a/../b%41"] * 4

@@ -226,6 +226,7 @@ class Batch:
         body: Any = None,
         jar: Jar | None = None,
         cookie: str | None = None,
+        as_is: bool = False,
     ) -> int: ...
     def open(
         self,
@@ -235,6 +236,7 @@ class Batch:
         url: str,
         fields: Iterable[tuple[Any, Any]] | None = None,
         body: Any = None,
+        as_is: bool = False,
     ) -> PendingAsyncRequest: ...
     def upload(self, task: int) -> Upload: ...
     def woken_tasks(self) -> list[int]: ...

@@ -98,11 +98,11 @@ class LoopBatch:
             # here would go before those whose results came first.
             only.continue_task(reply)
 
-    def submit(self, call: Call) -> ReplyFuture:
-        """Sends a request. Returns the future of its response."""
+    def submit(self, call: Call, as_is: bool = False) -> ReplyFuture:
+        """Sends a request, with ``as_is`` unchanged. Returns the future of its response."""
         batch, loop = self.batch, self._loop()
         assert batch is not None and loop is not None
-        number = batch.submit(*call)
+        number = batch.submit(*call, as_is)
         future = self.futures[number] = ReplyFuture(loop, batch, number)
         return future
 
@@ -162,7 +162,7 @@ class LoopBatch:
                     del self._waits[task]
 
     async def open(self, call: Call, stream: bool) -> tuple[ReceivedResponse, StreamedBody | None]:
-        """Sends a request. Returns the head of its response and its body; or the whole response and
+        """Sends a prepared request. Returns the head of its response and its body; or the whole response and
         ``None``, unless ``stream`` is set."""
         batch = self.batch
         if batch is None:
@@ -173,7 +173,7 @@ class LoopBatch:
             producer = _UploadProducer(self, batch, body.pieces)
             body = producer.upload
         task = self.new_task()
-        exchange = batch.open(task, options, method, url, fields, body)
+        exchange = batch.open(task, options, method, url, fields, body, True)
         try:
             reply, source = await self.until(task, exchange.poll)
         except BaseException:

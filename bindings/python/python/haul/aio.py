@@ -401,8 +401,8 @@ class AsyncSession:
             # The program's own code produces the body, in a thread that the interpreter joins at
             # exit.
             stop = StopFlag()
-            return await self._calls.run(stop.set, client.send, *call, stop), None
-        return await self._exchange(call), None
+            return await self._calls.run(stop.set, client.send, *call, stop, True), None
+        return await self._loop_batches.current().submit(call, True), None
 
     async def _exchange_repeatedly(self, call: Call) -> ReceivedResponse:
         """Sends a direct call until it succeeds, or no retry is left."""

@@ -397,7 +397,7 @@ def _results(
                         index += 1
                         continue
                 call = observed.call_for(calls, item) if is_observed else calls.call_for(item)
-                number = batch.submit(*call)
+                number = batch.submit(*call, isinstance(item, PreparedRequest))
                 running[number] = index, item, call
                 if is_observed:
                     observed.begin(number)
