@@ -3,6 +3,7 @@
 //! requests encodes characters that a URL must not contain, while the engine refuses them. So this
 //! module normalises a URL once. The program sees the normalised text, and the engine requests it.
 
+use std::borrow::Cow;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -68,6 +69,15 @@ fn encoded(text: &str, as_is: bool) -> String {
         at += 1;
     }
     out
+}
+
+/// Percent-encodes the path and the query of a URL, as [`encoded`] does. A lone percent sign in one of
+/// them does not affect the other.
+fn encoded_path_and_query(text: &str, as_is: bool) -> String {
+    match text.split_once('?') {
+        Some((path, query)) => format!("{}?{}", encoded(path, as_is), encoded(query, as_is)),
+        None => encoded(text, as_is),
+    }
 }
 
 fn push_escaped(out: &mut String, byte: u8) {
@@ -168,13 +178,12 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         refused_request_error(ErrorKind::Setup, message)
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
+    let no_host =
+        || refused_request_error(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", mask_userinfo(text)));
     let Some(rest) = rest.strip_prefix("//") else {
         // To requests, anything before a colon is a scheme, whatever follows: that of
         // `localhost:8080` is `localhost`.
         let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
-        let no_host = || {
-            refused_request_error(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", mask_userinfo(text)))
-        };
         return Err(if is_http { no_host() } else { unsupported_scheme_error(text) });
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
@@ -182,7 +191,12 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         return Err(if is_scheme(scheme) { unsupported_scheme_error(text) } else { no_scheme() });
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
+    let (written, tail) = rest.split_at(end);
+    if written.is_empty() {
+        return Err(no_host());
+    }
+    let authority = encoded_userinfo(written);
+    let authority = authority.as_ref();
     if query.is_none_or(str::is_empty)
         && needs_no_normalisation(text, authority)
         && let Ok(target) = Target::parse_with(text, Scheme::Http, false)
@@ -191,7 +205,7 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         return Ok(PreparedUrl { url: text.to_owned(), target, as_is });
     }
     let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
-    let mut line = encoded(line, as_is);
+    let mut line = encoded_path_and_query(line, as_is);
     if let Some(query) = query.filter(|query| !query.is_empty()) {
         line.push(match line.find('?') {
             Some(_) if line.ends_with('?') => ' ',
@@ -209,7 +223,7 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         let message = if host.is_empty() || host.starts_with(':') {
             format!("Invalid URL {text:?}: No host supplied")
         } else {
-            format!("Failed to parse: {}: {error}", text.replace(authority, host))
+            format!("Failed to parse: {}: {error}", text.replace(written, host))
         };
         refused_request_error(ErrorKind::Url, message)
     };
@@ -233,6 +247,17 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
         url.push_str(&requote(fragment));
     }
     Ok(PreparedUrl { url, target, as_is })
+}
+
+/// Returns an authority whose last `@` is its only one: those before it are in the user or the
+/// password, where they have to be percent-encoded.
+fn encoded_userinfo(authority: &str) -> Cow<'_, str> {
+    match authority.rsplit_once('@') {
+        Some((userinfo, host)) if userinfo.contains('@') => {
+            Cow::Owned(format!("{}@{host}", userinfo.replace('@', "%40")))
+        }
+        _ => Cow::Borrowed(authority),
+    }
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -285,7 +310,7 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
         let reference = its_scheme.map_or(reference, |(_, rest)| rest);
         let to = from
             .target
-            .join(&requote(reference))
+            .join(&encoded_path_and_query(reference, false))
             .map_err(|error| refused_request_error(ErrorKind::Url, error.to_string()))?;
         let authority = from.url.split('/').nth(2).unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();

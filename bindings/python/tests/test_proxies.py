@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -91,3 +92,31 @@ def test_fetch_many_redirects_use_their_scheme_proxy(pages: Any, proxy: Any, mon
     proxy.routes["http://other.invalid/on"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
     (result,) = haul.fetch_many(["http://other.invalid/on"], session=session)
     assert result.text == "page /end" and proxy.heads[-1][0] == "http://other.invalid/on"
+
+
+def test_user_of_a_proxy_may_contain_at_signs(proxy: Any) -> None:
+    where = f"http://user@dom:p@w@127.0.0.1:{proxy.server_port}"
+    haul.get("http://host.example/", proxies={"http": where})
+    with haul.Client(proxy=where) as client:
+        client.get("http://host.example/")
+    value = "Basic " + base64.b64encode(b"user@dom:p@w").decode()
+    assert [dict(fields)["Proxy-Authorization"] for _, fields in proxy.heads] == [value] * 2
+
+
+@pytest.mark.parametrize("url", ["example.com/x", "http://h:99999/", "http://[::1/"])
+def test_invalid_url_has_the_same_error_with_a_proxy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    async def get() -> None:
+        async with haul.AsyncSession() as session:
+            await session.get(url)
+
+    with pytest.raises(haul.RequestException) as direct:
+        haul.get(url)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    for call in (lambda: haul.get(url), lambda: asyncio.run(get()), lambda: haul.get(url, proxies={"all": "http://127.0.0.1:1"})):
+        with pytest.raises(haul.RequestException) as failed:
+            call()
+        assert type(failed.value) is type(direct.value)
+    (result,) = haul.fetch_many([url])
+    assert type(result.error) is type(direct.value)

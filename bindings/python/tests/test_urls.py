@@ -122,3 +122,32 @@ def test_changed_url_of_prepared_request_is_sent_as_written(pages: Any) -> None:
 
     asyncio.run(send())
     assert [path for path, _ in pages.heads] == ["/a/../b%41"] * 4
+
+
+@pytest.mark.parametrize("path", ["/a%20b?discount=100%", "/100%?q=a%20b", "/a%20b?q=%41%zz"])
+def test_lone_percent_affects_its_part_of_a_url_only(path: str, pages: Any) -> None:
+    requests.get(pages.url + path)
+    haul.get(pages.url + path)
+    (result,) = haul.fetch_many([pages.url + path])
+    result.raise_for_status()
+    assert len({path for path, _ in pages.heads}) == 1
+
+
+def test_lone_percent_in_location_keeps_its_escapes(pages: Any) -> None:
+    pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/a%20b?discount=100%")
+    haul.get(f"{pages.url}/on")
+    assert pages.heads[-1][0] == "/a%20b?discount=100%25"
+
+
+def test_user_of_a_url_may_contain_at_signs(pages: Any) -> None:
+    url = pages.url.replace("//", "//me@corp.com:p@w@")
+    for kind in (requests, haul):
+        assert kind.get(url).url == pages.url.replace("//", "//me%40corp.com:p%40w@") + "/"
+    values = {dict(fields)["Authorization"] for _, fields in pages.heads}
+    assert len(pages.heads) == 2 and len(values) == 1
+
+
+def test_url_without_host_is_refused() -> None:
+    for url in ("http:///x", "http://?x", "https://"):
+        with pytest.raises(haul.exceptions.InvalidURL, match="No host supplied"):
+            haul.get(url)

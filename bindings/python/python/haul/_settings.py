@@ -164,7 +164,10 @@ def _complete_proxy_url(proxy: str) -> str:
         proxy = "http://" + proxy.lstrip("/")
     scheme, _, rest = proxy.partition("://")
     authority = rest.partition("/")[0]
-    host = authority.rpartition("@")[2]
+    userinfo, at, host = authority.rpartition("@")
+    # As in requests, the last @ precedes the host.
+    encoded = userinfo.replace("@", "%40") + at + host
+    authority, rest = encoded, encoded + rest[len(authority) :]
     if not host or host.startswith(":"):
         raise InvalidProxyURL(
             "Please check proxy URL. It is malformed and could be missing the host."
