@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use haul::net::dns::ChosenDnsServers;
-use haul::request::{Request, RequestOverrides, method};
+use haul::request::{Request, RequestOptions, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferPhase;
 use haul::{Error, ErrorKind, Target};
@@ -156,7 +156,14 @@ impl PreparedCall {
             own.fields = if as_is { all_of(fields) } else { last_of_each(fields) };
         }
         if let Some(cookie) = &cookie
-            && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+            && options.jar.is_some()
+        {
+            // The engine follows redirects itself, and adds the cookies of its jar.
+            let cookie = Some(cookie.clone());
+            options = std::sync::Arc::new(RequestOptions { cookie, ..RequestOptions::clone(&options) });
+        } else if let Some(cookie) = &cookie
+            // `options` lack a field that this request removes.
+            && !own.fields.iter().chain(options.fields.iter()).any(|(name, _)| name.eq_ignore_ascii_case("cookie"))
         {
             own.fields.push(("Cookie".to_owned(), cookie.clone()));
         }

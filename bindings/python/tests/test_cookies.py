@@ -88,3 +88,107 @@ def test_server_cookie_replaces_that_of_the_request(pages: Any) -> None:
     jar.set("loose", "its own")
     session.get(f"{there}/sets", cookies=jar)
     assert [dict(fields)["Cookie"] for _, fields in pages.heads] == ["given=old; loose=its own", "given=new; loose=its own"]
+
+
+def sent_cookies(pages: Any) -> list[str | None]:
+    return [dict(fields).get("Cookie") for _, fields in pages.heads]
+
+
+def by_session(session: haul.Session, url: str, **kwargs: Any) -> None:
+    session.get(url, **kwargs)
+
+
+def by_stream(session: haul.Session, url: str, **kwargs: Any) -> None:
+    session.get(url, stream=True, **kwargs).close()
+
+
+def by_many(session: haul.Session, url: str, **kwargs: Any) -> None:
+    (result,) = haul.fetch_many([{"url": url, **kwargs}], session=session)
+    result.raise_for_status()
+
+
+def by_urls(session: haul.Session, url: str) -> None:
+    (result,) = haul.fetch_many([url], session=session)
+    result.raise_for_status()
+
+
+def by_loop(session: haul.Session, url: str, **kwargs: Any) -> None:
+    import asyncio
+
+    async def get() -> None:
+        async with haul.AsyncSession() as other:
+            other.headers, other.cookies = session.headers, session.cookies
+            await other.get(url, **kwargs)
+
+    asyncio.run(get())
+
+
+SENDERS = [by_session, by_stream, by_many, by_urls, by_loop]
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_session_cookie_field_replaces_jar_cookies(send: Any, pages: Any) -> None:
+    session = haul.Session()
+    session.headers["Cookie"] = "login=abc"
+    session.cookies.set("srv", "1", domain="localhost")
+    session.cookies.set("everywhere", "2")
+    send(session, f"{pages.url}/a")
+    assert sent_cookies(pages) == ["login=abc"]
+
+
+def test_session_cookie_field_can_be_removed(pages: Any) -> None:
+    session = haul.Session()
+    session.headers["Cookie"] = "login=abc"
+    session.cookies.set("srv", "1", domain="localhost")
+    session.get(f"{pages.url}/", headers={"Cookie": None}, cookies={"c": "1"})
+    assert sent_cookies(pages) == ["srv=1; c=1"]
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_cookie_without_domain_obeys_its_attributes(send: Any, pages: Any) -> None:
+    session = haul.Session()
+    session.cookies.set("token", "x", secure=True)
+    session.cookies.set("admin", "1", path="/admin")
+    session.cookies.set("past", "1", expires=1)
+    session.cookies.set("older", "1", expires=-5)
+    session.cookies.set("later", "1", expires=4102444800)
+    session.cookies = pickle.loads(pickle.dumps(session.cookies)).copy()
+    for path in ("/x", "/admin", "/admin/a", "/administrator"):
+        send(session, pages.url + path)
+    assert sent_cookies(pages) == ["later=1", "admin=1; later=1", "admin=1; later=1", "later=1"]
+
+
+def test_cookies_without_domain_differ_by_path() -> None:
+    jar = haul.cookies.CookieJar()
+    jar.set("a", "1")
+    jar.set("a", "2", path="/x")
+    assert jar.get_cookie_header("https://h.example/x/y") == "a=2; a=1"
+    assert jar.get("a", path="/x") == "2" and jar.list_paths() == ["/", "/x"]
+    jar.set("a", None, path="/x")
+    assert jar.get_dict() == {"a": "1"}
+
+
+def test_cookie_with_past_expiry_is_dropped() -> None:
+    jar = haul.cookies.CookieJar()
+    jar.set("a", "1", domain="h.example", expires=-5)
+    assert jar.get_cookie_header("http://h.example/") is None
+
+
+@pytest.mark.parametrize("send", [by_session, by_stream, by_many, by_urls, by_loop])
+def test_cookies_of_redirects_are_stored_and_sent(send: Any, pages: Any) -> None:
+    pages.routes["/login"] = lambda handler: handler.answer(b"", 302, Location="/in", Set_Cookie="sid=31")
+    session = haul.Session()
+    session.cookies.set("mine", "1")
+    session.cookies.set("known", "2", domain="localhost")
+    send(session, f"{pages.url}/login")
+    assert sent_cookies(pages) == ["known=2; mine=1", "known=2; sid=31; mine=1"]
+    assert session.cookies["sid"] == "31"
+
+
+def test_cookies_of_a_request_accompany_those_of_the_jar(pages: Any) -> None:
+    pages.routes["/login"] = lambda handler: handler.answer(b"", 302, Location="/in", Set_Cookie="sid=31")
+    session = haul.Session()
+    session.cookies.set("known", "2", domain="localhost")
+    by_many(session, f"{pages.url}/login", cookies={"c": "1"})
+    by_many(session, f"{pages.url}/own", headers={"Cookie": "own=1"})
+    assert sent_cookies(pages) == ["known=2; c=1", "known=2; sid=31; c=1", "own=1"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._connect_options import ConnectOptions
     from ._events import EventHooks
     from ._request_objects import Hooks
+    from .cookies import Cookie
     from .models import Call
 
 _MAX_CACHED_OPTIONS = 64
@@ -153,7 +154,7 @@ class EngineCallsMixin:
         if kind is not None:
             fields = self._with_type(fields, kind)
         jar = self._cookies
-        cookie = self._own_cookies(cookies, fields) if cookies or jar._domainless else None
+        cookie = self._own_cookies(url, cookies, fields) if cookies or jar._domainless else None
         options = None
         if not (
             use_environment
@@ -191,9 +192,9 @@ class EngineCallsMixin:
         return [("Content-Type", kind), *(field for field in fields or () if not _has_name("content-type", field[0]))]
 
     def _suits_all_urls(self) -> bool:
-        """Returns whether no proxy and no login depends on the URL, so that all URLs can share
+        """Returns whether no proxy, no login and no cookie without a domain depends on the URL, so that all URLs can share
         arguments."""
-        if self.proxies:
+        if self.proxies or any(map(_depends_on_url, self._cookies._domainless.values())):
             return False
         return not self.trust_env or (_settings.environment() is None and (self.auth is not None or self._netrc.is_empty()))
 
@@ -217,16 +218,19 @@ class EngineCallsMixin:
     def _environment_auth(self, url: str) -> tuple[str, str] | None:
         return self._netrc.login(url) if self.trust_env else None
 
-    def _own_cookies(self, cookies: Any, fields: Any) -> str | None:
+    def _own_cookies(self, url: str, cookies: Any, fields: Any) -> str | None:
         """Returns the Cookie field for cookies without a domain, of the session and of the request.
-        """
-        if fields is not None and any(str(name).lower() == "cookie" for name, _ in fields):
+
+        A Cookie field that the program has set replaces it. A ``None`` of the request removes that of
+        the session."""
+        given = [value for name, value in fields or () if _has_name("cookie", name)]
+        if any(value is not None for value in given) or (not given and "cookie" in self._headers._store):
             return None
         jar = CookieJar()
         jar._domainless.update(self.cookies._domainless)
         if cookies:
             jar.update(cookies)
-        return jar.domainless_header()
+        return jar.domainless_header(url)
 
     def _shared_options(
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, use_environment: bool, bare: bool = False, digest: Any = None
@@ -299,6 +303,11 @@ class EngineCallsMixin:
         if len(self._options_cache) >= _MAX_CACHED_OPTIONS:
             self._options_cache.clear()
         self._options_cache[key] = options
+
+
+def _depends_on_url(cookie: Cookie) -> bool:
+    """Returns whether a cookie without a domain goes to some URLs only, or expires."""
+    return cookie.secure or cookie.path != "/" or cookie.expires is not None
 
 
 def _has_name(wanted: str, name: Any) -> bool:

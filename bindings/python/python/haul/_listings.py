@@ -226,6 +226,7 @@ class Listings:
         Credentials go to the origin of the first page only."""
         request = chain.request.copy()
         request.url = url
+        request._jar_header = None
         is_first = origin_of(url) == chain.origin
         headers = request.headers
         headers.pop("Cookie", None)

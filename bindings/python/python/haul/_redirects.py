@@ -173,7 +173,7 @@ class SessionRedirectMixin:
             for cookie in self.cookies:
                 if cookie.domain:
                     jar.set_cookie(cookie)
-        parts = jar.domain_header(url), jar.domainless_header() if is_first else None
+        parts = jar.domain_header(url), jar.domainless_header(url) if is_first else None
         return "; ".join(part for part in parts if part) or None
 
 

@@ -119,6 +119,10 @@ class PreparedRequest(_HooksMixin):
         self._body_position: Any = None
         #: The ``cookies=`` of the request, which are sent to its first origin only.
         self._first_cookies: Any = None
+        #: True if ``fetch_many`` has prepared the request, so that its cookies are those of the session.
+        self._stores_cookies = False
+        #: The Cookie field that the jar of the session gave the request.
+        self._jar_header: str | None = None
         #: The observation of the call; ``None`` if its events are not reported.
         self._observation: Observation | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 
-from ._haul import EngineError, Jar
+from ._haul import EngineError, Jar, prepare_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ class CookieJar(_Base):
 
     def __init__(self, data: Mapping[str, Any] | Iterable[Any] | None = None) -> None:
         self._jar = Jar()
-        self._domainless: dict[str, str] = {}
+        #: The cookies without a domain, by name and path. They go to every host.
+        self._domainless: dict[tuple[str, str], Cookie] = {}
         if data is not None:
             self.update(data)
 
@@ -165,13 +166,18 @@ class CookieJar(_Base):
     def set_cookie(self, cookie: Any) -> None:
         """Sets a :class:`Cookie`, or a cookie of ``http.cookiejar``."""
         value = "" if cookie.value is None else str(cookie.value)
-        if not cookie.domain:
-            self._domainless[cookie.name] = value
-            return
         http_only = getattr(cookie, "http_only", False) or bool(
             getattr(cookie, "has_nonstandard_attr", lambda _: False)("HttpOnly")
         )
-        self._jar.set(cookie.name, value, cookie.domain, cookie.path or "/", bool(cookie.secure), http_only, cookie.expires)
+        # A time before 1970 is as long past as 1970.
+        expires = None if cookie.expires is None else max(int(cookie.expires), 0)
+        path, secure = cookie.path or "/", bool(cookie.secure)
+        if not cookie.domain:
+            self._domainless[cookie.name, path] = Cookie(
+                cookie.name, value, path=path, secure=secure, http_only=http_only, expires=expires
+            )
+            return
+        self._jar.set(cookie.name, value, cookie.domain, path, secure, http_only, expires)
 
     def get(self, name: str, default: Any = None, domain: str | None = None, path: str | None = None) -> Any:
         """Returns the value of a cookie.
@@ -182,8 +188,7 @@ class CookieJar(_Base):
 
     def cookies(self) -> list[Cookie]:
         """Returns all cookies."""
-        domainless = [Cookie(name, value) for name, value in self._domainless.items()]
-        return domainless + [Cookie(*parts) for parts in self._jar.all()]
+        return list(self._domainless.values()) + [Cookie(*parts) for parts in self._jar.all()]
 
     def get_dict(self, domain: str | None = None, path: str | None = None) -> dict[str, str | None]:
         """Returns names and values as a dict, optionally only those of a domain and path."""
@@ -257,7 +262,7 @@ class CookieJar(_Base):
 
     def clear_session_cookies(self) -> None:
         """Removes session cookies."""
-        self._domainless.clear()
+        self._domainless = {key: cookie for key, cookie in self._domainless.items() if not cookie.discard}
         self._jar.remove_session()
 
     def update(self, other: Any = (), /, **kwargs: Any) -> None:
@@ -318,15 +323,16 @@ class CookieJar(_Base):
 
     # The methods that a session uses.
 
-    def domainless_header(self) -> str | None:
-        """Returns the Cookie field for the cookies without a domain."""
-        if not self._domainless:
-            return None
-        return "; ".join(f"{name}={value}" for name, value in self._domainless.items())
+    def domainless_header(self, url: str) -> str | None:
+        """Returns the Cookie field of a request to a URL for the cookies without a domain. Those with
+        longer paths come first."""
+        fitting = [cookie for cookie in self._domainless.values() if _is_for(cookie, url)]
+        fitting.sort(key=lambda cookie: len(cookie.path), reverse=True)
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in fitting) or None
 
     def get_cookie_header(self, url: str) -> str | None:
         """Returns the Cookie field of a request to a URL."""
-        parts = [part for part in (self.domain_header(url), self.domainless_header()) if part]
+        parts = [part for part in (self.domain_header(url), self.domainless_header(url)) if part]
         return "; ".join(parts) or None
 
     def domain_header(self, url: str) -> str | None:
@@ -356,10 +362,31 @@ class CookieJar(_Base):
     def _remove(self, name: str | None, domain: str | None, path: str | None) -> bool:
         is_found = False
         if not domain:
-            is_found = self._domainless.pop(name, None) is not None if name is not None else bool(self._domainless)
+            found = [key for key in self._domainless if name in (None, key[0]) and path in (None, key[1])]
+            is_found = bool(found)
+            for key in found:
+                self._domainless.pop(key, None)
             if domain == "":
                 return is_found
         return bool(self._jar.remove(name, domain, path)) or is_found
+
+
+def _is_for(cookie: Cookie, url: str) -> bool:
+    """Returns whether a cookie without a domain goes to a URL: its path, Secure and expiry (RFC 6265
+    section 5.4)."""
+    if cookie.is_expired() or (cookie.secure and not url.lstrip()[:6].lower() == "https:"):
+        return False
+    path = cookie.path
+    if path == "/":
+        return True
+    from urllib.parse import urlsplit
+
+    try:
+        # The path that is sent: without dot segments and needless escapes.
+        asked = urlsplit(prepare_url(url)).path
+    except EngineError:
+        asked = urlsplit(url).path
+    return asked == path or asked.startswith(path if path.endswith("/") else path + "/")
 
 
 RequestsCookieJar = CookieJar

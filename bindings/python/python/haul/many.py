@@ -14,6 +14,7 @@ from ._request_objects import PreparedRequest, Request
 from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
 from ._session_parts import everywhere
+from .cookies import CookieJar
 from .models import Response, response_from
 from .sessions import Session
 
@@ -484,7 +485,11 @@ class _CallBuilder:
                 follow = None
             item = Request(**arguments)
         if isinstance(item, Request):
+            first_cookies = item.cookies
             item = session.prepare_request(item)
+            item._first_cookies = first_cookies
+            item._stores_cookies = True
+            item._jar_header = item._cookies.get_cookie_header(item.url)
         if not isinstance(item, PreparedRequest):
             raise TypeError(f"an item has to be a URL, a request or a dict, not {type(item).__name__}")
         return item, settings, follow
@@ -501,7 +506,20 @@ class _CallBuilder:
 
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""
-        # The headers of a prepared request contain its cookies.
-        long = self.session._prepared_call(request, settings)
-        options = self.session._following_options(long[0], follow, None, self.proxies)
-        return (options, *long[1:])
+        session = self.session
+        options, method, url, query, fields, body, _, _ = session._prepared_call(request, settings)
+        jar = cookie = None
+        if request._stores_cookies:
+            jar = session.cookies._jar
+            if request._jar_header is not None and request.headers.get("Cookie") == request._jar_header:
+                # The engine adds those of its jar, also after a redirect.
+                fields = [field for field in fields if field[0].lower() != "cookie"]
+                cookie = _cookies_beside(session.cookies, request)
+        return session._following_options(options, follow, jar, self.proxies), method, url, query, fields, body, None, cookie
+
+
+def _cookies_beside(jar: CookieJar, request: PreparedRequest) -> str | None:
+    """Returns the Cookie field for the cookies of a request that are not in the engine's jar."""
+    own = CookieJar(request._first_cookies)
+    own._domainless = {**jar._domainless, **own._domainless}
+    return own.get_cookie_header(request.url or "")
