@@ -164,3 +164,12 @@ def test_connection_of_unknown_auth_is_not_shared(pages: Any) -> None:
     for auth, connections in ((("user", "pass"), 1), (HTTPBasicAuth("user", "pass"), 1), (ours, 2), (None, 2)):
         haul.get(pages.url, auth=auth)
         assert pages.connections == connections
+
+
+def test_netrc_file_leaves_errors_of_invalid_urls(tmp_path: Any) -> None:
+    (tmp_path / ".netrc").write_text("machine localhost login a password b\n")
+    for url, kind in (("example.com/x", haul.exceptions.MissingSchema), ("http://h:99999/", haul.exceptions.InvalidURL)):
+        with pytest.raises(kind):
+            haul.get(url)
+        with haul.Client() as client, pytest.raises(kind):
+            client.get(url)

@@ -248,7 +248,10 @@ class EngineCallsMixin:
         if proxies or self.proxies or ours is not None:
             # Only `None` in the request's own proxies overrides the environment, as in requests.
             given = {name: value for name, value in self.proxies.items() if value}
-            proxy = _settings.proxy_for(url, {**given, **(proxies or {})}, ours)
+            try:
+                proxy = _settings.proxy_for(url, {**given, **(proxies or {})}, ours)
+            except EngineError as failure:
+                raise from_engine_error(failure) from None
         if cert is None:
             cert = self.cert
         if type(cert) is list:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 
-from ._haul import bypasses_proxy, netrc_login, split_url
+from ._haul import EngineError, bypasses_proxy, netrc_login, split_url
 from .exceptions import InvalidProxyURL
 
 TYPE_CHECKING = False
@@ -132,6 +132,14 @@ def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: ProxyEnv
         if proxy:
             return _complete_proxy_url(proxy)
     return None
+
+
+def is_proxied(url: str, ours: ProxyEnvironment) -> bool:
+    """Returns whether the environment names a proxy for a URL. One of another scheme has none."""
+    try:
+        return proxy_for(url, None, ours) is not None
+    except EngineError:
+        return False
 
 
 def proxies_by_scheme(proxies: Mapping[str, str | None], ours: ProxyEnvironment | None) -> tuple[str | None, str | None, str | None] | None:
@@ -308,7 +316,11 @@ class Netrc:
             self.refresh()
         if self._text is None:
             return None
-        found = netrc_login(self._text, url)
+        try:
+            found = netrc_login(self._text, url)
+        except EngineError:
+            # The request fails, too, unless an adapter sends it.
+            return None
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
 
     def is_due(self) -> bool:

@@ -415,7 +415,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         proxies = dict(proxies or {})
         if self.trust_env:
             ours = _settings.environment()
-            if ours is not None and _settings.proxy_for(url, None, ours):
+            if ours is not None and _settings.is_proxied(url, ours):
                 for name, value in ours.proxies.items():
                     proxies.setdefault(name, value)
             if verify is True:
