@@ -236,3 +236,42 @@ def test_endless_body_of_a_redirect_is_dropped(pages: Any) -> None:
     pages.routes["/short"] = lambda handler: handler.answer(b"moved", 302, Location="/end")
     with haul.get(f"{pages.url}/short", stream=True) as response:
         assert response.history[0].content == b"moved"
+
+
+@pytest.mark.parametrize("location", ["com.example.app://cb?code=1", "http://h:99999/", "http://[::1/"])
+def test_unfollowed_redirect_may_lead_anywhere(location: str, pages: Any) -> None:
+    pages.routes["/auth"] = lambda handler: handler.answer(b"", 302, Location=location)
+    url = f"{pages.url}/auth"
+
+    async def get() -> list[Any]:
+        async with haul.AsyncSession() as session, haul.AsyncClient() as client:
+            return [
+                await session.get(url, allow_redirects=False),
+                await session.get(url, allow_redirects=False, stream=True),
+                await client.get(url),
+            ]
+
+    with haul.Session() as session, haul.Client() as client:
+        responses: list[Any] = [
+            session.get(url, allow_redirects=False), session.get(url, allow_redirects=False, stream=True), session.head(url), client.get(url),
+        ]  # fmt: skip
+    for response in (*responses, *asyncio.run(get())):
+        assert response.status_code == 302 and response.headers["Location"] == location
+        with pytest.raises((haul.exceptions.InvalidSchema, haul.exceptions.InvalidURL)):
+            response.next  # noqa: B018 - the property raises
+    with pytest.raises(haul.RequestException):
+        haul.get(url)
+
+
+def test_mounted_function_redirects_in_another_scheme() -> None:
+    def answer(request: haul.PreparedRequest) -> haul.Response:
+        if request.url == "mock://h/a":
+            return haul.testing.response(302, headers={"Location": "/b"})
+        return haul.testing.response(content="b")
+
+    async def get() -> Any:
+        async with haul.AsyncSession() as session:
+            session.mount("mock://", answer)
+            return await session.get("mock://h/a")
+
+    assert asyncio.run(get()).url == "mock://h/b"

@@ -13,6 +13,7 @@ from .exceptions import (
     ContentDecodingError,
     InvalidSchema,
     InvalidURL,
+    MissingSchema,
     TooManyRedirects,
     UnrewindableBodyError,
     from_engine_error,
@@ -22,6 +23,10 @@ from .models import Response
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+#: The errors of a redirect that the program may ignore if it does not follow redirects.
+UNREACHABLE_TARGET = (UnrewindableBodyError, InvalidSchema, InvalidURL, MissingSchema)
 
 
 class SessionRedirectMixin:

@@ -18,12 +18,12 @@ from ._async_body import AsyncBody
 from ._async_response import AsyncResponse, RequestCall, as_call
 from ._events import Observation
 from ._request_body import is_awaited, is_stream
-from ._haul import EngineError, StopFlag, split_url
+from ._haul import EngineError, StopFlag
 from ._loop_batch import LoopBatches
-from ._redirects import _discard_body
+from ._redirects import UNREACHABLE_TARGET, _discard_body, origin_of
 from .many import check_limits
 from ._thread_calls import ThreadCalls
-from .exceptions import UnrewindableBodyError, from_engine_error
+from .exceptions import from_engine_error
 from .models import Response, response_from
 from .sessions import Session, _can_be_repeated, _is_unanswerable
 
@@ -320,7 +320,7 @@ class AsyncSession:
         if session.get_redirect_target(response) is None:
             return response  # type: ignore[return-value]
         request = response.request
-        origin = split_url(request.url or "")[:3]
+        origin = origin_of(request.url or "")
         history: list[Response] = []
         while (url := session.get_redirect_target(response)) is not None:
             if follow:
@@ -329,7 +329,7 @@ class AsyncSession:
                 _discard_body(response)
             try:
                 request = session._redirected_request(response, url, request, history, origin, first_cookies)
-            except UnrewindableBodyError as error:
+            except UNREACHABLE_TARGET as error:
                 if follow:
                     raise
                 response._next_error = error

@@ -12,7 +12,7 @@ from ._request_objects import PreparedRequest, Request
 from ._request_body import length_of
 from ._haul import EngineError
 from .cookies import CookieJar
-from .exceptions import ConnectionError, HTTPError, StreamConsumedError, UnrewindableBodyError, from_engine_error
+from .exceptions import ConnectionError, HTTPError, RequestException, StreamConsumedError, from_engine_error
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -101,7 +101,7 @@ class Response:
     _observation: Observation | None = None
     _next: PreparedRequest | None = None
     #: The error that :attr:`next` raises.
-    _next_error: UnrewindableBodyError | None = None
+    _next_error: RequestException | None = None
 
     def __init__(self) -> None:
         self._content = False

@@ -15,7 +15,7 @@ from . import _settings
 from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
 from ._engine_calls import EngineCallsMixin
 from ._haul import Client, EngineError, SharedOptions
-from ._redirects import SessionRedirectMixin, rewind
+from ._redirects import UNREACHABLE_TARGET, SessionRedirectMixin, rewind
 from ._session_parts import (
     RequestMethodsMixin, ResponseConnection, StreamSetting, default_headers, everywhere, merge_setting, wanted_logger,
 )  # fmt: skip
@@ -495,7 +495,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         if not follow:
             try:
                 response._next = next(hops, None)  # type: ignore[assignment]
-            except UnrewindableBodyError as error:
+            except UNREACHABLE_TARGET as error:
                 # The request is not sent unless the program does so.
                 response._next_error = error
             return response
