@@ -134,12 +134,12 @@ mod tests {
         end.set_position(120);
         assert_eq!(end.position(), 120);
         end.set(150);
-        assert_eq!(end.shorten(140, 200), 200);
+        assert_eq!(end.deliverable_end(140, 200), 200);
         assert!(!end.is_reached(150) && !end.is_reached(151));
         end.make_final();
-        assert_eq!(end.shorten(140, 200), 150);
-        assert_eq!(end.shorten(140, 145), 145);
-        assert_eq!(end.shorten(160, 200), 160);
+        assert_eq!(end.deliverable_end(140, 200), 150);
+        assert_eq!(end.deliverable_end(140, 145), 145);
+        assert_eq!(end.deliverable_end(160, 200), 160);
         assert!(end.is_reached(150) && end.is_reached(151) && !end.is_reached(149));
     }
 }

@@ -440,9 +440,9 @@ mod tests {
             let mut limits = limits(&options, now);
             let at = |seconds: Option<u32>| seconds.map(|seconds| now + SECOND * seconds);
             assert_eq!(limits.silence_deadline(), at(head), "head of {options:?}");
-            limits.set_sending(true, now);
+            limits.set_send_blocked(true, now);
             assert_eq!(limits.silence_deadline(), at(send), "request of {options:?}");
-            limits.set_sending(false, now);
+            limits.set_send_blocked(false, now);
             limits.on_head(now);
             assert_eq!(limits.silence_deadline(), at(body), "body of {options:?}");
             assert_eq!(limits.has_silence_limit(), head.or(send).or(body).is_some());
@@ -466,9 +466,9 @@ mod tests {
         assert_eq!(limits.silence_deadline(), Some(now + SECOND * 9));
         limits.set_paused(false, now + SECOND * 5);
         assert_eq!(limits.silence_deadline(), Some(now + SECOND * 9), "it was not paused");
-        limits.set_sending(true, now + SECOND * 5);
+        limits.set_send_blocked(true, now + SECOND * 5);
         assert_eq!(limits.silence_deadline(), Some(now + SECOND * 10));
-        limits.set_sending(true, now + SECOND * 6);
+        limits.set_send_blocked(true, now + SECOND * 6);
         assert_eq!(limits.silence_deadline(), Some(now + SECOND * 10), "it was sent already");
     }
 
@@ -502,7 +502,7 @@ mod tests {
         assert!(limits.check(0, now + SECOND * 4).is_none());
         let error = limits.check(0, now + SECOND * 5).unwrap();
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Timeout, "the server was silent for 5s"));
-        limits.set_sending(true, now);
+        limits.set_send_blocked(true, now);
         let error = limits.check(0, now + SECOND * 3).unwrap();
         assert_eq!(error.to_string(), "the server took no data for 3s");
         limits.has_write_timeout = false;
