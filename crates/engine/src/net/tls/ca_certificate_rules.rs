@@ -270,7 +270,7 @@ mod tests {
             (Usage::CrlSign, false, true, false),
             (Usage::KeyCertSign, false, false, true),
         ] {
-            let certificate = authority(|ca| ca.key_usages = vec![usage.clone()]);
+            let certificate = authority(|ca| ca.key_usages = vec![usage]);
             assert_eq!(allows_digital_signature(&certificate), Some(signs_handshakes), "{usage:?}");
             assert_eq!(check_may_sign_revocation_lists(&certificate).is_ok(), signs_lists, "{usage:?}");
             assert_eq!(check_intermediate(&certificate).is_ok(), signs_certificates, "{usage:?}");
