@@ -100,7 +100,8 @@ pub enum RequestKind {
 #[derive(Clone, Default)]
 pub struct EasyOptions {
     pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
-    /// The kind of the next request, such as GET.
+    /// The kind of request that the options select apart from `CURLOPT_NOBODY`, which may be on
+    /// beside it; see [`EasyOptions::request_kind`].
     pub kind: RequestKind,
     /// A copy of the form to send, if the handle duplicates another handle; otherwise `None`.
     pub(crate) form: Option<Arc<DuplicatedFormCopy>>,
@@ -113,6 +114,13 @@ pub struct EasyOptions {
 }
 
 impl EasyOptions {
+    /// Returns the kind of the next request, such as GET. While `CURLOPT_NOBODY` is on, it is HEAD,
+    /// whatever other option was set since, such as `CURLOPT_POSTFIELDS`.
+    #[must_use]
+    pub fn request_kind(&self) -> RequestKind {
+        if self.is_on(curlopt_numbers::NOBODY) { RequestKind::Head } else { self.kind }
+    }
+
     /// Returns the value of an option that is a number; `None` if it is not set.
     #[must_use]
     pub fn number(&self, option: u32) -> Option<i64> {

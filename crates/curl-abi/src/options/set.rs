@@ -98,6 +98,7 @@ impl EasyOptions {
                 self.kind = RequestKind::Put;
                 self.store(opt::NOBODY, None);
             }
+            // CURLOPT_NOBODY stays on, and then still decides.
             (opt::POST | opt::UPLOAD, false) => self.kind = RequestKind::Get,
             _ => {}
         }
@@ -347,6 +348,7 @@ impl EasyState {
                 }
                 options.store(option, pointer);
                 self.replaced_form = options.form.take();
+                options.store(opt::NOBODY, None);
                 options.kind = RequestKind::Mime;
             }
             opt::HTTPPOST => {
@@ -355,6 +357,7 @@ impl EasyState {
                 }
                 options.store(option, pointer);
                 self.replaced_form = options.form.take();
+                options.store(opt::NOBODY, None);
                 options.kind = RequestKind::Form;
             }
             opt::CURLU => {

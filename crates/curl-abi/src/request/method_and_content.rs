@@ -34,7 +34,7 @@ pub(super) fn set_content(
     request: &mut RequestOptions,
     easy: usize,
 ) -> Result<RequestContent, TransferFailure> {
-    let (method, content) = match options.kind {
+    let (method, content) = match options.request_kind() {
         RequestKind::Get => ("GET", RequestContent::None),
         RequestKind::Head => ("HEAD", RequestContent::None),
         RequestKind::Put => ("PUT", upload(options, request, easy)),
@@ -55,7 +55,7 @@ pub(super) fn set_content(
 /// are used again. The content is not part of these options, since each request may have another.
 /// Only GET, HEAD and POST requests use the options again.
 pub(super) fn content_for_reused_options(options: &EasyOptions, easy: usize) -> RequestContent {
-    if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
+    if options.request_kind() == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }
 
 /// Returns the content of `CURLOPT_UPLOAD`, which the read callback supplies.

@@ -65,7 +65,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         Some(kept) => kept,
         None => target::target(&state.options)?,
     };
-    if let Some(options) = state.reusable_request.options(state.options.kind) {
+    if let Some(options) = state.reusable_request.options(state.options.request_kind()) {
         let content = method_and_content::content_for_reused_options(&state.options, easy);
         return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
     }
@@ -82,7 +82,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         alt_svc,
         range: range(options),
         fail: options.is_on(opt::FAILONERROR),
-        head_only: options.kind == RequestKind::Head,
+        head_only: options.request_kind() == RequestKind::Head,
         request_target: options.text(opt::REQUEST_TARGET).map(|text| text.into_owned()),
         redirects: redirects(options),
         retry: RetryRules { max: 0, resets: false, any_method: true, waits_as_curl: true, ..RetryRules::default() },
@@ -132,11 +132,14 @@ fn millis(options: &EasyOptions, option: u32) -> Option<Duration> {
 fn range(options: &EasyOptions) -> Option<String> {
     let range = options.text(opt::RANGE)?.into_owned();
     // A range of an upload is that of its content, which `body` sets.
-    (options.kind != RequestKind::Put && !range.is_empty()).then_some(range)
+    (options.request_kind() != RequestKind::Put && !range.is_empty()).then_some(range)
 }
 
 fn resume_from(options: &EasyOptions) -> Option<u64> {
-    options.number(opt::RESUME_FROM_LARGE).and_then(positive_or_none).filter(|_| options.kind == RequestKind::Get)
+    options
+        .number(opt::RESUME_FROM_LARGE)
+        .and_then(positive_or_none)
+        .filter(|_| options.request_kind() == RequestKind::Get)
 }
 
 fn rate(options: &EasyOptions) -> Option<u64> {
@@ -190,7 +193,7 @@ fn redirects(options: &EasyOptions) -> RedirectRules {
         post302: post & 2 != 0,
         post303: post & 4 != 0,
         keep_method: options.has(opt::CUSTOMREQUEST) && options.number(opt::FOLLOWLOCATION) != Some(FOLLOW_OBEYCODE),
-        is_post: Some(matches!(options.kind, RequestKind::Post | RequestKind::Form | RequestKind::Mime)),
+        is_post: Some(matches!(options.request_kind(), RequestKind::Post | RequestKind::Form | RequestKind::Mime)),
         location_trusted: options.is_on(opt::UNRESTRICTED_AUTH),
         ..RedirectRules::default()
     };

@@ -69,10 +69,10 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
     let has_stores = options.jar.is_some() || options.hsts.is_some() || options.alt_svc.is_some();
     let reads_files =
         [opt::NETRC, opt::PINNEDPUBLICKEY, opt::PROXY_PINNEDPUBLICKEY].iter().any(|option| given.has(*option));
-    let has_plain_content = matches!(given.kind, RequestKind::Get | RequestKind::Head | RequestKind::Post);
+    let has_plain_content = matches!(given.request_kind(), RequestKind::Get | RequestKind::Head | RequestKind::Post);
     if has_stores || reads_files || !has_plain_content || c_strings::environment_has_proxy() {
         return;
     }
     let target = given.pointer(opt::CURLU).is_null().then(|| (target.clone(), url.to_owned()));
-    state.reusable_request = ReusableRequest { options: Some((given.kind, Arc::clone(options))), target };
+    state.reusable_request = ReusableRequest { options: Some((given.request_kind(), Arc::clone(options))), target };
 }
