@@ -15,7 +15,7 @@ use super::{EasyOptions, OptionKind, OptionSupport, OptionValue, RequestKind};
 use crate::c_strings;
 use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_OK, CURLE_UNKNOWN_OPTION,
-    CURLE_UNSUPPORTED_PROTOCOL, CURLcode,
+    CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLcode,
 };
 use crate::easy::{EASY, EasyState};
 use crate::form::FORMS;
@@ -116,8 +116,12 @@ impl EasyOptions {
                     Some((user, password)) => (Some(user), Some(password.unwrap_or_default())),
                     None => (None, None),
                 };
-                self.store(user_option, user.map(bytes_value));
-                self.store(password_option, password.map(bytes_value));
+                let (user, password) = match option {
+                    opt::PROXYUSERPWD => (decoded(user)?, decoded(password)?),
+                    _ => (user.map(bytes_value), password.map(bytes_value)),
+                };
+                self.store(user_option, user);
+                self.store(password_option, password);
                 return Ok(());
             }
             opt::COOKIEFILE => {
@@ -182,6 +186,18 @@ impl EasyOptions {
         self.store(opt::POSTFIELDS, None);
         self.kind = RequestKind::Post;
     }
+}
+
+/// Returns the percent-decoded bytes of a text as the value of an option.
+///
+/// # Errors
+/// The text has an encoded NUL.
+fn decoded(text: Option<&[u8]>) -> Result<Option<OptionValue>, CURLcode> {
+    let bytes = text.map(haul_policy::urlencode::percent_decode);
+    if bytes.as_ref().is_some_and(|bytes| bytes.contains(&0)) {
+        return Err(CURLE_URL_MALFORMAT);
+    }
+    Ok(bytes.map(|bytes| bytes_value(&bytes)))
 }
 
 fn bytes_value(bytes: &[u8]) -> OptionValue {
@@ -475,6 +491,37 @@ mod tests {
             options.set_number(option, value).unwrap();
             assert_eq!(options.kind, kind, "{option} {value}");
         }
+    }
+
+    #[test]
+    fn nobody_decides_until_another_method_turns_it_off() {
+        let mut options = EasyOptions::default();
+        for (option, value, kind) in [
+            (opt::NOBODY, 1, RequestKind::Head),
+            (opt::POST, 0, RequestKind::Head),
+            (opt::UPLOAD, 0, RequestKind::Head),
+            (opt::PUT, 0, RequestKind::Head),
+            (opt::HTTPGET, 0, RequestKind::Head),
+            (opt::POST, 1, RequestKind::Post),
+            (opt::NOBODY, 1, RequestKind::Head),
+            (opt::UPLOAD, 1, RequestKind::Put),
+            (opt::NOBODY, 1, RequestKind::Head),
+            (opt::HTTPGET, 1, RequestKind::Get),
+        ] {
+            options.set_number(option, value).unwrap();
+            assert_eq!(options.request_kind(), kind, "{option} {value}");
+        }
+    }
+
+    #[test]
+    fn proxy_userpwd_is_percent_decoded_after_it_is_split() {
+        let mut options = EasyOptions::default();
+        options.set_text(opt::PROXYUSERPWD, Some(b"a%3Ab:c%40d")).unwrap();
+        let stored = (options.bytes(opt::PROXYUSERNAME), options.bytes(opt::PROXYPASSWORD));
+        assert_eq!(stored, (Some(&b"a:b"[..]), Some(&b"c@d"[..])));
+        assert_eq!(options.set_text(opt::PROXYUSERPWD, Some(b"a:%00")), Err(CURLE_URL_MALFORMAT));
+        options.set_text(opt::USERPWD, Some(b"a:c%40d")).unwrap();
+        assert_eq!(options.bytes(opt::PASSWORD), Some(&b"c%40d"[..]));
     }
 
     #[test]

@@ -245,7 +245,8 @@ fn connect_to(line: &[u8]) -> Option<ConnectToRule> {
 fn proxy(options: &EasyOptions) -> Result<Option<ProxyOptions>, TransferFailure> {
     let mut proxy = ProxyOptions::from_environment();
     let kind = match options.number(opt::PROXYTYPE) {
-        Some(2) => ProxyKind::Https,
+        // CURLPROXY_HTTPS and CURLPROXY_HTTPS2. HTTP/1.1 is spoken with both.
+        Some(2 | 3) => ProxyKind::Https,
         Some(4) => ProxyKind::Socks4,
         Some(5) => ProxyKind::Socks5,
         Some(6) => ProxyKind::Socks4a,
@@ -334,6 +335,7 @@ fn parse_proxy(text: &str, kind: ProxyKind) -> Result<Proxy, TransferFailure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::OptionValue;
 
     #[test]
     fn connect_to_lines_have_four_parts() {
@@ -343,6 +345,17 @@ mod tests {
         let rule = connect_to(b"::other:").unwrap();
         assert_eq!((rule.host, rule.port, rule.to_host.as_deref(), rule.to_port), (None, None, Some("other"), None));
         assert!(connect_to(b"h:x:y:1").is_none());
+    }
+
+    #[test]
+    fn both_types_of_https_proxies_are_reached_by_tls() {
+        for (number, kind) in [(0, ProxyKind::Http), (1, ProxyKind::Http), (2, ProxyKind::Https), (3, ProxyKind::Https)]
+        {
+            let mut options = EasyOptions::default();
+            options.store(opt::PROXY, Some(OptionValue::Bytes(b"p.example:8443"[..].into())));
+            options.store(opt::PROXYTYPE, Some(OptionValue::Number(number)));
+            assert_eq!(proxy(&options).unwrap().unwrap().proxy.unwrap().kind(), kind, "{number}");
+        }
     }
 
     #[test]
