@@ -124,6 +124,11 @@ impl Easy {
         Self { number, state: Mutex::new(state), running: Mutex::default() }
     }
 
+    /// Returns the transfer in progress of this handle; `None` if no transfer runs.
+    pub(crate) fn running(&self) -> Option<Arc<RunningTransfer>> {
+        lock(&self.running).clone()
+    }
+
     /// Sets the transfer in progress of this handle; `None` if no transfer runs.
     pub(crate) fn set_running(&self, running: Option<Arc<RunningTransfer>>) {
         *lock(&self.running) = running;

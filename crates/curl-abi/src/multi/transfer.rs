@@ -22,7 +22,7 @@ use crate::options::curlopt_numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::request_content_segments::RequestContentReader;
-use crate::transfer::running::{DeliveryResult, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
+use crate::transfer::running::{DeliveryResult, LinePosition, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
 
 /// The maximum number of body bytes that one call of `curl_multi_perform` delivers for one
 /// transfer.
@@ -40,6 +40,8 @@ pub(super) struct MultiTransfer {
     /// Bytes of the body, and the offset in them of the first byte that the C program has not
     /// accepted yet. `None` if the program has accepted all bytes.
     rest: Option<(KeptBodyBytes, usize)>,
+    /// The lines of a head or a trailer section that the C program has not accepted completely.
+    lines: Option<(Vec<u8>, HeaderMessageKind, LinePosition)>,
     content: Option<(RequestContentReader, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
     is_cancelled: bool,
@@ -100,6 +102,7 @@ impl MultiTransfer {
             events,
             url,
             rest: None,
+            lines: None,
             content,
             outcome: None,
             is_cancelled: false,
@@ -127,7 +130,7 @@ impl MultiTransfer {
                 own.fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
             }
             own.body = Some(RequestBody::stream(UploadStream(Arc::clone(queue))));
-            if self.running.callbacks.trailer.is_some() {
+            if self.running.callbacks().trailer.is_some() {
                 let queue = Arc::clone(queue);
                 own.trailers = Some(Trailers::new(move || Ok(queue.trailers())));
             }
@@ -152,7 +155,7 @@ impl MultiTransfer {
     }
 
     pub(super) fn has_progress(&self) -> bool {
-        self.running.callbacks.has_progress
+        self.running.callbacks().has_progress
     }
 
     /// Calls the callbacks for all queued events. Returns the result of the transfer if it has
@@ -170,11 +173,11 @@ impl MultiTransfer {
         self.running.report_progress();
         if self.running.has_failed() && !self.is_cancelled {
             self.is_cancelled = true;
-            self.rest = None;
+            (self.rest, self.lines) = (None, None);
             self.events.close();
             engine.batch.cancel(self.id);
         }
-        if self.rest.is_some() || !self.events.is_empty() {
+        if self.rest.is_some() || self.lines.is_some() || !self.events.is_empty() {
             return None;
         }
         let outcome = self.outcome.take()?;
@@ -219,6 +222,13 @@ impl MultiTransfer {
                 self.events.set_ready();
                 return;
             }
+            if let Some((raw, origin, position)) = &mut self.lines {
+                if running.pass_lines(raw, *origin, position) != DeliveryResult::Taken {
+                    return;
+                }
+                self.lines = None;
+                continue;
+            }
             if let Some((chunk, at)) = &mut self.rest {
                 let bytes = chunk.bytes();
                 let piece = &bytes[*at..bytes.len().min(*at + MAX_WRITE)];
@@ -236,8 +246,14 @@ impl MultiTransfer {
             match event {
                 TransferEvent::Info(text) => running.on_info(&text),
                 TransferEvent::Request(head) => running.on_request(&head),
-                TransferEvent::Head(head, origin) => running.on_head(&head, origin, false),
-                TransferEvent::Trailers(raw) => running.on_lines(&raw, HeaderMessageKind::Trailer, false),
+                TransferEvent::Head(head, origin) => {
+                    running.store_head(&head, origin);
+                    self.lines = Some((head.raw().to_vec(), origin, LinePosition::default()));
+                }
+                TransferEvent::Trailers(raw) => {
+                    running.store_lines(&raw, HeaderMessageKind::Trailer);
+                    self.lines = Some((raw, HeaderMessageKind::Trailer, LinePosition::default()));
+                }
                 TransferEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, &bytes),
                 TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
                 TransferEvent::Begin(begin) => {

@@ -17,12 +17,13 @@ use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_OK, CURLE_UNKNOWN_OPTION,
     CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLcode,
 };
-use crate::easy::{EASY, EasyState};
+use crate::easy::{EASY, Easy, EasyState};
 use crate::form::FORMS;
 use crate::handle_table::{OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::mime::MIMES;
 use crate::share::SHARES;
 use crate::slist::{self, curl_slist};
+use crate::transfer::callbacks::Callbacks;
 use crate::url::URLS;
 
 /// The maximum length of a string option in bytes, as in libcurl.
@@ -395,6 +396,31 @@ impl EasyState {
     }
 }
 
+/// Lets the transfer in progress, if there is one, use the callback or the pointer that was just
+/// set: a program may choose the output file while it looks at the response head.
+fn change_running_callbacks(easy: &Easy, state: &EasyState, option: u32) {
+    let is_used_at_once = matches!(
+        option,
+        opt::WRITEFUNCTION
+            | opt::WRITEDATA
+            | opt::HEADERFUNCTION
+            | opt::HEADERDATA
+            | opt::XFERINFOFUNCTION
+            | opt::XFERINFODATA
+            | opt::PROGRESSFUNCTION
+            | opt::NOPROGRESS
+            | opt::DEBUGFUNCTION
+            | opt::DEBUGDATA
+            | opt::STDERR
+            | opt::VERBOSE
+            | opt::TRAILERFUNCTION
+            | opt::TRAILERDATA
+    );
+    if let Some(running) = is_used_at_once.then(|| easy.running()).flatten() {
+        running.set_callbacks(Callbacks::from_options(&state.options));
+    }
+}
+
 /// Sets an option of an easy handle whose value is a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int, value: i64) -> CURLcode {
@@ -403,7 +429,9 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         let mut state = lock(&easy.state);
         state.reusable_request.forget_dependents(option);
-        state.options.set_number(option, value).err().unwrap_or(CURLE_OK)
+        let code = state.options.set_number(option, value).err().unwrap_or(CURLE_OK);
+        change_running_callbacks(&easy, &state, option);
+        code
     })
 }
 
@@ -421,6 +449,7 @@ pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
         state.reusable_request.forget_dependents(option);
         // SAFETY: libcurl's contract.
         let code = unsafe { state.set_pointer(option, value) }.err().unwrap_or(CURLE_OK);
+        change_running_callbacks(&easy, &state, option);
         // Dropped without the lock, since this may call a callback of the program.
         let replaced = state.replaced_form.take();
         drop(state);

@@ -14,7 +14,7 @@ use haul::request::RequestOverrides;
 use haul::sink::{ResponseForSink, Sink};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
-use haul::{Client, Error, ErrorKind, Request, Result};
+use haul::{Client, Error, ErrorKind, Request, ResponseHead, Result};
 
 use super::request_content_segments::{ContentRead, RequestContentReader};
 use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
@@ -27,7 +27,7 @@ use crate::slist;
 /// Runs a transfer to its end on the calling thread.
 pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<RunningTransfer>) -> TransferOutcome {
     let PreparedRequest { target, mut options, content, .. } = prepared;
-    let callbacks = &running.callbacks;
+    let callbacks = running.callbacks();
     if callbacks.wants_heads() {
         Arc::make_mut(&mut options).trace = Some(Arc::new(EasyObserver(Arc::clone(running))));
     }
@@ -77,10 +77,10 @@ fn source_body(source: RequestContentReader, running: &Arc<RunningTransfer>) -> 
 
 /// Calls the C program's callback that supplies trailer fields.
 pub(crate) fn trailers(running: &RunningTransfer) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let Some(trailer) = running.callbacks.trailer else { return Ok(Vec::new()) };
+    let Some(trailer) = running.callbacks().trailer else { return Ok(Vec::new()) };
     let mut list = std::ptr::null_mut();
     // SAFETY: the program's function with its pointer, and a place for the list.
-    let result = unsafe { trailer(&raw mut list, running.callbacks.trailer_data.0) };
+    let result = unsafe { trailer(&raw mut list, running.callbacks().trailer_data.0) };
     // SAFETY: the list that the program made by `curl_slist_append`.
     let lines = unsafe { slist::copy_strings(list) };
     // SAFETY: as above. libcurl frees it, too.
@@ -143,10 +143,13 @@ impl TransferObserver for EasyObserver {
         match event {
             TraceEvent::Info(text) => running.on_info(text),
             TraceEvent::Request { head } => running.on_request(head),
-            TraceEvent::Response { head } => running.on_head(head, HeaderMessageKind::Header, true),
-            TraceEvent::Interim { head } => running.on_head(head, HeaderMessageKind::Interim, true),
-            TraceEvent::Connect { head } => running.on_head(head, HeaderMessageKind::Connect, true),
-            TraceEvent::Trailers { fields } => running.on_lines(fields.raw(), HeaderMessageKind::Trailer, true),
+            TraceEvent::Response { head } => on_head(running, head, HeaderMessageKind::Header),
+            TraceEvent::Interim { head } => on_head(running, head, HeaderMessageKind::Interim),
+            TraceEvent::Connect { head } => on_head(running, head, HeaderMessageKind::Connect),
+            TraceEvent::Trailers { fields } => {
+                running.store_lines(fields.raw(), HeaderMessageKind::Trailer);
+                running.pass_lines_and_wait(fields.raw(), HeaderMessageKind::Trailer);
+            }
             TraceEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, bytes),
             TraceEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, bytes),
             TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } | TraceEvent::Milestone { .. } => {}
@@ -154,12 +157,17 @@ impl TransferObserver for EasyObserver {
     }
 
     fn wants_content(&self) -> bool {
-        self.0.callbacks.wants_content()
+        self.0.callbacks().wants_content()
     }
 
     fn failure(&self) -> Option<Error> {
         self.0.has_failed().then(|| Error::new(ErrorKind::Write, "the program ended the transfer"))
     }
+}
+
+fn on_head(running: &RunningTransfer, head: &ResponseHead, origin: HeaderMessageKind) {
+    running.store_head(head, origin);
+    running.pass_lines_and_wait(head.raw(), origin);
 }
 
 /// The reader that supplies the engine with content from the C program.

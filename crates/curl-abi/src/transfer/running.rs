@@ -48,10 +48,32 @@ pub(crate) enum DeliveryResult {
     Failed,
 }
 
+/// The position in the lines of a head up to which the callbacks have received them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LinePosition {
+    /// The offset of the line.
+    offset: usize,
+    /// The callback that receives the line next.
+    step: LineStep,
+}
+
+/// The callback that receives a line of a head next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LineStep {
+    #[default]
+    Debug,
+    /// The write callback, if response heads are passed to it.
+    Write,
+    Header,
+    /// All callbacks have received the line.
+    Done,
+}
+
 /// A transfer in progress of an easy handle, with its callbacks.
 pub(crate) struct RunningTransfer {
     pub(crate) easy: Arc<Easy>,
-    pub(crate) callbacks: Callbacks,
+    callbacks: Mutex<Callbacks>,
+    started: Instant,
     state: Mutex<RunningState>,
     /// The condition variable that is notified when a pause ends.
     resumed: Condvar,
@@ -83,11 +105,32 @@ pub(crate) struct TransferProgress {
     pub(crate) up: u64,
 }
 
+impl TransferProgress {
+    /// Returns the progress as the C program gets it. Decoded bytes may be more than the encoded
+    /// bytes that were announced; the program gets at most the announced number.
+    fn for_program(self) -> Self {
+        let limit = if self.down_total > 0 { self.down_total } else { u64::MAX };
+        Self { down: self.down.min(limit), ..self }
+    }
+}
+
 impl RunningTransfer {
     pub(crate) fn new(easy: Arc<Easy>, callbacks: Callbacks, time_limit: Option<Duration>) -> Self {
-        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        let started = Instant::now();
+        let deadline = time_limit.and_then(|limit| started.checked_add(limit));
         let state = RunningState { deadline, request: -1, ..RunningState::default() };
-        Self { easy, callbacks, state: Mutex::new(state), resumed: Condvar::new() }
+        Self { easy, callbacks: Mutex::new(callbacks), started, state: Mutex::new(state), resumed: Condvar::new() }
+    }
+
+    /// Returns the callbacks as they are set now.
+    pub(crate) fn callbacks(&self) -> Callbacks {
+        *lock(&self.callbacks)
+    }
+
+    /// Takes over the callbacks that the C program has changed during the transfer. As in libcurl,
+    /// the callbacks for request content stay as they were at the start.
+    pub(crate) fn set_callbacks(&self, callbacks: Callbacks) {
+        *lock(&self.callbacks) = callbacks;
     }
 
     /// Sets the function that is called when a pause begins or ends.
@@ -134,6 +177,16 @@ impl RunningTransfer {
         std::mem::take(&mut lock(&self.state).heads)
     }
 
+    /// Returns the progress so far.
+    pub(crate) fn progress(&self) -> TransferProgress {
+        lock(&self.state).progress.for_program()
+    }
+
+    /// Returns the time since the transfer began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     pub(crate) fn change_progress(&self, change: impl FnOnce(&mut TransferProgress)) {
         change(&mut lock(&self.state).progress);
     }
@@ -150,7 +203,7 @@ impl RunningTransfer {
         if !is_connect(head) {
             lock(&self.state).request += 1;
         }
-        if self.callbacks.is_verbose {
+        if self.callbacks().is_verbose {
             let text = format!("{head}\n").replace('\n', "\r\n");
             self.debug(debug_kind::HEADER_OUT, text.as_bytes());
         }
@@ -158,61 +211,92 @@ impl RunningTransfer {
 
     /// Passes a message to the debug callback.
     pub(crate) fn on_info(&self, text: &str) {
-        if self.callbacks.is_verbose {
+        if self.callbacks().is_verbose {
             self.debug(debug_kind::INFO_TEXT, format!("{text}\n").as_bytes());
         }
     }
 
     pub(crate) fn debug(&self, kind: c_int, bytes: &[u8]) {
-        if self.callbacks.is_verbose {
-            self.callbacks.debug(self.easy.number, kind, bytes);
+        if self.callbacks().is_verbose {
+            self.callbacks().debug(self.easy.number, kind, bytes);
         }
     }
 
-    /// Passes the lines of a response head to the callbacks. If a callback pauses the transfer,
-    /// waits for the end of the pause if `waits` is true.
-    pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeaderMessageKind, waits: bool) {
+    /// Stores a response head for `curl_easy_getinfo` and `curl_easy_header`. The caller then
+    /// passes its lines to the callbacks.
+    pub(crate) fn store_head(&self, head: &ResponseHead, origin: HeaderMessageKind) {
         if origin != HeaderMessageKind::Connect {
             lock(&self.easy.state).infos.on_head(head);
         }
-        self.on_lines(head.raw(), origin, waits);
+        self.store_lines(head.raw(), origin);
     }
 
-    /// Passes the lines of a head or a trailer section to the callbacks. If a callback pauses the
-    /// transfer and `waits` is true, waits for the end of the pause.
-    pub(crate) fn on_lines(&self, raw: &[u8], origin: HeaderMessageKind, waits: bool) {
+    /// Stores the lines of a head or a trailer section for `curl_easy_header`.
+    pub(crate) fn store_lines(&self, raw: &[u8], origin: HeaderMessageKind) {
         let mut state = lock(&self.state);
         let request = state.request + c_int::from(origin == HeaderMessageKind::Connect);
         let request = request.max(0);
         state.heads.push(StoredHead { origin, request, raw: raw.to_vec() });
-        drop(state);
-        let is_hidden = origin == HeaderMessageKind::Connect && self.callbacks.hides_connect_heads;
-        for line in raw.split_inclusive(|b| *b == b'\n') {
-            self.debug(debug_kind::HEADER_IN, line);
-            let is_end = origin == HeaderMessageKind::Trailer && line.trim_ascii().is_empty();
-            if is_hidden || is_end || self.has_failed() {
-                continue;
-            }
-            if self.callbacks.includes_heads {
-                self.call_until_not_paused(line, waits, |callbacks, line| callbacks.write(line));
-            }
-            self.call_until_not_paused(line, waits, |callbacks, line| callbacks.header(line));
-        }
     }
 
-    /// Passes a line to a callback. If the callback pauses the transfer and `waits` is true, waits
-    /// for the end of the pause, and passes the line again.
-    fn call_until_not_paused(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
-        while !self.has_failed() {
-            match callback(&self.callbacks, line) {
-                WRITEFUNC_PAUSE => {
-                    self.pause(PAUSE_RECV);
-                    if !waits || !self.wait_while_paused(PAUSE_RECV) {
-                        return;
-                    }
+    /// Passes the lines of a head or a trailer section to the callbacks. If a callback pauses the
+    /// transfer, waits for the end of the pause.
+    pub(crate) fn pass_lines_and_wait(&self, raw: &[u8], origin: HeaderMessageKind) {
+        let mut position = LinePosition::default();
+        while self.pass_lines(raw, origin, &mut position) == DeliveryResult::Paused
+            && self.wait_while_paused(PAUSE_RECV)
+        {}
+    }
+
+    /// Passes the lines of a head or a trailer section to the callbacks, from `position` on. If a
+    /// callback pauses the transfer, `position` is that of the line that this callback gets again.
+    pub(crate) fn pass_lines(
+        &self,
+        raw: &[u8],
+        origin: HeaderMessageKind,
+        position: &mut LinePosition,
+    ) -> DeliveryResult {
+        let is_hidden = origin == HeaderMessageKind::Connect && self.callbacks().hides_connect_heads;
+        while let Some(line) = raw[position.offset..].split_inclusive(|b| *b == b'\n').next() {
+            if self.has_failed() {
+                return DeliveryResult::Failed;
+            }
+            let is_end = origin == HeaderMessageKind::Trailer && line.trim_ascii().is_empty();
+            let result = match position.step {
+                LineStep::Debug => {
+                    self.debug(debug_kind::HEADER_IN, line);
+                    position.step = if is_hidden || is_end { LineStep::Done } else { LineStep::Write };
+                    continue;
                 }
-                taken if taken == line.len() => return,
-                _ => self.fail_write(),
+                LineStep::Write if self.callbacks().includes_heads => {
+                    self.result_of(self.callbacks().write(line), line)
+                }
+                LineStep::Write => DeliveryResult::Taken,
+                LineStep::Header => self.result_of(self.callbacks().header(line), line),
+                LineStep::Done => {
+                    *position = LinePosition { offset: position.offset + line.len(), step: LineStep::Debug };
+                    continue;
+                }
+            };
+            if result != DeliveryResult::Taken {
+                return result;
+            }
+            position.step = if position.step == LineStep::Write { LineStep::Header } else { LineStep::Done };
+        }
+        DeliveryResult::Taken
+    }
+
+    /// Converts the number that a callback has returned for `bytes`.
+    fn result_of(&self, returned: usize, bytes: &[u8]) -> DeliveryResult {
+        match returned {
+            WRITEFUNC_PAUSE => {
+                self.pause(PAUSE_RECV);
+                DeliveryResult::Paused
+            }
+            taken if taken == bytes.len() => DeliveryResult::Taken,
+            _ => {
+                self.fail_write();
+                DeliveryResult::Failed
             }
         }
     }
@@ -226,17 +310,7 @@ impl RunningTransfer {
         if self.has_failed() {
             return DeliveryResult::Failed;
         }
-        match self.callbacks.write(piece) {
-            WRITEFUNC_PAUSE => {
-                self.pause(PAUSE_RECV);
-                DeliveryResult::Paused
-            }
-            taken if taken == piece.len() => DeliveryResult::Taken,
-            _ => {
-                self.fail_write();
-                DeliveryResult::Failed
-            }
-        }
+        self.result_of(self.callbacks().write(piece), piece)
     }
 
     /// Passes bytes of the body to the write callback, and waits while the transfer is paused.
@@ -288,7 +362,7 @@ impl RunningTransfer {
     /// Passes a message to the debug callback if the transfer's connection was closed. (If the
     /// connection is kept, the engine reports this itself.)
     pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
-        let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks.is_verbose) else { return };
+        let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks().is_verbose) else { return };
         let number = outcome.facts.connection.unwrap_or(0);
         let asks = |word: &[u8]| head.get_all("connection").any(|value| value.eq_ignore_ascii_case(word));
         let is_old = outcome.facts.version == Some(ProtocolVersion::Http10) && !asks(b"keep-alive");
@@ -300,17 +374,17 @@ impl RunningTransfer {
     /// Reports the progress if the C program has a progress callback. Returns false if the program
     /// aborts the transfer.
     pub(crate) fn report_progress(&self) -> bool {
-        if !self.callbacks.has_progress {
+        if !self.callbacks().has_progress {
             return true;
         }
         let state = lock(&self.state);
         let (TransferProgress { down_total, down, up_total, up }, has_failed) =
-            (state.progress, state.failure.is_some());
+            (state.progress.for_program(), state.failure.is_some());
         drop(state);
         if has_failed {
             return false;
         }
-        let goes_on = self.callbacks.progress(down_total, down, up_total, up);
+        let goes_on = self.callbacks().progress(down_total, down, up_total, up);
         if !goes_on {
             self.fail(CURLE_ABORTED_BY_CALLBACK, "Callback aborted");
         }
