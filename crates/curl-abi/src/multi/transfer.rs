@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul::body::request_trailers::Trailers;
-use haul::body::upload::RequestBody;
+use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
 use haul::buffer_pool::KeptBodyBytes;
 use haul::request::RequestOverrides;
 use haul::transfer::TransferOutcome;
-use haul::{ErrorKind, Request, RequestOptions, Target};
+use haul::{Request, RequestOptions, Target};
 
 use super::engine::MultiEngine;
 use super::transfer_event_queue::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
-use super::upload_queue::{UploadQueue, UploadStream};
+use super::upload_queue::UploadQueue;
 use super::wakeup_descriptor::WakeupDescriptor;
 use crate::codes::CURLcode;
 use crate::easy::Easy;
@@ -45,8 +45,6 @@ pub(super) struct MultiTransfer {
     content: Option<(RequestContentReader, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
     is_cancelled: bool,
-    is_repeated: bool,
-    request: (Target, Arc<RequestOptions>),
     last_progress: Instant,
     closes: bool,
 }
@@ -106,30 +104,30 @@ impl MultiTransfer {
             content,
             outcome: None,
             is_cancelled: false,
-            is_repeated: false,
-            request: (target, options),
             last_progress: Instant::now(),
             closes,
         };
-        transfer.submit(engine, body);
+        transfer.submit(engine, target, options, body);
         easy.set_running(Some(Arc::clone(&transfer.running)));
         transfer.running.report_progress();
         Ok(transfer)
     }
 
-    /// Submits the request of this transfer to the engine. `body` is the request content; `None` if
-    /// the request has no content, or if the upload queue supplies the content.
-    fn submit(&mut self, engine: &MultiEngine, body: Option<RequestBody>) {
-        let (target, options) = self.request.clone();
+    /// Submits the request of this transfer to the engine. `body` is the content; `None` if the
+    /// request has none, or if the upload queue supplies it.
+    fn submit(
+        &mut self,
+        engine: &MultiEngine,
+        target: Target,
+        options: Arc<RequestOptions>,
+        body: Option<RequestBody>,
+    ) {
         let mut own = RequestOverrides { body, ..RequestOverrides::default() };
         if let Some((source, queue)) = &self.content {
-            let has_length = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("content-length");
-            let chunks = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
-            if let Some(length) = source.length().filter(|_| !options.fields.iter().any(|f| has_length(f) || chunks(f)))
-            {
-                own.fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
-            }
-            own.body = Some(RequestBody::stream(UploadStream(Arc::clone(queue))));
+            let content = Arc::clone(queue);
+            let open = move || OneShotSource::stream(content.open());
+            let source = RepeatableSource::of_streams(source.length(), open);
+            own.body = Some(RequestBody::pieces([BodyPiece::Source(source)]));
             if self.running.callbacks().trailer.is_some() {
                 let queue = Arc::clone(queue);
                 own.trailers = Some(Trailers::new(move || Ok(queue.trailers())));
@@ -181,9 +179,6 @@ impl MultiTransfer {
             return None;
         }
         let outcome = self.outcome.take()?;
-        if self.repeat(&outcome, engine) {
-            return None;
-        }
         let easy = &self.running.easy;
         easy.set_running(None);
         if self.closes {
@@ -191,26 +186,6 @@ impl MultiTransfer {
         }
         self.running.on_end(&outcome);
         Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
-    }
-
-    /// Sends the request a second time if the engine could not send the content again, for example
-    /// after an authentication challenge, and the C program can rewind the content. Returns true if
-    /// the request is sent again. The engine remembers the authentication challenge from the first
-    /// attempt.
-    fn repeat(&mut self, outcome: &TransferOutcome, engine: &MultiEngine) -> bool {
-        let needs = outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Rewind);
-        if !needs || self.is_repeated || self.running.has_failed() {
-            return false;
-        }
-        let Some((source, queue)) = &mut self.content else { return false };
-        if !source.rewind() {
-            return false;
-        }
-        *queue = UploadQueue::new(Arc::clone(&self.events));
-        self.running.change_progress(|progress| progress.up = 0);
-        self.is_repeated = true;
-        self.submit(engine, None);
-        true
     }
 
     fn deliver_body(&mut self) {

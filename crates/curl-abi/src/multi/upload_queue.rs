@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 
 use super::transfer_event_queue::TransferEventQueue;
-use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
+use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
 use crate::handle_table::lock;
 use crate::transfer::easy_driver::trailers;
 use crate::transfer::request_content_segments::{ContentRead, RequestContentReader};
@@ -34,6 +34,10 @@ struct UploadQueueState {
     end: Option<Result<(), ()>>,
     /// True after the engine has first asked for content.
     is_wanted: bool,
+    /// The number of times that the engine has begun to send the content.
+    begun: u64,
+    /// True if the engine sends the content again, and the C program has not rewound it yet.
+    needs_rewind: bool,
     waker: Option<Waker>,
     trailers: Vec<TrailerField>,
 }
@@ -55,13 +59,30 @@ impl UploadQueue {
         lock(&self.state).trailers.clone()
     }
 
-    fn wants_more(&self) -> bool {
-        let state = lock(&self.state);
-        state.is_wanted && state.end.is_none() && state.bytes < MAX_UNSENT
+    /// Begins to send the content, and returns the stream of it. If the content was sent before,
+    /// the C program must rewind it first.
+    pub(super) fn open(self: &Arc<Self>) -> UploadStream {
+        let mut state = lock(&self.state);
+        let begun = state.begun + 1;
+        *state = UploadQueueState { begun, needs_rewind: begun > 1, ..UploadQueueState::default() };
+        UploadStream { queue: Arc::clone(self), number: begun }
     }
 
-    fn change(&self, change: impl FnOnce(&mut UploadQueueState)) {
+    /// Returns the number of the stream that wants content, and true if the C program must rewind
+    /// the content first. Returns `None` if no content is wanted.
+    fn wanted(&self) -> Option<(u64, bool)> {
+        let state = lock(&self.state);
+        let wants = state.is_wanted && state.end.is_none() && state.bytes < MAX_UNSENT;
+        wants.then_some((state.begun, state.needs_rewind))
+    }
+
+    /// Changes the state, unless the engine has begun to send the content again after the stream
+    /// with this number.
+    fn change(&self, number: u64, change: impl FnOnce(&mut UploadQueueState)) {
         let mut state = lock(&self.state);
+        if state.begun != number {
+            return;
+        }
         change(&mut state);
         let waker = state.waker.take();
         drop(state);
@@ -74,20 +95,33 @@ impl UploadQueue {
     /// pauses.
     pub(super) fn fill_from_program(&self, source: &mut RequestContentReader, running: &RunningTransfer) {
         let mut buffer = Vec::new();
-        while self.wants_more() && !running.is_paused(PAUSE_SEND) && !running.has_failed() {
+        while let Some((number, needs_rewind)) = self.wanted() {
+            if running.is_paused(PAUSE_SEND) || running.has_failed() {
+                return;
+            }
+            if needs_rewind {
+                if !source.rewind() {
+                    running.fail(CURLE_SEND_FAIL_REWIND, "necessary data rewind was not possible");
+                    self.change(number, |state| state.end = Some(Err(())));
+                    return;
+                }
+                running.change_progress(|progress| progress.up = 0);
+                self.change(number, |state| state.needs_rewind = false);
+                continue;
+            }
             buffer.resize(PIECE, 0);
             match source.read(&mut buffer) {
                 ContentRead::Bytes(n) => {
                     let piece = buffer[..n].to_vec();
                     running.change_progress(|progress| progress.up += n as u64);
-                    self.change(|state| {
+                    self.change(number, |state| {
                         state.bytes += n;
                         state.pieces.push_back(piece);
                     });
                 }
                 ContentRead::End => {
                     let fields = trailers(running);
-                    self.change(|state| {
+                    self.change(number, |state| {
                         state.end = Some(fields.as_ref().map(|_| ()).map_err(|_| ()));
                         state.trailers = fields.unwrap_or_default();
                     });
@@ -95,11 +129,11 @@ impl UploadQueue {
                 ContentRead::Pause => running.pause_sending(),
                 ContentRead::Abort => {
                     running.fail(CURLE_ABORTED_BY_CALLBACK, "operation aborted by callback");
-                    self.change(|state| state.end = Some(Err(())));
+                    self.change(number, |state| state.end = Some(Err(())));
                 }
                 ContentRead::Failed => {
                     running.fail(CURLE_READ_ERROR, "read function returned funny value");
-                    self.change(|state| state.end = Some(Err(())));
+                    self.change(number, |state| state.end = Some(Err(())));
                 }
             }
         }
@@ -107,17 +141,25 @@ impl UploadQueue {
 }
 
 /// The content stream from which the engine takes the content in the queue.
-pub(super) struct UploadStream(pub(super) Arc<UploadQueue>);
+pub(super) struct UploadStream {
+    queue: Arc<UploadQueue>,
+    /// The number of times that the engine had begun to send the content when it opened this
+    /// stream, counting this one.
+    number: u64,
+}
 
 impl Stream for UploadStream {
     type Item = Result<Vec<u8>, io::Error>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut state = lock(&self.0.state);
+        let mut state = lock(&self.queue.state);
+        if state.begun != self.number {
+            return Poll::Ready(Some(Err(io::Error::other("the content is being sent again"))));
+        }
         if let Some(piece) = state.pieces.pop_front() {
             state.bytes -= piece.len();
             drop(state);
-            self.0.events.set_ready();
+            self.queue.events.set_ready();
             return Poll::Ready(Some(Ok(piece)));
         }
         match state.end {
@@ -128,7 +170,7 @@ impl Stream for UploadStream {
         state.is_wanted = true;
         state.waker = Some(context.waker().clone());
         drop(state);
-        self.0.events.set_ready();
+        self.queue.events.set_ready();
         Poll::Pending
     }
 }

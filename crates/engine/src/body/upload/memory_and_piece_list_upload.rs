@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fd::BorrowedFd;
 
 use super::one_shot::{OneShotReader, OneShotSource};
-use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange};
+use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange, SourceOpener};
 
 /// The minimum duration of a slow read of content. If a slow read does not fill the buffer, its
 /// bytes are sent at once, before the next read.
@@ -68,7 +68,8 @@ enum OpenPiece {
     Nothing,
     File(File),
     /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length, as the
-    /// function of the source has returned it. A source of unknown length is read as `Once`.
+    /// function of the source has returned it. A reader of unknown length and a stream are read as
+    /// `Once`.
     SizedSource(Box<dyn Read + Send>),
     Once(OneShotReader),
 }
@@ -134,8 +135,11 @@ fn open_piece(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result
     let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
     Ok(match piece {
         BodyPiece::File { path, offset, .. } => OpenPiece::File(open_at(path, offset + done)?),
-        BodyPiece::Source(source) if source.length.is_some() => OpenPiece::SizedSource((source.open)()?),
-        BodyPiece::Source(source) => reading(OneShotSource::new((source.open)()?)),
+        BodyPiece::Source(source) => match &source.open {
+            SourceOpener::Reader(open) if source.length.is_some() => OpenPiece::SizedSource(open()?),
+            SourceOpener::Reader(open) => reading(OneShotSource::new(open()?)),
+            SourceOpener::Stream(open) => reading(open()),
+        },
         BodyPiece::Once(once) => reading(once.clone()),
         BodyPiece::Bytes(_) => OpenPiece::Nothing,
     })

@@ -110,11 +110,23 @@ pub enum BodyPiece {
 #[derive(Clone)]
 pub struct RepeatableSource {
     length: Option<u64>,
-    open: Arc<OpenContentFn>,
+    open: SourceOpener,
+}
+
+/// The function that opens a [`RepeatableSource`].
+#[derive(Clone)]
+enum SourceOpener {
+    /// Returns a reader.
+    Reader(Arc<OpenContentFn>),
+    /// Returns a stream.
+    Stream(Arc<OpenStreamFn>),
 }
 
 /// The function that opens a [`RepeatableSource`]. It is called each time that the content is sent.
 type OpenContentFn = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
+
+/// The function that opens a [`RepeatableSource`] as a stream, each time that the content is sent.
+type OpenStreamFn = dyn Fn() -> OneShotSource + Send + Sync;
 
 /// The bytes of a file that an upload sends next.
 #[derive(Debug)]
@@ -359,12 +371,12 @@ impl BodyPiece {
         }
     }
 
-    /// Returns true if a read of this piece may have to wait. Returns false for a source of known
-    /// length: its reader is treated like memory, since it cannot return `WouldBlock`.
+    /// Returns true if a read of this piece may have to wait. Returns false for a reader of known
+    /// length: it is treated like memory, since it cannot return `WouldBlock`.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,
-            Self::Source(source) => source.length.is_none(),
+            Self::Source(source) => source.waits(),
             Self::Bytes(_) | Self::File { .. } => false,
         }
     }
@@ -378,7 +390,31 @@ impl RepeatableSource {
         length: Option<u64>,
         open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,
     ) -> Self {
-        Self { length, open: Arc::new(open) }
+        Self { length, open: SourceOpener::Reader(Arc::new(open)) }
+    }
+
+    /// Makes a source from the function `open`, which returns a new
+    /// [stream](OneShotSource::stream) of the content each time that the content is sent. An event
+    /// loop polls the stream itself, without a thread. If `length` is known, no more than that many
+    /// bytes are sent; a stream with fewer bytes should end with an error.
+    ///
+    /// ```
+    /// use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
+    /// let open = || OneShotSource::new(&b"hello"[..]);
+    /// let body = RequestBody::pieces([BodyPiece::Source(RepeatableSource::of_streams(Some(5), open))]);
+    /// for _ in 0..2 {
+    ///     let mut buffer = [0; 8];
+    ///     assert_eq!(body.upload().read(&mut buffer)?, 5);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn of_streams(length: Option<u64>, open: impl Fn() -> OneShotSource + Send + Sync + 'static) -> Self {
+        Self { length, open: SourceOpener::Stream(Arc::new(open)) }
+    }
+
+    /// Returns true if a read of the source may have to wait.
+    fn waits(&self) -> bool {
+        self.length.is_none() || matches!(self.open, SourceOpener::Stream(_))
     }
 }
 
