@@ -406,7 +406,8 @@ pub extern "C" fn curl_easy_duphandle(easy: OpaqueHandle) -> OpaqueHandle {
         let state = lock(&easy.state);
         let (mut options, infos) = (state.options.clone(), state.infos.copy_with_url_only());
         drop(state);
-        let tree = request::form_tree(&options);
+        let mut tree = request::form_tree(&options);
+        tree.detach_callbacks();
         options.form = (!tree.parts.is_empty()).then(|| Arc::new(DuplicatedFormCopy(tree)));
         EASY.insert(|number| Easy::new(number, EasyState { options, infos, ..EasyState::default() }))
     })
@@ -453,9 +454,10 @@ pub extern "C" fn curl_easy_perform(easy: OpaqueHandle) -> CURLcode {
 }
 
 fn perform(easy: &Arc<Easy>) -> CURLcode {
+    lock(&easy.state).begin_transfer();
+    let form = request::ready_form(easy);
     let mut state = lock(&easy.state);
-    state.begin_transfer();
-    let prepared = match request::prepare(&mut state, easy.number) {
+    let prepared = match form.and_then(|form| request::prepare(&mut state, easy.number, form)) {
         Ok(prepared) => prepared,
         Err(failure) => return state.fail_transfer(&failure),
     };

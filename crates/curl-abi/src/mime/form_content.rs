@@ -10,8 +10,11 @@ use haul_policy::multipart::{
     content_type_by_extension,
 };
 
-use super::{CopiedPartContent, MimeCopy, MimePartCopy, MimePartEncoding};
-use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
+use super::{CopiedPartContent, MimeCopy, MimePartCopy};
+use crate::codes::{
+    CURLE_ABORTED_BY_CALLBACK, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND, CURLcode,
+};
+use crate::request::TransferFailure;
 use crate::transfer::request_content_segments::{
     ContentRead, ContentSegment, RequestContentCallback, RequestContentReader,
 };
@@ -54,14 +57,13 @@ fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<F
     if let Some(encoder) = part.encoder {
         headers.push(format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
     }
-    let encoder = part.encoder.filter(|encoder| !encoder.is_identity());
     let content = match &part.content {
         CopiedPartContent::Empty => FormPartContent::Bytes(Vec::new()),
         CopiedPartContent::Form(form) => {
             FormPartContent::Mixed(form.parts.iter().map(|part| form_part(part, sources)).collect::<Result<_, _>>()?)
         }
         source => {
-            let segment = segment_of(source, encoder)?;
+            let segment = segment_of(source)?;
             sources.push(segment);
             let segment = &sources[sources.len() - 1];
             FormPartContent::Source { index: sources.len() - 1, length: segment.length() }
@@ -70,7 +72,11 @@ fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<F
     Ok(FormPart {
         name: part.name.clone(),
         filename: part.filename.clone(),
-        content_type: part.content_type.clone().or_else(|| guessed_type(part)),
+        content_type: part
+            .content_type
+            .clone()
+            .or_else(|| part.guessed_type.clone())
+            .or_else(|| guessed_type(part.filename.as_deref(), &part.content)),
         headers,
         content,
     })
@@ -78,10 +84,9 @@ fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<F
 
 /// Returns the media type that libcurl guesses from the file name of a part; `None` if it guesses
 /// none.
-fn guessed_type(part: &MimePartCopy) -> Option<String> {
+fn guessed_type(name: Option<&[u8]>, content: &CopiedPartContent) -> Option<String> {
     let known = |name: &[u8]| Some(content_type_by_extension(name)).filter(|kind| *kind != UNKNOWN_TYPE);
-    let name = part.filename.as_deref();
-    let guess = match &part.content {
+    let guess = match content {
         CopiedPartContent::Form(_) => return None,
         CopiedPartContent::File(path) => name
             .and_then(known)
@@ -93,25 +98,71 @@ fn guessed_type(part: &MimePartCopy) -> Option<String> {
     guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
 }
 
-fn segment_of(content: &CopiedPartContent, encoder: Option<MimePartEncoding>) -> Result<ContentSegment, CURLcode> {
-    let plain = match content {
+fn segment_of(content: &CopiedPartContent) -> Result<ContentSegment, CURLcode> {
+    Ok(match content {
         CopiedPartContent::Bytes(bytes) => ContentSegment::Bytes(Arc::clone(bytes)),
         CopiedPartContent::File(path) => file_segment(path)?,
-        CopiedPartContent::Callback(callback) => ContentSegment::Callback(RequestContentCallback::from_part(*callback)),
+        CopiedPartContent::Callback(callback) => {
+            ContentSegment::Callback(RequestContentCallback::from_part(callback.clone()))
+        }
         CopiedPartContent::Empty | CopiedPartContent::Form(_) => ContentSegment::Bytes(Arc::from([])),
-    };
-    let Some(encoder) = encoder else { return Ok(plain) };
-    // Encoded content has another length, which must be known.
-    let mut source = RequestContentReader::new(vec![plain]);
+    })
+}
+
+impl MimeCopy {
+    /// Rewinds the callbacks of the form's parts whose content was read before, then reads and
+    /// encodes the content of parts with an encoding: encoded content has another length, which
+    /// must be known. Calls callbacks of the C program.
+    ///
+    /// # Errors
+    /// A callback cannot be rewound, or content cannot be read or encoded.
+    pub(crate) fn make_ready(&mut self) -> Result<(), TransferFailure> {
+        self.rewind()?;
+        self.encode().map_err(TransferFailure::from)
+    }
+
+    fn rewind(&self) -> Result<(), TransferFailure> {
+        for part in &self.parts {
+            match &part.content {
+                CopiedPartContent::Callback(callback) if !callback.rewind() => {
+                    return Err(TransferFailure::new(CURLE_SEND_FAIL_REWIND, "Cannot rewind mime/post data"));
+                }
+                CopiedPartContent::Form(form) => form.rewind()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self) -> Result<(), CURLcode> {
+        for part in &mut self.parts {
+            let encoder = part.encoder.filter(|encoder| !encoder.is_identity());
+            match (&mut part.content, encoder) {
+                (CopiedPartContent::Form(form), _) => form.encode()?,
+                (CopiedPartContent::Empty, _) | (_, None) => {}
+                (content, Some(encoder)) => {
+                    let encoded = encoder.encode(read_all(content)?).ok_or(CURLE_READ_ERROR)?;
+                    part.guessed_type = guessed_type(part.filename.as_deref(), &part.content);
+                    part.content = CopiedPartContent::Bytes(encoded.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the whole content of a part.
+fn read_all(content: &CopiedPartContent) -> Result<Vec<u8>, CURLcode> {
+    let mut source = RequestContentReader::new(vec![segment_of(content)?]);
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         match source.read(&mut buffer) {
             ContentRead::Bytes(n) => bytes.extend_from_slice(&buffer[..n]),
-            ContentRead::End => break,
-            _ => return Err(CURLE_READ_ERROR),
+            ContentRead::End => return Ok(bytes),
+            ContentRead::Abort => return Err(CURLE_ABORTED_BY_CALLBACK),
+            ContentRead::Pause | ContentRead::Failed => return Err(CURLE_READ_ERROR),
         }
     }
-    encoder.encode(bytes).map(|encoded| ContentSegment::Bytes(encoded.into())).ok_or(CURLE_READ_ERROR)
 }
 
 fn file_segment(path: &Path) -> Result<ContentSegment, CURLcode> {

@@ -24,6 +24,8 @@ pub(crate) struct MimePartCopy {
     pub(crate) encoder: Option<MimePartEncoding>,
     pub(crate) headers: Vec<Box<[u8]>>,
     pub(crate) content: CopiedPartContent,
+    /// The media type that the content suggested before it was encoded; `None` before that.
+    pub(crate) guessed_type: Option<String>,
 }
 
 /// A copy of the content of a form part for one transfer.
@@ -63,6 +65,18 @@ impl MimeCopy {
         }
     }
 
+    /// Makes the callbacks of the form's parts independent of those of the form from which this was
+    /// copied: as in libcurl, they are not rewound before they are first read.
+    pub(crate) fn detach_callbacks(&mut self) {
+        for part in &mut self.parts {
+            match &mut part.content {
+                CopiedPartContent::Callback(callback) => *callback = callback.for_part(callback.data, callback.length),
+                CopiedPartContent::Form(form) => form.detach_callbacks(),
+                _ => {}
+            }
+        }
+    }
+
     /// Copies a form. If the handle is not live, returns a form without parts.
     pub(crate) fn copy_of_form(form: OpaqueHandle) -> Self {
         Self::copy_to_depth(form.addr(), 0)
@@ -78,7 +92,7 @@ impl MimeCopy {
                 PartContent::Empty => (CopiedPartContent::Empty, None),
                 PartContent::Bytes(bytes) => (CopiedPartContent::Bytes(Arc::clone(bytes)), None),
                 PartContent::File(path) => (CopiedPartContent::File(path.clone()), None),
-                PartContent::Callback(callback) => (CopiedPartContent::Callback(*callback), None),
+                PartContent::Callback(callback) => (CopiedPartContent::Callback(callback.clone()), None),
                 PartContent::Form(form) => (CopiedPartContent::Empty, Some(form.0.addr())),
             };
             let mut copy = MimePartCopy {
@@ -88,6 +102,7 @@ impl MimeCopy {
                 encoder: part.encoder,
                 headers: part.headers.clone(),
                 content,
+                guessed_type: None,
             };
             drop(part);
             if let Some(inner) = inner {

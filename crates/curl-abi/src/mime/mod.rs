@@ -14,6 +14,7 @@ mod form_copy_for_transfer;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub(crate) use encoder::MimePartEncoding;
@@ -65,7 +66,7 @@ enum PartContent {
 }
 
 /// The callbacks that supply the content of a part.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct PartCallback {
     /// The number of content bytes; `None` if it is unknown.
     pub(crate) length: Option<u64>,
@@ -73,6 +74,9 @@ pub(crate) struct PartCallback {
     pub(crate) seek: SeekFunction,
     pub(crate) free: FreeFunction,
     pub(crate) data: UserPointer,
+    /// True if the read callback was called since the content was last rewound. The copies of a
+    /// part for its transfers share it, since they share the position of the content.
+    is_begun: Arc<AtomicBool>,
 }
 
 impl PartCallback {
@@ -80,7 +84,34 @@ impl PartCallback {
     /// caller then sets the pointer for the callback and the length.
     pub(crate) fn from_options(options: &EasyOptions) -> Self {
         let read = Callbacks::from_options(options).read_function();
-        Self { length: None, read, seek: None, free: None, data: UserPointer::NULL }
+        Self { length: None, read, seek: None, free: None, data: UserPointer::NULL, is_begun: Arc::default() }
+    }
+
+    /// Returns the same callbacks for a part with another pointer and length, which was not begun.
+    pub(crate) fn for_part(&self, data: UserPointer, length: Option<u64>) -> Self {
+        Self { data, length, is_begun: Arc::default(), ..self.clone() }
+    }
+
+    /// Calls the read callback, which fills `buffer`, and returns the number that the callback
+    /// returns.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> usize {
+        let Some(read) = self.read else { return 0 };
+        self.is_begun.store(true, Ordering::Relaxed);
+        // SAFETY: the program's function with its pointer, and a buffer of that size.
+        unsafe { read(buffer.as_mut_ptr().cast(), 1, buffer.len(), self.data.0) }
+    }
+
+    /// Moves to the first byte of the content if any was read. Returns false if that is not
+    /// possible.
+    pub(crate) fn rewind(&self) -> bool {
+        if !self.is_begun.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Some(seek) = self.seek else { return false };
+        // SAFETY: the program's function with its pointer.
+        let is_rewound = unsafe { seek(self.data.0, 0, libc::SEEK_SET) } == 0;
+        self.is_begun.store(!is_rewound, Ordering::Relaxed);
+        is_rewound
     }
 }
 
@@ -255,6 +286,7 @@ pub extern "C" fn curl_mime_data_cb(
             seek,
             free,
             data: UserPointer(data),
+            is_begun: Arc::default(),
         }),
         None => PartContent::Empty,
     };

@@ -59,9 +59,11 @@ impl MultiTransfer {
         engine: &MultiEngine,
         notifier: &Arc<WakeupDescriptor>,
     ) -> Result<Self, CURLcode> {
+        lock(&easy.state).begin_transfer();
+        let form = request::ready_form(easy);
         let mut state = lock(&easy.state);
-        state.begin_transfer();
-        let prepared = request::prepare(&mut state, easy.number).map_err(|failure| state.fail_transfer(&failure))?;
+        let prepared = form.and_then(|form| request::prepare(&mut state, easy.number, form));
+        let prepared = prepared.map_err(|failure| state.fail_transfer(&failure))?;
         state.set_resolver(&engine.client).map_err(|failure| state.fail_transfer(&failure))?;
         if state.options.is_on(opt::FRESH_CONNECT) {
             engine.client.close_idle();

@@ -5,6 +5,7 @@ use haul::body::upload::RequestBody;
 
 use super::TransferFailure;
 use crate::c_strings;
+use crate::easy::Easy;
 use crate::form::FORMS;
 use crate::handle_table::lock;
 use crate::mime::{CopiedPartContent, MimeCopy, PartCallback, form_content};
@@ -33,6 +34,7 @@ pub(super) fn set_content(
     options: &EasyOptions,
     request: &mut RequestOptions,
     easy: usize,
+    form: Option<MimeCopy>,
 ) -> Result<RequestContent, TransferFailure> {
     let (method, content) = match options.request_kind() {
         RequestKind::Get => ("GET", RequestContent::None),
@@ -42,7 +44,7 @@ pub(super) fn set_content(
             request.content_type = Some(FORM_TYPE.to_owned());
             ("POST", post(options, easy))
         }
-        RequestKind::Form | RequestKind::Mime => ("POST", multipart(options, request)?),
+        RequestKind::Form | RequestKind::Mime => ("POST", multipart(options, request, &form.unwrap_or_default())?),
     };
     request.method = match options.text(opt::CUSTOMREQUEST).filter(|name| !name.is_empty()) {
         Some(name) => name.into_owned(),
@@ -107,22 +109,42 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
 }
 
 /// Returns the content of a form of `curl_mime` or `curl_formadd`.
-fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<RequestContent, TransferFailure> {
+fn multipart(
+    options: &EasyOptions,
+    request: &mut RequestOptions,
+    tree: &MimeCopy,
+) -> Result<RequestContent, TransferFailure> {
     const FORM_ESCAPE: i64 = 1;
-    let tree = form_tree(options);
     if tree.parts.is_empty() {
         return Ok(RequestContent::Bytes(RequestBody::from(&[][..])));
     }
     let at = request.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let own = at.map(|at| String::from_utf8_lossy(&request.fields.remove(at).1).into_owned());
     let escapes = options.number(opt::MIME_OPTIONS).unwrap_or(0) & FORM_ESCAPE != 0;
-    let (source, content_type) = form_content(&tree, own.as_deref(), escapes)?;
+    let (source, content_type) = form_content(tree, own.as_deref(), escapes)?;
     request.content_type = Some(content_type);
     let small = source.length().is_some_and(|length| length <= MAX_JOINED);
     Ok(match source.in_memory().filter(|_| small) {
         Some(bytes) => RequestContent::Bytes(RequestBody::from(bytes)),
         None => RequestContent::Source(source),
     })
+}
+
+/// Returns the form of the handle's next request, ready to be sent: callbacks whose content was
+/// read before are rewound, and content with an encoding is read and encoded. `None` if the request
+/// has no form. The handle must not be locked, because this calls callbacks of the C program.
+///
+/// # Errors
+/// A callback cannot be rewound, or content cannot be read.
+pub(crate) fn ready_form(easy: &Easy) -> Result<Option<MimeCopy>, TransferFailure> {
+    let state = lock(&easy.state);
+    if !matches!(state.options.request_kind(), RequestKind::Form | RequestKind::Mime) {
+        return Ok(None);
+    }
+    let mut form = form_tree(&state.options);
+    drop(state);
+    form.make_ready()?;
+    Ok(Some(form))
 }
 
 /// Returns a copy of the form that `CURLOPT_MIMEPOST` or `CURLOPT_HTTPPOST` sets.
@@ -134,12 +156,11 @@ pub(crate) fn form_tree(options: &EasyOptions) -> MimeCopy {
         RequestKind::Mime => MimeCopy::copy_of_form(options.pointer(opt::MIMEPOST)),
         RequestKind::Form => {
             let Some(form) = FORMS.get(options.pointer(opt::HTTPPOST)) else { return MimeCopy::default() };
-            let read = PartCallback::from_options(options);
+            let callback = PartCallback::from_options(options);
             // SAFETY: libcurl's contract: memory that the form names lives until the transfer is
             // over.
             unsafe {
-                lock(&form)
-                    .to_mime_tree(|data, length| CopiedPartContent::Callback(PartCallback { data, length, ..read }))
+                lock(&form).to_mime_tree(|data, length| CopiedPartContent::Callback(callback.for_part(data, length)))
             }
         }
         _ => MimeCopy::default(),

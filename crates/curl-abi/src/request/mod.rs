@@ -14,13 +14,14 @@ use haul::request::{CurlCompat, H1Deviations, RedirectRules, ResponseHeadPredica
 use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
-pub(crate) use method_and_content::{RequestContent, form_tree};
+pub(crate) use method_and_content::{RequestContent, form_tree, ready_form};
 pub(crate) use reused_request_options::ReusableRequest;
 pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;
 use crate::easy::EasyState;
+use crate::mime::MimeCopy;
 use crate::options::{EasyOptions, RequestKind, curlauth_constants::AUTH_DIGEST, curlopt_numbers as opt};
 
 /// The default timeout for making a connection.
@@ -56,11 +57,16 @@ impl From<CURLcode> for TransferFailure {
     }
 }
 
-/// Makes the request that the options of a handle describe.
+/// Makes the request that the options of a handle describe. `form` is its form
+/// ([`ready_form`]), if it has one.
 ///
 /// # Errors
 /// An option cannot be used.
-pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequest, TransferFailure> {
+pub(crate) fn prepare(
+    state: &mut EasyState,
+    easy: usize,
+    form: Option<MimeCopy>,
+) -> Result<PreparedRequest, TransferFailure> {
     let (target, url) = match state.reusable_request.target() {
         Some(kept) => kept,
         None => target::target(&state.options)?,
@@ -115,7 +121,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
     fields::set_fields(options, &mut request);
     connection::set_connection_options(options, &mut request)?;
     credentials::set_credentials(state, &mut request)?;
-    let content = method_and_content::set_content(&state.options, &mut request, easy)?;
+    let content = method_and_content::set_content(&state.options, &mut request, easy, form)?;
     let options = Arc::new(request);
     reused_request_options::keep(state, &options, &target, &url);
     Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url })

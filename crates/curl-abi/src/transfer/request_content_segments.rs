@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::callbacks::{Callbacks, READFUNC_ABORT, READFUNC_PAUSE};
-use crate::handle_table::UserPointer;
 use crate::mime::PartCallback;
 
 /// The maximum number of bytes that one call of a read callback may return, as in libcurl.
@@ -67,7 +66,7 @@ impl RequestContentCallback {
 
     /// Returns the content that the callback of a form part supplies.
     pub(crate) fn from_part(part: PartCallback) -> Self {
-        Self { source: CallbackSource::Part(part), length: part.length, start: 0 }
+        Self { length: part.length, source: CallbackSource::Part(part), start: 0 }
     }
 
     fn read(&self, buffer: &mut [u8]) -> ContentRead {
@@ -75,11 +74,7 @@ impl RequestContentCallback {
         let buffer = &mut buffer[..room];
         let read = match &self.source {
             CallbackSource::Handle(callbacks, _) => callbacks.read(buffer),
-            CallbackSource::Part(part) => match part.read {
-                // SAFETY: the program's function with its pointer, and a buffer of that size.
-                Some(read) => unsafe { read(buffer.as_mut_ptr().cast(), 1, room, part.data.0) },
-                None => 0,
-            },
+            CallbackSource::Part(part) => part.read(buffer),
         };
         match read {
             0 => ContentRead::End,
@@ -93,12 +88,7 @@ impl RequestContentCallback {
     fn seek(&self, offset: u64) -> bool {
         match &self.source {
             CallbackSource::Handle(callbacks, easy) => callbacks.seek(*easy, offset),
-            CallbackSource::Part(PartCallback { seek: Some(seek), data: UserPointer(data), .. }) => {
-                let Ok(offset) = i64::try_from(offset) else { return false };
-                // SAFETY: the program's function with its pointer.
-                unsafe { seek(*data, offset, libc::SEEK_SET) == 0 }
-            }
-            CallbackSource::Part(_) => false,
+            CallbackSource::Part(part) => offset == 0 && part.rewind(),
         }
     }
 
