@@ -147,25 +147,33 @@ impl EasyState {
         let jar = shared.unwrap_or_else(|| self.cookies.get_or_insert_with(own).clone());
         let files = &self.options.cookie_files;
         for path in &files[self.files_read.min(files.len())..] {
-            if !path.is_empty() {
-                // As in libcurl, a file that cannot be read has no cookies.
-                let _ = jar.import(Path::new(OsStr::from_bytes(path)));
+            if path.is_empty() {
+                continue;
+            }
+            let path = Path::new(OsStr::from_bytes(path));
+            // As in libcurl, a file that cannot be read has no cookies.
+            if self.options.is_on(opt::COOKIESESSION) {
+                // Only the session cookies of files are left out, not those of earlier responses.
+                let from_file = own();
+                let _ = from_file.import(path);
+                from_file.clear_session();
+                jar.import_text(&from_file.to_text());
+            } else {
+                let _ = jar.import(path);
             }
         }
         self.files_read = files.len();
-        if self.options.is_on(opt::COOKIESESSION) {
-            jar.clear_session();
-            self.options.store(opt::COOKIESESSION, None);
-        }
         Some(jar)
     }
 
     /// Executes a line of `CURLOPT_COOKIELIST`: adds a cookie, or performs a command such as `ALL`.
     pub(crate) fn change_cookies(&mut self, line: Option<&[u8]>) -> Result<(), CURLcode> {
         let Some(line) = line else { return Ok(()) };
-        self.options.has_cookies = true;
+        let line_in_capitals = line.to_ascii_uppercase();
+        // Only a cookie starts the use of cookies; a command applies to those that there are.
+        self.options.has_cookies |= !matches!(line_in_capitals.as_slice(), b"ALL" | b"SESS" | b"FLUSH" | b"RELOAD");
         let Some(jar) = self.cookie_jar() else { return Ok(()) };
-        match line.to_ascii_uppercase().as_slice() {
+        match line_in_capitals.as_slice() {
             b"ALL" => jar.change(|jar| jar.retain(|_| false)),
             b"SESS" => jar.clear_session(),
             b"FLUSH" => self.save_cookies(),

@@ -68,7 +68,6 @@ impl EasyOptions {
             {
                 self.store(opt::COPYPOSTFIELDS, None);
             }
-            opt::COOKIESESSION => self.has_cookies |= value != 0,
             // 1 was meant for debugging, and counts as 2.
             opt::SSL_VERIFYHOST | opt::PROXY_SSL_VERIFYHOST if value == 1 => {
                 self.store(option, Some(OptionValue::Number(2)));
