@@ -253,11 +253,20 @@ impl EasyState {
     /// Writes the cookies, the HSTS hosts and the alternative services to the files that the
     /// options name.
     fn save(&mut self) {
+        /// `CURLHSTS_READONLYFILE`.
+        const HSTS_READ_ONLY: i64 = 1 << 1;
+        /// `CURLALTSVC_READONLYFILE`.
+        const ALTSVC_READ_ONLY: i64 = 1 << 2;
         self.save_cookies();
-        if let (Some(hsts), Some(path)) = (&self.hsts, self.options.bytes(opt::HSTS).filter(|path| !path.is_empty())) {
+        let options = &self.options;
+        let writable = |file, control, read_only| {
+            let is_writable = options.number(control).unwrap_or(0) & read_only == 0;
+            options.bytes(file).filter(|path| !path.is_empty() && is_writable)
+        };
+        if let (Some(hsts), Some(path)) = (&self.hsts, writable(opt::HSTS, opt::HSTS_CTRL, HSTS_READ_ONLY)) {
             let _ = hsts.save(Path::new(OsStr::from_bytes(path)));
         }
-        let path = self.options.bytes(opt::ALTSVC).filter(|path| !path.is_empty());
+        let path = writable(opt::ALTSVC, opt::ALTSVC_CTRL, ALTSVC_READ_ONLY);
         if let (Some(alt_svc), Some(path)) = (&self.alt_svc, path) {
             let _ = alt_svc.save(Path::new(OsStr::from_bytes(path)));
         }
