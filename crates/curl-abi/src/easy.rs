@@ -8,12 +8,9 @@ use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use haul::net::dns::{ChosenDnsServers, DnsCacheOptions, Resolver};
-use haul::net::pool::PoolLimits;
+use haul::net::dns::Resolver;
 use haul::net::proxy::ProxyAuthCache;
-use haul::net::tls::TlsOptions;
 use haul::state::alt_svc::AltSvcCache;
 use haul::state::auth::AuthCache;
 use haul::state::cookie_jar::{CookieFileConventions, SharedCookieJar};
@@ -22,6 +19,7 @@ use haul::state::http3::Http3Cache;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind};
 
+use crate::client_settings::ClientSettings;
 use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_UNSUPPORTED_PROTOCOL,
     CURLcode, code_of,
@@ -77,45 +75,6 @@ pub struct EasyState {
     /// calls. The call drops the copy after it has unlocked the handle, because that runs callbacks
     /// of the C program.
     pub(crate) replaced_form: Option<Arc<DuplicatedFormCopy>>,
-}
-
-/// The options on which the engine's client for a handle depends. If they change, a new client is
-/// made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct ClientSettings {
-    connections: Option<i64>,
-    idle: Option<i64>,
-    dns_ttl: Option<i64>,
-}
-
-impl ClientSettings {
-    fn from_options(options: &EasyOptions) -> Self {
-        Self {
-            connections: options.number(opt::MAXCONNECTS),
-            idle: options.number(opt::MAXAGE_CONN),
-            dns_ttl: options.number(opt::DNS_CACHE_TIMEOUT),
-        }
-    }
-
-    fn client(self, resolver: Option<Resolver>) -> Client {
-        let mut limits = PoolLimits::default();
-        if let Some(most) = self.connections.and_then(|most| usize::try_from(most).ok()).filter(|most| *most > 0) {
-            limits.connections = most;
-        }
-        if let Some(idle) = self.idle.and_then(|idle| u64::try_from(idle).ok()).filter(|idle| *idle > 0) {
-            limits.idle = Duration::from_secs(idle);
-        }
-        let resolver = resolver.unwrap_or_else(|| {
-            let mut dns = DnsCacheOptions::default();
-            match self.dns_ttl {
-                Some(-1) => dns.ttl = Duration::from_secs(u32::MAX.into()),
-                Some(seconds) => dns.ttl = Duration::from_secs(seconds.unsigned_abs()),
-                None => {}
-            }
-            Resolver::new(dns)
-        });
-        Client::builder().pool(limits).resolver(resolver).build()
-    }
 }
 
 impl Easy {
@@ -284,19 +243,31 @@ impl EasyState {
 
     /// Returns the engine's client for the transfers of this handle. If the handle's share has a
     /// client, returns that client.
-    fn client(&mut self) -> Client {
+    ///
+    /// # Errors
+    /// The options for name resolution are not valid.
+    fn client(&mut self) -> Result<Client, TransferFailure> {
         let settings = ClientSettings::from_options(&self.options);
         let resolver = self.share.as_ref().and_then(ShareReference::resolver);
+        let is_shared = resolver.is_some();
         let shared = self.share.as_ref().and_then(|share| share.client(|| settings.client(resolver.clone())));
         if let Some(shared) = shared {
-            return shared;
+            settings.set_servers(shared.resolver())?;
+            return Ok(shared);
         }
         match &self.client {
-            Some((known, client)) if *known == settings => client.clone(),
+            Some((known, client)) if *known == settings => {
+                if is_shared {
+                    settings.set_servers(client.resolver())?;
+                }
+                Ok(client.clone())
+            }
+            // A new client: no earlier name servers are left in its resolver.
             _ => {
                 let client = settings.client(resolver);
+                settings.set_servers(client.resolver())?;
                 self.client = Some((settings, client.clone()));
-                client
+                Ok(client)
             }
         }
     }
@@ -314,21 +285,12 @@ impl EasyState {
         self.share.as_ref().and_then(ShareReference::resolver)
     }
 
-    /// Passes the addresses and the name servers in the options (`CURLOPT_RESOLVE`,
-    /// `CURLOPT_DNS_SERVERS`, `CURLOPT_DOH_URL`) to the resolver of a client.
+    /// Passes the addresses in the options (`CURLOPT_RESOLVE`) to the resolver of a client.
     pub(crate) fn set_resolver(&self, client: &Client) -> Result<(), TransferFailure> {
         let options = &self.options;
         let failed = |error: haul::Error| TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, error.cause());
         for line in options.string_list(opt::RESOLVE) {
             client.resolver().add_override(&String::from_utf8_lossy(line)).map_err(failed)?;
-        }
-        if let Some(servers) = options.text(opt::DNS_SERVERS).filter(|text| !text.is_empty()) {
-            client.resolver().use_servers(&ChosenDnsServers::parse(&servers).map_err(failed)?);
-        }
-        if let Some(url) = options.text(opt::DOH_URL).filter(|text| !text.is_empty()) {
-            let mut tls = TlsOptions::default();
-            tls.verify = options.number(opt::DOH_SSL_VERIFYPEER) != Some(0);
-            haul::dns_over_https::DnsOverHttps::new(&url, tls).map_err(failed)?.use_for(client.resolver());
         }
         Ok(())
     }
@@ -478,10 +440,11 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
         Ok(prepared) => prepared,
         Err(failure) => return state.fail_transfer(&failure),
     };
-    let client = state.client();
-    if let Err(failure) = state.set_resolver(&client) {
-        return state.fail_transfer(&failure);
-    }
+    let client = state.client().and_then(|client| state.set_resolver(&client).map(|()| client));
+    let client = match client {
+        Ok(client) => client,
+        Err(failure) => return state.fail_transfer(&failure),
+    };
     if state.options.is_on(opt::FRESH_CONNECT) {
         client.close_idle();
     }

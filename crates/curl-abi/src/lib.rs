@@ -11,6 +11,7 @@
 //! | [`c_strings`] | strings from C and for C |
 //! | [`global`], [`version`] | `curl_global_*`, `curl_free`; the version and the features |
 //! | [`easy`] | easy handles: `curl_easy_init`, `curl_easy_perform` and the others |
+//! | [`client_settings`] | the options that the engine's client for a handle depends on |
 //! | [`options`] | the table of options, `curl_easy_setopt` |
 //! | [`request`] | the engine's request, made of the options |
 //! | [`transfer`] | a transfer in progress: its callbacks, its sink, its content |
@@ -35,6 +36,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod c_strings;
+pub mod client_settings;
 pub mod codes;
 pub mod date;
 pub mod easy;

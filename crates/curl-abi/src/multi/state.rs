@@ -11,6 +11,7 @@ use super::engine::MultiEngine;
 use super::transfer::{MultiTransfer, PROGRESS_TICK};
 use super::wakeup_descriptor::WakeupDescriptor;
 use super::{MULTIS, locked};
+use crate::client_settings::ClientSettings;
 use crate::codes::{
     CURLM_ADDED_ALREADY, CURLM_BAD_EASY_HANDLE, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_RECURSIVE_API_CALL, CURLMcode,
     CURLcode,
@@ -218,7 +219,8 @@ impl Multi {
         }
         let mut state = locked(self);
         if state.engine.is_none() {
-            let Some(engine) = MultiEngine::new(&state.settings, easy_state.shared_resolver()) else {
+            let settings = ClientSettings::from_options(&easy_state.options);
+            let Some(engine) = MultiEngine::new(&state.settings, &settings, easy_state.shared_resolver()) else {
                 return CURLM_OUT_OF_MEMORY;
             };
             state.engine = Some(Arc::new(engine));

@@ -14,6 +14,7 @@ use super::engine::MultiEngine;
 use super::transfer_event_queue::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
 use super::upload_queue::UploadQueue;
 use super::wakeup_descriptor::WakeupDescriptor;
+use crate::client_settings::ClientSettings;
 use crate::codes::CURLcode;
 use crate::easy::Easy;
 use crate::handle_table::lock;
@@ -65,6 +66,8 @@ impl MultiTransfer {
         let prepared = form.and_then(|form| request::prepare(&mut state, easy.number, form));
         let prepared = prepared.map_err(|failure| state.fail_transfer(&failure))?;
         state.set_resolver(&engine.client).map_err(|failure| state.fail_transfer(&failure))?;
+        let settings = ClientSettings::from_options(&state.options);
+        engine.set_servers(settings).map_err(|failure| state.fail_transfer(&failure))?;
         if state.options.is_on(opt::FRESH_CONNECT) {
             engine.client.close_idle();
         }
