@@ -448,6 +448,7 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
     if state.options.is_on(opt::FRESH_CONNECT) {
         client.close_idle();
     }
+    state.infos.set_upload_length(prepared.content.length());
     let callbacks = Callbacks::from_options(&state.options);
     let closes = state.options.is_on(opt::FORBID_REUSE);
     drop(state);

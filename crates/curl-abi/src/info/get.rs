@@ -1,6 +1,6 @@
 //! Looks up a fact about a transfer by its `CURLINFO_` number.
 
-use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
+use std::ffi::{CStr, CString, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
 
 use super::{SocketAddressText, TransferInfo};
@@ -49,8 +49,8 @@ impl TransferInfo {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Some(match number {
             7 => saturated(self.uploaded),
-            8 => saturated(self.delivered),
-            9 => speed(self.delivered, self.times.total) as i64,
+            8 => saturated(self.downloaded),
+            9 => speed(self.downloaded, self.times.total) as i64,
             10 => speed(self.uploaded, self.times.total) as i64,
             14 => self.file_time.unwrap_or(-1),
             15 => self.announced.map_or(-1, saturated),
@@ -80,8 +80,8 @@ impl TransferInfo {
             5 => self.times.connect.as_secs_f64(),
             6 => self.times.pre_transfer.as_secs_f64(),
             7 => self.uploaded as f64,
-            8 => self.delivered as f64,
-            9 => speed(self.delivered, self.times.total),
+            8 => self.downloaded as f64,
+            9 => speed(self.downloaded, self.times.total),
             10 => speed(self.uploaded, self.times.total),
             15 => unknown(self.announced),
             16 => unknown(self.upload_length),
@@ -143,14 +143,27 @@ impl TransferInfo {
     }
 }
 
+impl TransferInfo {
+    /// Returns `name`, a method that the C program has set, as a string that lives until the method
+    /// changes.
+    fn custom_method(&mut self, name: &[u8]) -> *const c_char {
+        let known = self.custom_method.take().filter(|known| known.as_bytes() == name);
+        let name = known.or_else(|| CString::new(name).ok()).unwrap_or_default();
+        self.custom_method.insert(name).as_ptr()
+    }
+}
+
 impl EasyState {
     /// Returns the value of the `CURLINFO_` item with this number, if the value is a string. Some
     /// of these values depend on the options of the handle. Returns `None` for an item of another
     /// type.
-    fn string_info(&self, number: c_int) -> Option<*const c_char> {
+    fn string_info(&mut self, number: c_int) -> Option<*const c_char> {
         match number {
             21 => Some(self.options.pointer(opt::PRIVATE).cast_const().cast()),
-            58 => Some(match (&self.infos.method, self.options.kind) {
+            58 if self.options.has(opt::CUSTOMREQUEST) => {
+                Some(self.infos.custom_method(self.options.bytes(opt::CUSTOMREQUEST)?))
+            }
+            58 => Some(match (&self.infos.method, self.options.request_kind()) {
                 (Some(method), _) => method.as_ptr(),
                 (None, RequestKind::Get) => c"GET".as_ptr(),
                 (None, RequestKind::Head) => c"HEAD".as_ptr(),
@@ -166,7 +179,6 @@ impl EasyState {
 
 /// Returns the path of the system's file of CA certificates, or NULL.
 fn default_bundle() -> *const c_char {
-    use std::ffi::CString;
     use std::os::unix::ffi::OsStringExt;
     use std::sync::OnceLock;
     static BUNDLE: OnceLock<Option<CString>> = OnceLock::new();
@@ -182,7 +194,11 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int,
         if place.is_null() {
             return CURLE_BAD_FUNCTION_ARGUMENT;
         }
+        let running = easy.running();
         let mut state = lock(&easy.state);
+        if let Some(running) = running {
+            state.infos.set_progress(running.progress(), running.elapsed());
+        }
         let number = info & !TYPE_MASK;
         let stored = match info & TYPE_MASK {
             // SAFETY: libcurl's contract: the place has the type of the fact, here and below.

@@ -19,9 +19,10 @@ use haul_policy::retry::parse_retry_after;
 pub use get::haul_curl_easy_getinfo;
 
 use crate::options::{EasyOptions, curlopt_numbers as opt};
-use crate::request::{TimeCondition, modified, redirected_url, url_for_info};
+use crate::request::{TimeCondition, modified, target_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
+use crate::transfer::running::TransferProgress;
 
 /// The information about the last transfer of a handle, which `curl_easy_getinfo` returns.
 #[derive(Default)]
@@ -34,6 +35,8 @@ pub(crate) struct TransferInfo {
     redirect_url: Option<CString>,
     referer: Option<CString>,
     method: Option<CString>,
+    /// The value of `CURLOPT_CUSTOMREQUEST` when the C program last asked for the method.
+    custom_method: Option<CString>,
     scheme: Option<CString>,
     peer: Option<SocketAddressText>,
     local: Option<SocketAddressText>,
@@ -197,6 +200,18 @@ impl TransferInfo {
         self.effective_url = EffectiveUrl::text(url);
     }
 
+    /// Stores the length of the content that the next request sends; `None` if it is unknown.
+    pub(crate) fn set_upload_length(&mut self, length: Option<u64>) {
+        self.upload_length = length;
+    }
+
+    /// Stores the progress of a transfer that has not ended, and the time since its start.
+    pub(crate) fn set_progress(&mut self, progress: TransferProgress, elapsed: Duration) {
+        self.downloaded = self.downloaded.max(progress.down);
+        self.uploaded = self.uploaded.max(progress.up);
+        self.times.total = elapsed;
+    }
+
     /// Stores the information that is known when the body of a response begins.
     pub(crate) fn set_at_body_start(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
         self.set_facts(facts);
@@ -266,12 +281,15 @@ impl TransferInfo {
             self.retry_after = self.retry_after.min(MAX_RETRY_AFTER);
             self.file_time = if options.is_on(opt::FILETIME) { modified(head) } else { None };
             self.condition_unmet = TimeCondition::is_unmet(options, head);
-            // The engine reports 304 for content that does not meet the time condition.
-            self.status = head.status().into();
         }
         self.effective_url = match facts.redirects {
-            0 => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
-            _ => EffectiveUrl::text(Some(redirected_url(&outcome.target).as_bytes())),
+            0 if url.contains("://") => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
+            // The scheme may come from CURLOPT_DEFAULT_PROTOCOL.
+            0 => {
+                let url = format!("{}://{url}", outcome.target.scheme().as_str());
+                EffectiveUrl::Own { url, normal: OnceCell::new() }
+            }
+            _ => EffectiveUrl::text(Some(target_url(&outcome.target).as_bytes())),
         };
         self.scheme = c_text(outcome.target.scheme().as_str());
         self.redirect_url = redirect_url(options, outcome).as_deref().and_then(c_text);
@@ -281,7 +299,10 @@ impl TransferInfo {
             Some(referer) => c_text(referer),
             None => options.text(opt::REFERER).as_deref().and_then(c_text),
         };
-        self.upload_length = options.number(opt::INFILESIZE_LARGE).and_then(|size| u64::try_from(size).ok());
+        if facts.method.as_deref().is_some_and(|method| matches!(method, "GET" | "HEAD")) {
+            // A redirect has dropped the content.
+            self.upload_length = Some(0);
+        }
         self.certificates = CertificateInfo::new(facts.certificates.as_deref().unwrap_or_default());
     }
 }
@@ -296,7 +317,7 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
     let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
-        Ok(target) => Some(target.to_url()),
+        Ok(target) => Some(target_url(&target)),
         // As in libcurl, a program also receives an invalid URL.
         Err(error) => (error.exit_code() == 1 || location.contains("://")).then_some(location),
     }
@@ -307,9 +328,11 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
 fn auth_schemes(head: &ResponseHead, field: &str) -> i64 {
     const SCHEMES: [(&[u8], i64); 5] =
         [(b"basic", 1), (b"digest", 2), (b"negotiate", 4), (b"ntlm", 8), (b"bearer", 64)];
-    let schemes = head.get_all(field).map(|value| {
-        let word = value.trim_ascii_start().split(|b| *b == b' ').next().unwrap_or_default();
-        SCHEMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit)
+    // A field may have several challenges, whose parameters are separated by commas, too. A
+    // parameter has an equals sign in its first word.
+    let words = head.get_all(field).flat_map(|value| {
+        value.split(|b| *b == b',').map(|part| part.trim_ascii().split(|b| *b == b' ').next().unwrap_or_default())
     });
-    schemes.fold(0, |all, bit| all | bit)
+    let bit = |word: &[u8]| SCHEMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit);
+    words.fold(0, |all, word| all | bit(word))
 }

@@ -71,6 +71,7 @@ impl MultiTransfer {
         if state.options.is_on(opt::FRESH_CONNECT) {
             engine.client.close_idle();
         }
+        state.infos.set_upload_length(prepared.content.length());
         let callbacks = Callbacks::from_options(&state.options);
         let closes = state.options.is_on(opt::FORBID_REUSE);
         drop(state);

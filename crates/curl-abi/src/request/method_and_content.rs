@@ -29,6 +29,17 @@ pub(crate) enum RequestContent {
     Source(RequestContentReader),
 }
 
+impl RequestContent {
+    /// Returns the length of the content in bytes; `None` if it is unknown.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::None => Some(0),
+            Self::Bytes(bytes) => bytes.length(),
+            Self::Source(source) => source.length(),
+        }
+    }
+}
+
 /// Sets the method and the content's header fields in a request, and returns the content.
 pub(super) fn set_content(
     options: &EasyOptions,

@@ -16,7 +16,7 @@ use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use method_and_content::{RequestContent, form_tree, ready_form};
 pub(crate) use reused_request_options::ReusableRequest;
-pub(crate) use target::{redirected_url, url_for_info};
+pub(crate) use target::{target_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;

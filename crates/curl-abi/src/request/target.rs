@@ -83,9 +83,10 @@ pub(crate) fn url_for_info(url: &str) -> String {
     normal().unwrap_or_else(|| url.to_owned())
 }
 
-/// Returns the URL of `target`, to which the last redirect led, with its fragment. This is the
-/// value of `CURLINFO_EFFECTIVE_URL` after a transfer with redirects.
-pub(crate) fn redirected_url(target: &Target) -> String {
+/// Returns the URL of `target`, to which a redirect leads, with its fragment. This is the value of
+/// `CURLINFO_EFFECTIVE_URL` after a redirect that was followed, and of `CURLINFO_REDIRECT_URL`
+/// after one that was not.
+pub(crate) fn target_url(target: &Target) -> String {
     match target.fragment() {
         Some(fragment) => format!("{}#{fragment}", target.to_url()),
         None => target.to_url(),
