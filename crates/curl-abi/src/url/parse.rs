@@ -145,7 +145,7 @@ fn parse_file(rest: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
 }
 
 fn parse_authority(parts: &mut UrlParts, authority: &[u8], flag: u32) -> Result<(), CURLUcode> {
-    let (login, place) = match authority.iter().rposition(|b| *b == b'@') {
+    let (login, place) = match authority.iter().position(|b| *b == b'@') {
         Some(at) => (Some(&authority[..at]), &authority[at + 1..]),
         None => (None, authority),
     };
