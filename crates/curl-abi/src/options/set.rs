@@ -46,6 +46,8 @@ impl EasyOptions {
         match option_use(option) {
             Some(OptionSupport::Applied) => {}
             Some(OptionSupport::Ignored) => return Ok(()),
+            // Turned off, there is nothing that this library lacks.
+            Some(OptionSupport::Unknown) if value == 0 => return Ok(()),
             _ => return Err(CURLE_UNKNOWN_OPTION),
         }
         check_number(option, value)?;
@@ -476,6 +478,7 @@ mod tests {
             (opt::HTTP_VERSION, 77, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
             (99, 1, Ok(())),
             (48, 1, Err(CURLE_UNKNOWN_OPTION)),
+            (48, 0, Ok(())),
             (9999, 1, Err(CURLE_UNKNOWN_OPTION)),
         ] {
             assert_eq!(options.set_number(option, value), expected, "{option} {value}");

@@ -80,7 +80,7 @@ pub(crate) fn prepare(
     let alt_svc = state.alt_svc()?;
     let options = &state.options;
     let mut request = RequestOptions {
-        user_agent: options.bytes(opt::USERAGENT).map(<[u8]>::to_vec),
+        user_agent: options.bytes(opt::USERAGENT).filter(|agent| !agent.is_empty()).map(<[u8]>::to_vec),
         referer: options.bytes(opt::REFERER).map(<[u8]>::to_vec),
         cookie: options.bytes(opt::COOKIE).filter(|cookie| !cookie.is_empty()).map(<[u8]>::to_vec),
         jar,
@@ -148,9 +148,17 @@ fn resume_from(options: &EasyOptions) -> Option<u64> {
         .filter(|_| options.request_kind() == RequestKind::Get)
 }
 
+/// Returns the limit on the rate of the transfer. The engine has one limit for both directions: that
+/// of the content, if the request has content and `CURLOPT_MAX_SEND_SPEED_LARGE` is set.
 fn rate(options: &EasyOptions) -> Option<u64> {
-    let option = if options.kind == RequestKind::Put { opt::MAX_SEND_SPEED_LARGE } else { opt::MAX_RECV_SPEED_LARGE };
-    options.number(option).and_then(positive_or_none)
+    let limit = |option| options.number(option).and_then(positive_or_none);
+    match options.request_kind() {
+        RequestKind::Get | RequestKind::Head => limit(opt::MAX_RECV_SPEED_LARGE),
+        RequestKind::Put => limit(opt::MAX_SEND_SPEED_LARGE),
+        RequestKind::Post | RequestKind::Form | RequestKind::Mime => {
+            limit(opt::MAX_SEND_SPEED_LARGE).or_else(|| limit(opt::MAX_RECV_SPEED_LARGE))
+        }
+    }
 }
 
 fn speed_limit(options: &EasyOptions) -> Option<SpeedLimit> {
