@@ -992,8 +992,8 @@ size_t haul_response_redirect_count(const haul_response *response);
 // reason, URL and headers, without a body. Returns HAUL_STATUS_SETUP if there is no such reply.
 haul_status haul_response_redirect(const haul_response *response, size_t index, haul_reply *reply);
 
-// Returns the reason for the request's failure; NULL if the request succeeded. The error belongs
-// to the response.
+// Returns the reason why the request of this response failed, or why its body could not be read;
+// NULL if neither happened. The error belongs to the response.
 const haul_error *haul_response_error(const haul_response *response);
 
 // Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and

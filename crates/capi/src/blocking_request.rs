@@ -152,27 +152,41 @@ pub unsafe extern "C" fn haul_client_call(
     catch_panic(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response
         // or the reply.
-        let (client, call) =
-            unsafe { (c_arguments::required_object(client, "client")?, c_arguments::required_object(call, "call")?) };
-        // SAFETY: as above.
         let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };
         let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         response.clear();
-        let shared = client.shared();
-        let output = ReplyCallbacks {
-            on_head: call.on_head,
-            reserve: call.reserve,
-            on_body: call.on_body,
-            user: UserPointer(call.user),
-        };
-        // SAFETY: the call's memory stays until the call is over, and with it the request.
-        let request = output.check().and_then(|()| unsafe { request(call, &shared) });
-        let result = request.and_then(|request| receive_reply(&shared.engine, request, output, response));
+        // SAFETY: as above.
+        let result = unsafe { send_and_receive(client, call, response) };
         if let Some(reply) = reply {
             *reply = response.reply();
         }
-        result
+        response.store_failure(result)
     })
+}
+
+/// Sends the request that `call` describes, and receives the reply into `response`.
+///
+/// # Safety
+/// `client`, `call` and each pointer in `call` are NULL or valid, as haul.h demands.
+unsafe fn send_and_receive(
+    client: *const haul_client,
+    call: *const haul_call,
+    response: &mut haul_response,
+) -> Result<(), CallFailure> {
+    // SAFETY: the caller guarantees it.
+    let (client, call) =
+        unsafe { (c_arguments::required_object(client, "client")?, c_arguments::required_object(call, "call")?) };
+    let shared = client.shared();
+    let output = ReplyCallbacks {
+        on_head: call.on_head,
+        reserve: call.reserve,
+        on_body: call.on_body,
+        user: UserPointer(call.user),
+    };
+    output.check()?;
+    // SAFETY: the call's memory stays until the call is over, and with it the request.
+    let request = unsafe { request(call, &shared) }?;
+    receive_reply(&shared.engine, request, output, response)
 }
 
 /// Converts a haul_call to the engine's request.

@@ -141,6 +141,12 @@ impl CallFailure {
         self.0
     }
 
+    /// Returns a copy of the failure.
+    #[must_use]
+    pub(crate) fn duplicate(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     /// Returns the haul_status of the failure.
     #[must_use]
     pub fn status(&self) -> haul_status {

@@ -185,6 +185,11 @@ impl haul_response {
         self.error = Some(fault.into_error());
     }
 
+    /// Returns `result`. If it is a failure, stores a copy of it for `haul_response_error`.
+    pub(crate) fn store_failure<T>(&mut self, result: Result<T, CallFailure>) -> Result<T, CallFailure> {
+        result.inspect_err(|failure| self.fail(failure.duplicate()))
+    }
+
     /// Returns the reply as a plain struct for C, whose pointers point into this object.
     pub(crate) fn reply(&self) -> haul_reply {
         haul_reply {
@@ -440,8 +445,8 @@ pub unsafe extern "C" fn haul_response_redirect(
     })
 }
 
-/// Returns the reason for the request's failure; NULL if the request succeeded. The error belongs
-/// to the response.
+/// Returns the reason why the request of this response failed, or why its body could not be read;
+/// NULL if neither happened. The error belongs to the response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
     let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -163,7 +163,10 @@ pub unsafe extern "C" fn haul_response_read(
         let Some(streaming) = &mut response.streaming else {
             return Err(CallFailure::setup("the response is not one of haul_client_open"));
         };
-        let bytes = streaming.reply.fill_buf().map_err(read_failure)?;
+        let bytes = match streaming.reply.fill_buf() {
+            Ok(bytes) => bytes,
+            Err(error) => return response.store_failure(Err(read_failure(error))),
+        };
         let n = bytes.len().min(len);
         // SAFETY: the caller's buffer has room for `len` bytes, and is not where haul keeps its
         // own.

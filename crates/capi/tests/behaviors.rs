@@ -1,0 +1,36 @@
+//! Single behaviours that haul.h promises, each tested by a run of the C program
+//! `tests/c/behaviors.c`.
+
+mod common;
+
+use common::BuildDirectory;
+use testkit::h1_peer::{H1Peer, ScriptStep};
+use testkit::origin::Origin;
+use testkit::unused_port::unused_port;
+
+/// Runs the C program with the name of a behaviour and these arguments. Does nothing if there is no
+/// C compiler.
+fn check(name: &str, arguments: &[&str]) {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let program = directory.compile("tests/c/behaviors.c");
+    let arguments = [&[name], arguments].concat();
+    assert_eq!(program.run_well(arguments), format!("{name}\n"));
+}
+
+/// Returns a URL at which nothing listens.
+fn closed_url() -> String {
+    format!("http://127.0.0.1:{}/", unused_port())
+}
+
+#[test]
+fn failed_call_stores_error_in_response() {
+    let (_origin, base) = Origin::start_with_base_url();
+    check("call-error", &[&base, &closed_url()]);
+}
+
+#[test]
+fn failed_read_stores_error_in_response() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart";
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    check("read-error", &[&peer.url("/")]);
+}

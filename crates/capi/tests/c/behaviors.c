@@ -1,0 +1,58 @@
+/* One behaviour a run, against the embedded origin: behaviors NAME URL [ARGUMENT]. */
+#include "check.h"
+
+static haul_client *client;
+static haul_response *response;
+static haul_reply reply;
+
+static haul_status get(const char *url, uint32_t flags) {
+    haul_call call = HAUL_CALL_INIT;
+    call.url = slice(url);
+    call.flags = flags;
+    return haul_client_call(client, &call, response, &reply);
+}
+
+static void failure_is_stored(const char *base, const char *closed) {
+    CHECK(get(closed, 0) == HAUL_STATUS_CONNECT);
+    const haul_error *error = haul_response_error(response);
+    CHECK(haul_error_code(error) == HAUL_STATUS_CONNECT && strcmp(haul_error_url(error), closed) == 0);
+    /* The error stays when another call fails, and goes with the next call of this response. */
+    CHECK(haul_request_new("GET", "gopher://h/") == NULL && haul_error_code(error) == HAUL_STATUS_CONNECT);
+    CHECK(get(under(base, "/small"), 0) == HAUL_STATUS_OK && haul_response_error(response) == NULL);
+    CHECK(get("no url", 0) == HAUL_STATUS_URL && haul_error_code(haul_response_error(response)) == HAUL_STATUS_URL);
+    haul_call call = HAUL_CALL_INIT;
+    CHECK(haul_client_call(NULL, &call, response, &reply) == HAUL_STATUS_SETUP && reply.status == 0);
+    CHECK(haul_error_code(haul_response_error(response)) == HAUL_STATUS_SETUP);
+}
+
+static void read_failure_is_stored(const char *url) {
+    haul_request *request = haul_request_new(NULL, url);
+    haul_response *opened = NULL;
+    CHECK(haul_client_open(client, request, &opened) == HAUL_STATUS_OK && haul_response_error(opened) == NULL);
+    char buffer[64];
+    size_t got = 1;
+    haul_status status;
+    while ((status = haul_response_read(opened, buffer, sizeof buffer, &got)) == HAUL_STATUS_OK)
+        CHECK(got > 0 && haul_response_error(opened) == NULL);
+    CHECK(status == HAUL_STATUS_PARTIAL_BODY);
+    CHECK(haul_error_code(haul_response_error(opened)) == HAUL_STATUS_PARTIAL_BODY);
+    haul_response_free(opened);
+    haul_request_free(request);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc >= 3);
+    const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
+    client = haul_client_new();
+    response = haul_response_new();
+    if (strcmp(name, "call-error") == 0)
+        failure_is_stored(url, more);
+    else if (strcmp(name, "read-error") == 0)
+        read_failure_is_stored(url);
+    else
+        CHECK(!"a known name");
+    haul_response_free(response);
+    haul_client_free(client);
+    puts(name);
+    return 0;
+}
