@@ -25,7 +25,13 @@ pub(crate) fn open_reply(
     response: &mut haul_response,
 ) -> Result<StreamedReply, CallFailure> {
     let decodes = request.options().decode;
-    let reply = engine.send(request)?;
+    let reply = match engine.send_or_outcome(request) {
+        Ok(reply) => reply,
+        Err(outcome) => {
+            response.store_outcome(*outcome, decodes)?;
+            return Err(CallFailure::new(haul_status::Internal, "a failed request has no error"));
+        }
+    };
     response.store_head(Some(reply.head().clone()), reply.target(), decodes);
     response.store_facts(Box::new(reply.facts().clone()));
     response.store_history(reply.history().to_vec());

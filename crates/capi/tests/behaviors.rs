@@ -34,3 +34,9 @@ fn failed_read_stores_error_in_response() {
     let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     check("read-error", &[&peer.url("/")]);
 }
+
+#[test]
+fn failed_call_with_on_head_reports_last_reply() {
+    let (_origin, base) = Origin::start_with_base_url();
+    check("last-head", &[&base]);
+}

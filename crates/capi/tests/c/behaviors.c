@@ -40,6 +40,28 @@ static void read_failure_is_stored(const char *url) {
     haul_request_free(request);
 }
 
+static int count_head(void *user, const haul_reply *head) {
+    (void)head;
+    ++*(int *)user;
+    return 0;
+}
+
+static void last_head_is_reported(const char *base) {
+    int heads = 0;
+    haul_call call = HAUL_CALL_INIT;
+    call.url = slice(under(base, "/chain/5"));
+    call.max_redirects = 2;
+    for (int with_on_head = 0; with_on_head < 2; with_on_head++) {
+        call.on_head = with_on_head ? count_head : NULL;
+        call.user = &heads;
+        CHECK(haul_client_call(client, &call, response, &reply) == HAUL_STATUS_TOO_MANY_REDIRECTS);
+        CHECK(reply.status == 302 && reply.redirects == 2 && haul_response_redirect_count(response) == 2);
+        CHECK(reply.header_count > 0 && reply.url.len > 0 && haul_response_times(response).total > 0);
+        CHECK(haul_error_code(haul_response_error(response)) == HAUL_STATUS_TOO_MANY_REDIRECTS);
+    }
+    CHECK(heads == 0);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -49,6 +71,8 @@ int main(int argc, char **argv) {
         failure_is_stored(url, more);
     else if (strcmp(name, "read-error") == 0)
         read_failure_is_stored(url);
+    else if (strcmp(name, "last-head") == 0)
+        last_head_is_reported(url);
     else
         CHECK(!"a known name");
     haul_response_free(response);

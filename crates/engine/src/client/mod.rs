@@ -294,6 +294,15 @@ impl Client {
         response::send(self, request)
     }
 
+    /// Sends a request as [`send`](Self::send) does. After a failure, returns the outcome of the
+    /// transfer: the error, the last head, the redirects that were followed, and the times.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn send_or_outcome(&self, request: Request) -> std::result::Result<Response, Box<TransferOutcome>> {
+        response::send_or_outcome(self, request)
+    }
+
     /// Sends a request and waits for the whole response. This is the cheapest call if the body fits
     /// in memory: a body of known length is received directly into the returned memory.
     ///

@@ -83,6 +83,15 @@ enum RemainingBodySource {
 
 /// Sends a request, and waits for the head of its final response.
 pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
+    send_or_outcome(client, request).map_err(|outcome| outcome.result.err().unwrap_or_else(missing_head_error))
+}
+
+/// Sends a request as [`send`] does. After a failure, returns the outcome of the transfer, whose
+/// result is the error.
+pub(crate) fn send_or_outcome(
+    client: &Client,
+    request: Request,
+) -> std::result::Result<Response, Box<TransferOutcome>> {
     let (intake, outlet) = body_handover_buffer::pair();
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
@@ -93,35 +102,45 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let mut exchanges =
         BlockingTransfer::new(transfer, SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() });
     let (outcome, source) = match exchanges.drive_until(client, || outlet.has_begun()) {
-        None => (None, Some(exchanges)),
-        Some(end) => (Some(end.into_outcome().0), None),
-    };
-    let (head, target, facts, history, trailers, source) = match (outcome, source) {
-        (Some(TransferOutcome { result, target, head, facts, history, trailers, .. }), _) => {
+        Some(end) => {
+            let mut outcome = end.into_outcome().0;
             // The program gets the bytes received before the body broke off, and then the failure.
-            let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
-            match result {
-                Err(error) if !may_show => return Err(error),
-                result => (head, target, facts, history, trailers, RemainingBodySource::Over(result)),
+            let may_show = outlet.has_begun() && !matches!(&outcome.result, Err(error) if error.is_interrupted());
+            if outcome.result.is_err() && !may_show {
+                return Err(Box::new(outcome));
             }
+            let result = std::mem::replace(&mut outcome.result, Ok(()));
+            (outcome, RemainingBodySource::Over(result))
         }
-        (None, Some(exchanges)) => {
-            let transfer = exchanges.transfer();
-            let (head, history) = (transfer.and_then(Transfer::head).cloned(), transfer.map(Transfer::history));
-            let history = history.unwrap_or_default().to_vec();
-            let (target, facts) = match transfer {
-                Some(transfer) => (transfer.target().clone(), transfer.facts.clone()),
-                None => return Err(missing_head_error()),
-            };
-            (head, target, facts, history, None, RemainingBodySource::Here(Box::new(exchanges)))
-        }
-        (None, None) => return Err(missing_head_error()),
+        None => (outcome_so_far(&exchanges), RemainingBodySource::Here(Box::new(exchanges))),
     };
-    let coding = outlet.commit_response();
-    let decoder = BodyDecoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
-    let unpacker = ContentDecoder::new(decoder);
-    let about = ResponseInfo { head: head.ok_or_else(missing_head_error)?, target, facts, history, trailers };
-    Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::fork_count() })
+    let made = BodyDecoder::new(&outlet.commit_response(), limits);
+    let made = made.map_err(|error| error.with_url(outcome.target.to_url()));
+    let (decoder, head) = match (made, outcome.head) {
+        (Ok(decoder), Some(head)) => (decoder, head),
+        (made, head) => {
+            let result = Err(made.err().unwrap_or_else(missing_head_error));
+            return Err(Box::new(TransferOutcome { result, head, ..outcome }));
+        }
+    };
+    let TransferOutcome { target, facts, history, trailers, .. } = outcome;
+    let about = ResponseInfo { head, target, facts, history, trailers };
+    let (client, unpacker, generation) = (client.clone(), ContentDecoder::new(decoder), fork::fork_count());
+    Ok(Response { client, about, outlet, unpacker, source, generation })
+}
+
+/// Returns the outcome of a transfer whose final response has begun.
+fn outcome_so_far(exchanges: &BlockingTransfer) -> TransferOutcome {
+    let Some(transfer) = exchanges.transfer() else { unreachable!("a transfer that is not over is not handed out") };
+    TransferOutcome {
+        result: Ok(()),
+        target: transfer.target().clone(),
+        head: transfer.head().cloned(),
+        facts: transfer.facts.clone(),
+        tag: 0,
+        history: transfer.history().to_vec(),
+        trailers: None,
+    }
 }
 
 fn missing_head_error() -> Error {
