@@ -61,7 +61,7 @@
 // Flag of haul_call: neither sends nor stores cookies.
 #define HAUL_CALL_NO_JAR 4
 
-// Flag of haul_call: closes the connection afterwards, and announces this to the server
+// Flag of haul_call: closes the connection afterwards. Over HTTP/1, announces this to the server
 // (Connection: close).
 #define HAUL_CALL_CLOSE 8
 
@@ -640,8 +640,8 @@ haul_status haul_client_set_raw_path(haul_client *client, bool on);
 // any other protocol would be accepted.
 haul_status haul_client_set_headless(haul_client *client, bool on);
 
-// Sets whether connections are kept for later requests. Default on; if off, each request sends
-// Connection: close.
+// Sets whether connections are kept for later requests. Default on. If off, each request has a
+// connection of its own, which is closed afterwards; over HTTP/1, it sends Connection: close.
 haul_status haul_client_set_keep_alive(haul_client *client, bool on);
 
 // Sets the address family to use: 4, 6, or 0 for both, the default.

@@ -41,7 +41,7 @@ pub const HAUL_CALL_DECODE: u32 = 1;
 pub const HAUL_CALL_RAW_PATH: u32 = 2;
 /// Flag of haul_call: neither sends nor stores cookies.
 pub const HAUL_CALL_NO_JAR: u32 = 4;
-/// Flag of haul_call: closes the connection afterwards, and announces this to the server
+/// Flag of haul_call: closes the connection afterwards. Over HTTP/1, announces this to the server
 /// (Connection: close).
 pub const HAUL_CALL_CLOSE: u32 = 8;
 /// Flag of haul_call: sends an HTTP/1.0 request. A body of unknown length cannot be sent.

@@ -295,8 +295,8 @@ pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: 
     }
 }
 
-/// Sets whether connections are kept for later requests. Default on; if off, each request sends
-/// Connection: close.
+/// Sets whether connections are kept for later requests. Default on. If off, each request has a
+/// connection of its own, which is closed afterwards; over HTTP/1, it sends Connection: close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.

@@ -5,6 +5,7 @@ mod common;
 
 use common::BuildDirectory;
 use testkit::h1_peer::{H1Peer, ScriptStep};
+use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
 
@@ -39,4 +40,21 @@ fn failed_read_stores_error_in_response() {
 fn failed_call_with_on_head_reports_last_reply() {
     let (_origin, base) = Origin::start_with_base_url();
     check("last-head", &[&base]);
+}
+
+#[test]
+fn http2_connection_is_closed_without_keep_alive() {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    check("close-http2", &[&origin.url("/small")]);
+    assert!([0, 13].contains(&origin.connections()), "{}", origin.connections());
+}
+
+#[test]
+fn http3_connection_is_closed_without_keep_alive() {
+    let origin = Origin::builder().http2(100).http3(Http3Settings::new()).start().unwrap();
+    let dir = tempfile::TempDir::new().unwrap();
+    let ca = dir.path().join("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    check("close-http3", &[&origin.https_url("/small"), ca.to_str().unwrap()]);
+    assert!([0, 13].contains(&origin.quic_connections()), "{}", origin.quic_connections());
 }

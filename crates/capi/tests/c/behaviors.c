@@ -62,6 +62,47 @@ static void last_head_is_reported(const char *base) {
     CHECK(heads == 0);
 }
 
+static uint64_t connections(void) {
+    uint64_t count = 0;
+    haul_client_stats(client, &count, NULL, NULL);
+    return count;
+}
+
+/* Connections are not used again with HTTP/2 and HTTP/3 either: this opens 13 of them, 5 by a batch. */
+static void connection_is_closed(const char *url, int version) {
+    CHECK(haul_client_set_http(client, version) == HAUL_STATUS_OK);
+    for (int i = 1; i <= 3; i++) {
+        CHECK(get(url, HAUL_CALL_CLOSE) == HAUL_STATUS_OK && reply.version >= 20);
+        CHECK(connections() == (uint64_t)i && !haul_client_is_warm(client, url));
+    }
+    CHECK(get(url, 0) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+    CHECK(connections() == 4 && haul_client_is_warm(client, url));
+    haul_client_close_idle(client);
+    CHECK(haul_client_set_keep_alive(client, false) == HAUL_STATUS_OK);
+    for (int i = 5; i <= 7; i++)
+        CHECK(get(url, 0) == HAUL_STATUS_OK && connections() == (uint64_t)i && !haul_client_is_warm(client, url));
+    haul_batch *batch = haul_batch_new(client);
+    haul_request *request = haul_request_new(NULL, url);
+    for (int i = 0; i < 5; i++)
+        CHECK(haul_batch_add(batch, request, NULL) == HAUL_STATUS_OK);
+    haul_response *made = NULL;
+    int done = 0;
+    for (; haul_batch_next(batch, -1, &made, NULL) == HAUL_STATUS_OK && made != NULL; done++) {
+        CHECK(haul_response_error(made) == NULL && haul_response_status(made) == 200);
+        haul_response_free(made);
+    }
+    CHECK(done == 5);
+    haul_request_free(request);
+    haul_batch_free(batch);
+    CHECK(haul_client_set_keep_alive(client, true) == HAUL_STATUS_OK);
+    CHECK(get(url, 0) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK && haul_client_is_warm(client, url));
+}
+
+static void http3_connection_is_closed(const char *url, const char *ca) {
+    CHECK(haul_client_set_ca_file(client, ca) == HAUL_STATUS_OK);
+    connection_is_closed(url, HAUL_HTTP_3_ONLY);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -73,6 +114,10 @@ int main(int argc, char **argv) {
         read_failure_is_stored(url);
     else if (strcmp(name, "last-head") == 0)
         last_head_is_reported(url);
+    else if (strcmp(name, "close-http2") == 0)
+        connection_is_closed(url, HAUL_HTTP_2_PRIOR);
+    else if (strcmp(name, "close-http3") == 0)
+        http3_connection_is_closed(url, more);
     else
         CHECK(!"a known name");
     haul_response_free(response);

@@ -179,6 +179,13 @@ impl Transfer {
             .collect()
     }
 
+    /// Returns true if the caller has set the field `Connection: close`: the connection must not
+    /// carry another request. HTTP/2 and HTTP/3 do not send this field (RFC 9113 section 8.2.2).
+    pub(crate) fn asks_to_close(&self) -> bool {
+        let callers = CallerFields::from_options(&self.options, &self.particulars.fields, &self.current);
+        !callers.is_empty && callers.allowed().any(|(name, value)| is_connection(name) && contains_close_option(value))
+    }
+
     /// Returns true if a header field with this name describes content, but the request has no
     /// content. Such fields are omitted (RFC 9110 section 15.4).
     fn describes_unsent_content(&self, name: &str) -> bool {
@@ -398,6 +405,12 @@ pub(super) fn is_hop_by_hop(name: &str) -> bool {
     const HOP_BY_HOP_FIELDS: [&str; 7] =
         ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
     is_framing_field(name) || HOP_BY_HOP_FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
+/// Returns true if the value of a Connection field contains the option `close` (RFC 9110 section
+/// 7.6.1).
+fn contains_close_option(value: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 
 /// Returns the caller's Connection fields that are not empty.

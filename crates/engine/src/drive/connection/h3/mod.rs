@@ -297,6 +297,8 @@ impl H3Connection {
         match enqueued {
             Ok(id) => {
                 self.next_stream = self.quic.machine().streams().open(Dir::Bi).map(u64::from);
+                // HTTP/3 has no Connection field, so only haul can close the connection.
+                self.closing |= transfer.asks_to_close();
                 if self.active.is_empty() {
                     self.pipeline_limit.start_from_idle(self.answered);
                 }
