@@ -553,7 +553,7 @@ haul_status haul_client_share(haul_client *client, const haul_client *with, uint
 
 // Sets how many idle connections are kept: in all, to one server, and for how many milliseconds. 0
 // means the default: 4,096 connections in all, no limit for one server, and 118,000 ms. The client
-// gets a new, empty pool. Clients that share a pool share its limits.
+// gets a new, empty pool, and keeps its settings. Clients that share a pool share its limits.
 haul_status haul_client_set_pool(haul_client *client,
                                  size_t max_idle,
                                  size_t max_idle_per_server,

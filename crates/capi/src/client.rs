@@ -146,7 +146,7 @@ pub unsafe extern "C" fn haul_client_share(
 
 /// Sets how many idle connections are kept: in all, to one server, and for how many milliseconds. 0
 /// means the default: 4,096 connections in all, no limit for one server, and 118,000 ms. The client
-/// gets a new, empty pool. Clients that share a pool share its limits.
+/// gets a new, empty pool, and keeps its settings. Clients that share a pool share its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(
     client: *mut haul_client,
@@ -164,7 +164,9 @@ pub unsafe extern "C" fn haul_client_set_pool(
         };
         // SAFETY: the header's contract.
         unsafe { c_arguments::required_object(client, "client") }?.change_shared(|shared| {
-            shared.engine = Client::builder().pool(limits).build();
+            // The other clients keep their connections, and their name servers with them.
+            let resolver = shared.engine.resolver().with_empty_cache();
+            shared.engine = Client::builder().resolver(resolver).pool(limits).build();
             Ok(())
         })
     })

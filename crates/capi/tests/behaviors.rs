@@ -4,6 +4,7 @@
 mod common;
 
 use common::BuildDirectory;
+use testkit::dns_server::DnsServer;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
@@ -57,4 +58,12 @@ fn http3_connection_is_closed_without_keep_alive() {
     std::fs::write(&ca, origin.ca_pem()).unwrap();
     check("close-http3", &[&origin.https_url("/small"), ca.to_str().unwrap()]);
     assert!([0, 13].contains(&origin.quic_connections()), "{}", origin.quic_connections());
+}
+
+#[test]
+fn new_pool_keeps_chosen_name_servers() {
+    let origin = Origin::builder().start().unwrap();
+    let names = DnsServer::start(|query| vec![query.addresses(&[std::net::Ipv4Addr::LOCALHOST.into()])]).unwrap();
+    let url = format!("http://named.example:{}/small", origin.http_addr().port());
+    check("name-servers", &[&url, &names.address().to_string()]);
 }

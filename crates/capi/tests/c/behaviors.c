@@ -103,6 +103,18 @@ static void http3_connection_is_closed(const char *url, const char *ca) {
     connection_is_closed(url, HAUL_HTTP_3_ONLY);
 }
 
+static void name_servers_stay(const char *url, const char *server) {
+    CHECK(haul_client_set_dns_servers(client, server) == HAUL_STATUS_OK);
+    haul_client *other = haul_client_clone(client);
+    CHECK(haul_client_set_pool(client, 1, 0, 0) == HAUL_STATUS_OK);
+    CHECK(get(url, 0) == HAUL_STATUS_OK && reply.status == 200);
+    /* The other client no longer shares the connections, and so not the name servers. */
+    CHECK(haul_client_set_dns_servers(other, "127.0.0.1:1") == HAUL_STATUS_OK);
+    haul_client_close_idle(client);
+    CHECK(haul_client_set_pool(client, 2, 0, 0) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+    haul_client_free(other);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -118,6 +130,8 @@ int main(int argc, char **argv) {
         connection_is_closed(url, HAUL_HTTP_2_PRIOR);
     else if (strcmp(name, "close-http3") == 0)
         http3_connection_is_closed(url, more);
+    else if (strcmp(name, "name-servers") == 0)
+        name_servers_stay(url, more);
     else
         CHECK(!"a known name");
     haul_response_free(response);

@@ -198,9 +198,22 @@ impl Resolver {
     /// copy contains the overrides and the chosen name servers. It contains nothing if another
     /// thread held their lock during the fork.
     pub(crate) fn after_fork(&self) -> Self {
-        let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
+        self.copy_settings(self.shared.state.try_lock().ok().as_deref())
+    }
+
+    /// Makes a resolver with the same settings and an empty cache. Later changes of either
+    /// resolver's settings do not affect the other.
+    #[must_use]
+    pub fn with_empty_cache(&self) -> Self {
+        self.copy_settings(Some(&self.shared.lock()))
+    }
+
+    /// Makes a resolver with the overrides, the chosen name servers and the transport in `state`;
+    /// without them if `state` is `None`.
+    fn copy_settings(&self, state: Option<&ResolverState>) -> Self {
+        let ResolverInner { ask, uses_dns, files, options, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
-        if let Ok(state) = state.try_lock() {
+        if let Some(state) = state {
             let mut copied = copy.shared.lock();
             copied.overrides = state.overrides.clone();
             copied.servers = state.servers.clone();
