@@ -164,11 +164,11 @@ pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *c
             let url = c_arguments::optional_text(url, "url")?.filter(|url| !url.is_empty());
             let proxy = url.map(proxy).transpose()?;
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
-            options.proxy = proxy.map(|proxy| {
+            if proxy.is_some() || kept.is_some() {
                 let mut made = ProxyOptions::default();
-                (made.proxy, made.no_proxy) = (Some(proxy), kept);
-                made
-            });
+                (made.proxy, made.no_proxy) = (proxy, kept);
+                options.proxy = Some(made);
+            }
             Ok(())
         })
     }
@@ -208,8 +208,9 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 }
 
 /// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. After
-/// haul_client_set_proxy_from_environment, the hosts of the environment's no_proxy apply instead.
+/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. The list
+/// stays when the proxy changes, but haul_client_set_proxy_from_environment replaces it with the
+/// environment's no_proxy. A later call of this function replaces that list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -232,10 +233,7 @@ pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut hau
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
-            let mut made = ProxyOptions::from_environment();
-            made.no_proxy = kept;
-            options.proxy = Some(made);
+            options.proxy = Some(ProxyOptions::from_environment());
             Ok(())
         })
     }

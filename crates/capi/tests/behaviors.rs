@@ -67,3 +67,15 @@ fn new_pool_keeps_chosen_name_servers() {
     let url = format!("http://named.example:{}/small", origin.http_addr().port());
     check("name-servers", &[&url, &names.address().to_string()]);
 }
+
+#[test]
+fn no_proxy_list_stays_when_proxy_changes() {
+    let origin = Origin::builder().start().unwrap();
+    check("no-proxy", &[&origin.url("/small"), &closed_url()]);
+}
+
+#[test]
+fn environment_replaces_no_proxy_list() {
+    let origin = Origin::builder().start().unwrap();
+    check("environment", &[&origin.url("/small"), &closed_url()]);
+}

@@ -115,6 +115,24 @@ static void name_servers_stay(const char *url, const char *server) {
     haul_client_free(other);
 }
 
+static void list_stays(const char *url, const char *closed) {
+    CHECK(haul_client_set_no_proxy(client, "127.0.0.1") == HAUL_STATUS_OK);
+    CHECK(haul_client_set_proxy(client, NULL) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_proxy(client, closed) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_scheme_proxies(client, NULL, NULL) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_scheme_proxies(client, closed, NULL) == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_no_proxy(client, NULL) == HAUL_STATUS_OK);
+    haul_client_close_idle(client);
+    CHECK(get(url, 0) != HAUL_STATUS_OK);
+}
+
+static void environment_replaces_list(const char *url, const char *closed) {
+    CHECK(setenv("http_proxy", closed, 1) == 0 && unsetenv("no_proxy") == 0 && unsetenv("NO_PROXY") == 0);
+    CHECK(haul_client_set_no_proxy(client, "127.0.0.1") == HAUL_STATUS_OK);
+    CHECK(haul_client_set_proxy_from_environment(client) == HAUL_STATUS_OK && get(url, 0) != HAUL_STATUS_OK);
+    CHECK(haul_client_set_no_proxy(client, "127.0.0.1") == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -132,6 +150,10 @@ int main(int argc, char **argv) {
         http3_connection_is_closed(url, more);
     else if (strcmp(name, "name-servers") == 0)
         name_servers_stay(url, more);
+    else if (strcmp(name, "no-proxy") == 0)
+        list_stays(url, more);
+    else if (strcmp(name, "environment") == 0)
+        environment_replaces_list(url, more);
     else
         CHECK(!"a known name");
     haul_response_free(response);
