@@ -415,7 +415,8 @@ typedef struct {
   haul_slice domain;
   // The path of the cookie. The cookie is sent for this path and all paths below it.
   haul_slice path;
-  // The time of expiry in seconds since 1970; 0 for a session cookie.
+  // The time of expiry in seconds since 1970; 0 for a session cookie. A negative time is before
+  // 1970: the cookie has expired.
   int64_t expires;
   // True if the cookie is sent only to the host in `domain`, not to its subdomains.
   bool host_only;

@@ -43,7 +43,8 @@ pub struct haul_cookie {
     pub domain: haul_slice,
     /// The path of the cookie. The cookie is sent for this path and all paths below it.
     pub path: haul_slice,
-    /// The time of expiry in seconds since 1970; 0 for a session cookie.
+    /// The time of expiry in seconds since 1970; 0 for a session cookie. A negative time is before
+    /// 1970: the cookie has expired.
     pub expires: i64,
     /// True if the cookie is sent only to the host in `domain`, not to its subdomains.
     pub host_only: bool,
@@ -236,7 +237,7 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
             path: path.to_vec(),
             secure: cookie.secure,
             http_only: cookie.http_only,
-            expires: u64::try_from(cookie.expires).ok().filter(|expires| *expires > 0),
+            expires: expiry(cookie.expires),
             ..CookieParts::default()
         };
         let cookie =
@@ -244,6 +245,12 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
         jar.jar.change(|jar| jar.insert(cookie));
         Ok(())
     })
+}
+
+/// Converts the time of expiry of a [`haul_cookie`]. 0 becomes `None`: a session cookie. A time
+/// before 1970 becomes the first second of 1970.
+fn expiry(seconds: i64) -> Option<u64> {
+    (seconds != 0).then(|| u64::try_from(seconds).unwrap_or(1))
 }
 
 /// Removes the cookies with this domain, path and name. NULL matches any value. Succeeds even if no

@@ -79,3 +79,8 @@ fn environment_replaces_no_proxy_list() {
     let origin = Origin::builder().start().unwrap();
     check("environment", &[&origin.url("/small"), &closed_url()]);
 }
+
+#[test]
+fn cookie_with_negative_expiry_has_expired() {
+    check("expired", &["http://127.0.0.1/"]);
+}

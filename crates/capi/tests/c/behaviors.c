@@ -133,6 +133,20 @@ static void environment_replaces_list(const char *url, const char *closed) {
     CHECK(haul_client_set_no_proxy(client, "127.0.0.1") == HAUL_STATUS_OK && get(url, 0) == HAUL_STATUS_OK);
 }
 
+static void cookie_has_expired(const char *url) {
+    haul_jar *jar = haul_jar_new();
+    haul_cookie cookie = {slice("a"), slice("b"), slice("127.0.0.1"), slice("/"), 0, true, false, false};
+    CHECK(haul_jar_put(jar, &cookie) == HAUL_STATUS_OK && haul_jar_count(jar) == 1);
+    const int64_t past[] = {-1, INT64_MIN, 1};
+    for (int i = 0; i < 3; i++) {
+        cookie.expires = past[i];
+        CHECK(haul_jar_put(jar, &cookie) == HAUL_STATUS_OK && haul_jar_count(jar) == 0);
+        char *text = NULL;
+        CHECK(haul_jar_cookie_header(jar, url, &text) == HAUL_STATUS_OK && text == NULL);
+    }
+    haul_jar_free(jar);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -154,6 +168,8 @@ int main(int argc, char **argv) {
         list_stays(url, more);
     else if (strcmp(name, "environment") == 0)
         environment_replaces_list(url, more);
+    else if (strcmp(name, "expired") == 0)
+        cookie_has_expired(url);
     else
         CHECK(!"a known name");
     haul_response_free(response);
