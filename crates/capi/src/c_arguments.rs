@@ -117,6 +117,16 @@ pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Op
     utf8(bytes, what).map(Some)
 }
 
+/// Returns the bytes of an optional C string. NULL becomes `None`.
+///
+/// # Safety
+/// `pointer` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
+#[must_use]
+pub unsafe fn optional_bytes<'a>(pointer: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: not NULL, and the rest is the caller's word.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_bytes())
+}
+
 /// Returns the bytes of a string that must not be NULL. Header values and file names need this,
 /// since they may not be UTF-8.
 ///

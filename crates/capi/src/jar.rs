@@ -267,13 +267,12 @@ pub unsafe extern "C" fn haul_jar_remove(
         let (jar, domain) =
             unsafe { (c_arguments::required_object(jar, "jar")?, c_arguments::optional_text(domain, "domain")?) };
         // SAFETY: as above.
-        let (path, name) =
-            unsafe { (c_arguments::optional_text(path, "path")?, c_arguments::optional_text(name, "name")?) };
+        let (path, name) = unsafe { (c_arguments::optional_bytes(path), c_arguments::optional_bytes(name)) };
         let domain = domain.map(|domain| domain.strip_prefix('.').unwrap_or(domain));
         let fits = |cookie: &CookieParts| {
             domain.is_none_or(|domain| cookie.domain.eq_ignore_ascii_case(domain))
-                && path.is_none_or(|path| cookie.path == path.as_bytes())
-                && name.is_none_or(|name| cookie.name == name.as_bytes())
+                && path.is_none_or(|path| cookie.path == path)
+                && name.is_none_or(|name| cookie.name == name)
         };
         jar.jar.change(|jar| jar.retain(|cookie| !fits(cookie.parts())));
         Ok(())

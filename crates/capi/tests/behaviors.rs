@@ -84,3 +84,8 @@ fn environment_replaces_no_proxy_list() {
 fn cookie_with_negative_expiry_has_expired() {
     check("expired", &["http://127.0.0.1/"]);
 }
+
+#[test]
+fn cookie_with_any_bytes_can_be_removed() {
+    check("remove", &["http://127.0.0.1/"]);
+}

@@ -147,6 +147,15 @@ static void cookie_has_expired(const char *url) {
     haul_jar_free(jar);
 }
 
+static void any_cookie_is_removed(const char *url) {
+    haul_jar *jar = haul_jar_new();
+    CHECK(haul_jar_set(jar, url, "n\xe9=v; Path=/") == HAUL_STATUS_OK);
+    CHECK(haul_jar_set(jar, url, "m=v; Path=/\xe9") == HAUL_STATUS_OK && haul_jar_count(jar) == 2);
+    CHECK(haul_jar_remove(jar, NULL, NULL, "n\xe9") == HAUL_STATUS_OK && haul_jar_count(jar) == 1);
+    CHECK(haul_jar_remove(jar, NULL, "/\xe9", NULL) == HAUL_STATUS_OK && haul_jar_count(jar) == 0);
+    haul_jar_free(jar);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -170,6 +179,8 @@ int main(int argc, char **argv) {
         environment_replaces_list(url, more);
     else if (strcmp(name, "expired") == 0)
         cookie_has_expired(url);
+    else if (strcmp(name, "remove") == 0)
+        any_cookie_is_removed(url);
     else
         CHECK(!"a known name");
     haul_response_free(response);
