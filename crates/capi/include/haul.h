@@ -1023,7 +1023,8 @@ haul_status haul_client_open(haul_client *client, const haul_request *request, h
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
 
 // Sets the lowest and the highest allowed version of TLS: 12 for TLS 1.2, 13 for TLS 1.3. 0 means
-// the default: TLS 1.2 as the lowest, 1.3 as the highest.
+// the default: TLS 1.2 as the lowest, 1.3 as the highest. A lowest version above the highest is
+// refused.
 haul_status haul_client_set_tls_versions(haul_client *client, int min, int max);
 
 // Sets the trusted CA certificates, which replace the system's, as PEM text of `len` bytes. The

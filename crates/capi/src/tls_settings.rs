@@ -22,7 +22,8 @@ use crate::client_settings::change_options;
 use crate::error::{CallFailure, haul_status};
 
 /// Sets the lowest and the highest allowed version of TLS: 12 for TLS 1.2, 13 for TLS 1.3. 0 means
-/// the default: TLS 1.2 as the lowest, 1.3 as the highest.
+/// the default: TLS 1.2 as the lowest, 1.3 as the highest. A lowest version above the highest is
+/// refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, min: c_int, max: c_int) -> haul_status {
     let version = |number, default| match number {
@@ -35,8 +36,11 @@ pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, 
     unsafe {
         change_options(client, |options| {
             let defaults = TlsOptions::default();
-            options.tls.min_version = version(min, defaults.min_version)?;
-            options.tls.max_version = version(max, defaults.max_version)?;
+            let (lowest, highest) = (version(min, defaults.min_version)?, version(max, defaults.max_version)?);
+            if lowest > highest {
+                return Err(CallFailure::setup("the lowest version of TLS is above the highest"));
+            }
+            (options.tls.min_version, options.tls.max_version) = (lowest, highest);
             Ok(())
         })
     }

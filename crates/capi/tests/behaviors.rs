@@ -89,3 +89,14 @@ fn cookie_with_negative_expiry_has_expired() {
 fn cookie_with_any_bytes_can_be_removed() {
     check("remove", &["http://127.0.0.1/"]);
 }
+
+#[test]
+fn user_agent_may_have_any_bytes() {
+    let (_origin, base) = Origin::start_with_base_url();
+    check("user-agent", &[&base]);
+}
+
+#[test]
+fn lowest_tls_version_above_highest_is_refused() {
+    check("tls-versions", &["http://127.0.0.1/"]);
+}

@@ -156,6 +156,21 @@ static void any_cookie_is_removed(const char *url) {
     haul_jar_free(jar);
 }
 
+static void user_agent_may_be_any_bytes(const char *base) {
+    CHECK(haul_client_set_user_agent(client, "caf\xe9") == HAUL_STATUS_OK);
+    CHECK(get(under(base, "/echo"), 0) == HAUL_STATUS_OK && contains(haul_response_body(response), "caf"));
+    CHECK(haul_client_set_user_agent(client, "a\nb") == HAUL_STATUS_SETUP);
+    CHECK(haul_client_set_user_agent(client, NULL) == HAUL_STATUS_OK);
+    CHECK(get(under(base, "/echo"), 0) == HAUL_STATUS_OK && !contains(haul_response_body(response), "user-agent"));
+}
+
+static void versions_are_checked(void) {
+    CHECK(haul_client_set_tls_versions(client, 13, 12) == HAUL_STATUS_SETUP);
+    CHECK(haul_client_set_tls_versions(client, 12, 12) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_tls_versions(client, 13, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_set_tls_versions(client, 0, 12) == HAUL_STATUS_OK);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 3);
     const char *name = argv[1], *url = argv[2], *more = argc > 3 ? argv[3] : NULL;
@@ -181,6 +196,10 @@ int main(int argc, char **argv) {
         cookie_has_expired(url);
     else if (strcmp(name, "remove") == 0)
         any_cookie_is_removed(url);
+    else if (strcmp(name, "user-agent") == 0)
+        user_agent_may_be_any_bytes(url);
+    else if (strcmp(name, "tls-versions") == 0)
+        versions_are_checked();
     else
         CHECK(!"a known name");
     haul_response_free(response);
