@@ -724,7 +724,11 @@ const haul_error *haul_last_error(void);
 // Returns a copy of an error, which the caller keeps and frees; NULL for NULL.
 haul_error *haul_error_clone(const haul_error *error);
 
-// Frees a copy of an error, made by haul_error_clone.
+// Creates an error with HAUL_STATUS_SETUP and this text, for a binding that refuses an argument
+// itself. The caller frees it with haul_error_free.
+haul_error *haul_error_new_setup(const char *text);
+
+// Frees an error, made by haul_error_clone or haul_error_new_setup.
 void haul_error_free(haul_error *error);
 
 // Returns the status of an error; HAUL_STATUS_OK for NULL.

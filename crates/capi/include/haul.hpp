@@ -11,8 +11,11 @@
 // header leaves out. The rules of haul.h for threads, forks and signals hold: a client, a jar and an error may be used by
 // any number of threads at once, a request, a response and a batch by one at a time.
 //
-// A function that is given to a request is called in the thread that called haul. If it throws, the request ends, and the
-// call that was under way throws the same exception.
+// A function that is given to a request is called in the thread that called haul. If it throws, no other function of the
+// request is called, and the call that was under way throws the same exception. The request ends at once, except after an
+// exception of on_step: it then ends where it would call another function, or when it is complete.
+//
+// A string with a NUL is refused with HAUL_STATUS_SETUP, because the strings of haul.h end there.
 #ifndef HAUL_HPP
 #define HAUL_HPP
 
@@ -23,6 +26,7 @@
 #error "haul.hpp needs C++23 with <expected> (-std=c++23); haul.h is for older versions"
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +60,9 @@ class error {
   public:
     // The reason for the last failure in this thread.
     static error last() { return error(haul_error_clone(haul_last_error())); }
+
+    // An argument that cannot be used.
+    static error setup(const char *text) { return error(haul_error_new_setup(text)); }
 
     // A copy of an error of haul.h.
     static error of(const haul_error *other) { return error(haul_error_clone(other)); }
@@ -100,6 +107,23 @@ inline result<void> check(haul_status status) {
     return std::unexpected(error::last());
 }
 
+// Returns true if one of the strings has a NUL.
+inline bool has_nul(const auto &...texts) noexcept { return ((texts.find('\0') != std::string::npos) || ...); }
+
+inline error nul_error() { return error::setup("a string has a NUL in it"); }
+
+// Calls a function of haul.h, which gets these strings.
+inline result<void> check_texts(auto &&call, const auto &...texts) {
+    if (has_nul(texts...))
+        return std::unexpected(nul_error());
+    return check(call());
+}
+
+// A time limit for haul.h, where 0 means no limit. A negative time, of a deadline that has passed, is the shortest limit.
+inline std::uint64_t time_limit(std::chrono::milliseconds time) noexcept {
+    return time.count() < 0 ? 1 : static_cast<std::uint64_t>(time.count());
+}
+
 // The functions of a request. They stay at their place while the request is moved or copied.
 struct request_functions {
     std::function<std::size_t(std::span<char>)> read;
@@ -110,6 +134,8 @@ struct request_functions {
 
     // Calls a function of the program, whose exceptions must not reach haul.
     template <class Result> Result guard(Result failure, auto &&call) noexcept {
+        if (thrown)
+            return failure;
         try {
             return call();
         } catch (...) {
@@ -130,18 +156,23 @@ struct request_functions {
 // call that sends the request.
 class request {
   public:
-    request(const std::string &method, const std::string &url) : request_(haul_request_new(method.c_str(), url.c_str())) {
+    request(const std::string &method, const std::string &url) {
+        if (detail::has_nul(method, url)) {
+            failure_ = detail::nul_error();
+            return;
+        }
+        request_.reset(haul_request_new(method.c_str(), url.c_str()));
         if (!request_)
             failure_ = error::last();
     }
 
     // Sets a field, instead of others of that name.
     request &header(const std::string &name, const std::string &value) {
-        return note([&] { return haul_request_set_header(get(), name.c_str(), value.c_str()); });
+        return note([&] { return haul_request_set_header(get(), name.c_str(), value.c_str()); }, name, value);
     }
     // Adds a field beside others of that name.
     request &add_header(const std::string &name, const std::string &value) {
-        return note([&] { return haul_request_add_header(get(), name.c_str(), value.c_str()); });
+        return note([&] { return haul_request_add_header(get(), name.c_str(), value.c_str()); }, name, value);
     }
     // The body: a copy of these bytes.
     request &body(std::string_view bytes) {
@@ -151,7 +182,7 @@ class request {
     request &json(std::string_view text) { return header("Content-Type", "application/json").body(text); }
     // The body: the content of a file.
     request &body_file(const std::string &path) {
-        return note([&] { return haul_request_set_body_file(get(), path.c_str()); });
+        return note([&] { return haul_request_set_body_file(get(), path.c_str()); }, path);
     }
     // The body: what `read` writes into the memory that it is given, until it returns 0. Without `length` it is sent in
     // chunks. `rewind` goes back to the first byte; without it, the body cannot be sent again. Not for a batch.
@@ -180,21 +211,23 @@ class request {
     // Adds a part with these bytes to a form (multipart/form-data).
     request &part(const std::string &name, std::string_view bytes, const std::string &file_name = {},
                   const std::string &content_type = {}) {
-        return note([&] {
+        const auto add = [&] {
             return haul_request_add_part(get(), name.c_str(), bytes.data(), bytes.size(), maybe(file_name),
                                          maybe(content_type));
-        });
+        };
+        return note(add, name, file_name, content_type);
     }
     // Adds a part with the content of a file to a form (multipart/form-data).
     request &part_file(const std::string &name, const std::string &path, const std::string &file_name = {},
                        const std::string &content_type = {}) {
-        return note([&] {
+        const auto add = [&] {
             return haul_request_add_part_file(get(), name.c_str(), path.c_str(), maybe(file_name), maybe(content_type));
-        });
+        };
+        return note(add, name, path, file_name, content_type);
     }
-    // The time limit of the whole request.
+    // The time limit of the whole request; 0 for the setting of the client.
     request &timeout(std::chrono::milliseconds time) {
-        return note([&] { return haul_request_set_timeout(get(), static_cast<std::uint64_t>(time.count())); });
+        return note([&] { return haul_request_set_timeout(get(), detail::time_limit(time)); });
     }
     // The number of redirects to follow at most.
     request &max_redirects(std::uint32_t most) {
@@ -205,7 +238,7 @@ class request {
         return note([&] { return haul_request_set_max_size(get(), bytes); });
     }
     request &auth(haul_auth kind, const std::string &user, const std::string &secret) {
-        return note([&] { return haul_request_set_auth(get(), kind, user.c_str(), secret.c_str()); });
+        return note([&] { return haul_request_set_auth(get(), kind, user.c_str(), secret.c_str()); }, user, secret);
     }
     // Called with each piece of the body of the reply, which then has none; false ends the request. Not for a batch or
     // client::open.
@@ -219,7 +252,8 @@ class request {
         return note([&] { return haul_request_set_output(get(), nullptr, nullptr, piece, functions); });
     }
 
-    // Called with each step of the request while it happens. Not for a batch.
+    // Called with each step of the request while it happens. A batch refuses such a request, because it would call the
+    // function in its own thread.
     request &on_step(std::function<void(const haul_step_info &)> take) {
         auto *functions = use_functions();
         functions->on_step = std::move(take);
@@ -238,8 +272,8 @@ class request {
     haul_request *get() const noexcept { return request_.get(); }
 
   private:
+    friend class batch;
     friend class client;
-    friend class response;
 
     static const char *maybe(const std::string &text) noexcept { return text.empty() ? nullptr : text.c_str(); }
 
@@ -249,11 +283,18 @@ class request {
         return functions_.get();
     }
 
-    request &note(auto &&set) {
-        if (!failure_ && set() != HAUL_STATUS_OK)
+    // Calls a function of haul.h, which gets these strings, unless an earlier setting failed.
+    request &note(auto &&set, const auto &...texts) {
+        if (failure_)
+            return *this;
+        if (detail::has_nul(texts...))
+            failure_ = detail::nul_error();
+        else if (set() != HAUL_STATUS_OK)
             failure_ = error::last();
         return *this;
     }
+
+    bool has_step_function() const noexcept { return functions_ && functions_->on_step; }
 
     // The exception of a function of the program goes before the failure that it caused.
     void rethrow() const {
@@ -287,6 +328,8 @@ class response {
     std::string_view url() const noexcept { return detail::view(haul_response_url(get())); }
     // The first field of that name; empty optional if there is none.
     std::optional<std::string_view> header(const std::string &name) const {
+        if (detail::has_nul(name))
+            return std::nullopt;
         const haul_slice value = haul_response_header(get(), name.c_str());
         return value.data == nullptr ? std::nullopt : std::optional(detail::view(value));
     }
@@ -340,15 +383,19 @@ class jar {
 
     // Adds the cookies of a file. Returns the number of lines that were not acceptable as cookies.
     result<std::size_t> load(const std::string &path) {
+        if (detail::has_nul(path))
+            return std::unexpected(detail::nul_error());
         std::size_t refused = 0;
         if (haul_jar_load(get(), path.c_str(), &refused) != HAUL_STATUS_OK)
             return std::unexpected(error::last());
         return refused;
     }
-    result<void> save(const std::string &path) const { return detail::check(haul_jar_save(get(), path.c_str())); }
+    result<void> save(const std::string &path) const {
+        return detail::check_texts([&] { return haul_jar_save(get(), path.c_str()); }, path);
+    }
     // Stores the cookie of a Set-Cookie field in a reply from `url`.
     result<void> set(const std::string &url, const std::string &set_cookie) {
-        return detail::check(haul_jar_set(get(), url.c_str(), set_cookie.c_str()));
+        return detail::check_texts([&] { return haul_jar_set(get(), url.c_str(), set_cookie.c_str()); }, url, set_cookie);
     }
     std::size_t count() const noexcept { return haul_jar_count(get()); }
     void clear() noexcept { haul_jar_clear(get()); }
@@ -368,26 +415,31 @@ class client {
     client clone() const { return client(haul_client_clone(get())); }
 
     result<void> timeout(std::chrono::milliseconds time) {
-        return detail::check(haul_client_set_timeout(get(), static_cast<std::uint64_t>(time.count())));
+        return detail::check(haul_client_set_timeout(get(), detail::time_limit(time)));
     }
     result<void> connect_timeout(std::chrono::milliseconds time) {
-        return detail::check(haul_client_set_connect_timeout(get(), static_cast<std::uint64_t>(time.count())));
+        return detail::check(haul_client_set_connect_timeout(get(), detail::time_limit(time)));
     }
     result<void> max_redirects(std::uint32_t most) { return detail::check(haul_client_set_max_redirects(get(), most)); }
     result<void> retries(std::uint32_t most) { return detail::check(haul_client_set_retries(get(), most)); }
     result<void> decode(bool on) { return detail::check(haul_client_set_decode(get(), on)); }
     result<void> http(haul_http version) { return detail::check(haul_client_set_http(get(), version)); }
     result<void> header(const std::string &name, const std::string &value) {
-        return detail::check(haul_client_set_header(get(), name.c_str(), value.c_str()));
+        return detail::check_texts([&] { return haul_client_set_header(get(), name.c_str(), value.c_str()); }, name, value);
     }
     result<void> user_agent(const std::string &name) {
-        return detail::check(haul_client_set_user_agent(get(), name.c_str()));
+        return detail::check_texts([&] { return haul_client_set_user_agent(get(), name.c_str()); }, name);
     }
     result<void> auth(haul_auth kind, const std::string &user, const std::string &secret) {
-        return detail::check(haul_client_set_auth(get(), kind, user.c_str(), secret.c_str()));
+        const auto set = [&] { return haul_client_set_auth(get(), kind, user.c_str(), secret.c_str()); };
+        return detail::check_texts(set, user, secret);
     }
-    result<void> proxy(const std::string &url) { return detail::check(haul_client_set_proxy(get(), url.c_str())); }
-    result<void> ca_file(const std::string &path) { return detail::check(haul_client_set_ca_file(get(), path.c_str())); }
+    result<void> proxy(const std::string &url) {
+        return detail::check_texts([&] { return haul_client_set_proxy(get(), url.c_str()); }, url);
+    }
+    result<void> ca_file(const std::string &path) {
+        return detail::check_texts([&] { return haul_client_set_ca_file(get(), path.c_str()); }, path);
+    }
     result<void> cookies(const jar &jar) { return detail::check(haul_client_set_jar(get(), jar.get())); }
 
     // Sends a request and waits for the whole reply.
@@ -440,6 +492,8 @@ class batch {
     result<std::size_t> add(const request &request) {
         if (request.failure())
             return std::unexpected(*request.failure());
+        if (request.has_step_function())
+            return std::unexpected(error::setup("a batch takes no request with on_step"));
         if (haul_batch_add(get(), request.get(), reinterpret_cast<void *>(added_)) != HAUL_STATUS_OK)
             return std::unexpected(error::last());
         return added_++;
@@ -450,7 +504,8 @@ class batch {
     result<std::optional<reply>> next(std::optional<std::chrono::milliseconds> wait = {}) {
         haul_response *response = nullptr;
         void *number = nullptr;
-        const std::int64_t time = wait ? wait->count() : -1;
+        // A negative time, of a deadline that has passed, does not wait.
+        const std::int64_t time = wait ? std::max<std::int64_t>(wait->count(), 0) : -1;
         if (haul_batch_next(get(), time, &response, &number) != HAUL_STATUS_OK)
             return std::unexpected(error::last());
         if (response == nullptr)
@@ -476,6 +531,8 @@ class batch {
 
 // Resolves `reference` relative to `base` (RFC 3986 section 5).
 inline result<std::string> join(const std::string &base, const std::string &reference) {
+    if (detail::has_nul(base, reference))
+        return std::unexpected(detail::nul_error());
     char *joined = nullptr;
     if (haul_url_join(base.c_str(), reference.c_str(), &joined) != HAUL_STATUS_OK)
         return std::unexpected(error::last());

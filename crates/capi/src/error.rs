@@ -22,6 +22,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use haul::ErrorKind;
 
+use crate::c_arguments;
+
 /// The result of a call: 0 or one of curl's exit codes. Later versions may add codes: treat an
 /// unknown code as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -292,7 +294,18 @@ pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<hau
     catch_panic_or(None, || error.cloned().map(Box::new))
 }
 
-/// Frees a copy of an error, made by haul_error_clone.
+/// Creates an error with HAUL_STATUS_SETUP and this text, for a binding that refuses an argument
+/// itself. The caller frees it with haul_error_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_new_setup(text: *const c_char) -> Option<Box<haul_error>> {
+    catch_panic_new(|| {
+        // SAFETY: the header's contract: strings end with NUL.
+        let text = unsafe { c_arguments::required_text(text, "text") }?;
+        Ok(CallFailure::setup(text).into_error())
+    })
+}
+
+/// Frees an error, made by haul_error_clone or haul_error_new_setup.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
     catch_panic_or((), || drop(error));

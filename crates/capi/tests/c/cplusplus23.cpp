@@ -56,6 +56,19 @@ int main(int argc, char **argv) {
         || steps != std::vector{HAUL_STEP_SENT, HAUL_STEP_HEAD, HAUL_STEP_DONE})
         return wrong("the steps were not told");
 
+    int told = 0;
+    try {
+        auto taken = [](std::string_view) { return true; };
+        (void)client.perform(haul::request("GET", base + "/chain/2").on_body(taken).on_step([&](const haul_step_info &) {
+            told++;
+            throw std::runtime_error("of the program");
+        }));
+        return wrong("the exception of on_step was lost");
+    } catch (const std::runtime_error &) {
+        if (told != 1)
+            return wrong("a function was called after an exception");
+    }
+
     bool caught = false;
     try {
         (void)client.perform(haul::request("GET", base + "/bytes/100000").on_body([](std::string_view) -> bool {
@@ -96,6 +109,28 @@ int main(int argc, char **argv) {
     }
     if (expected != 21 || batch.pending() != 0)
         return wrong("a reply of the batch is missing");
+
+    if (!batch.add(haul::request("GET", base + "/delay/300/small")))
+        return wrong("a slow request was not added");
+    auto none = batch.next(std::chrono::milliseconds(-5));
+    if (!none || *none || batch.pending() != 1)
+        return wrong("a wait until a passed time waited");
+    auto late = client.perform(haul::request("GET", base + "/delay/2000/small").timeout(std::chrono::milliseconds(-5)));
+    if (late || !late.error().is_timeout())
+        return wrong("a negative time limit is none");
+    auto steps_in_batch = batch.add(haul::request("GET", base + "/small").on_step(note));
+    if (steps_in_batch || !steps_in_batch.error().is_usage())
+        return wrong("a batch took a function that it calls in another thread");
+
+    using namespace std::string_literals;
+    const haul::request with_nul[] = {haul::request("GET\0"s, base), haul::request("GET", base + "/\0x"s),
+                                      std::move(haul::request("GET", base).header("X", "a\0b"s)),
+                                      std::move(haul::request("GET", base).part("a\0"s, ""))};
+    for (const haul::request &made : with_nul)
+        if (auto cut = client.perform(made); cut || cut.error().status() != HAUL_STATUS_SETUP || cut.error().text().empty())
+            return wrong("a string with a NUL was sent");
+    if (client.user_agent("a\0b"s) || client.header("X", "a\0b"s) || haul::join("http://h/\0"s, "a"))
+        return wrong("a setting took a string with a NUL");
 
     haul::jar jar;
     if (!jar.set(base, "a=b; Path=/") || jar.count() != 1 || jar.set(base, "") || !client.cookies(jar))
