@@ -2,7 +2,7 @@
 //! another exchange follows.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::h1::ResponseBodyFraming;
@@ -10,7 +10,7 @@ use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
 use super::host_overload::OverloadRefusal;
-use super::resettable_state::BodyDisposition;
+use super::resettable_state::{BodyDisposition, RangeFieldOwner};
 use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
 use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
@@ -118,6 +118,7 @@ impl Transfer {
             .or_else(|| self.on_expectation_failed(head))
             .or_else(|| self.on_range(head, framing, &options))
             .or_else(|| self.on_stale_target(head))
+            .or_else(|| self.on_status_without_rest(head, &options))
             .or_else(|| if head.status() >= 400 { self.on_bad_status(head, &options) } else { None })
             .or_else(|| self.on_missing_range(head, framing, &options))
             .or_else(|| self.on_unwanted(head, framing, &options));
@@ -256,6 +257,28 @@ impl Transfer {
         is_stale.then_some(BodyDisposition::RestartAtCallerUrl)
     }
 
+    /// Handles a response that cannot be the rest of a begun body, or a part of a split download,
+    /// because its status is neither 200 nor 206: decides to try again or to fail, whether or not
+    /// the status counts as a failure. Returns `None` if no body has begun, or if the status may be
+    /// that of the rest.
+    fn on_status_without_rest(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
+        let status = head.status();
+        if !self.progress.has_begun && !self.is_part() || matches!(status, 200 | 206) {
+            return None;
+        }
+        let wait = self.retry_delay(Trouble::Status(status), retry_after(head));
+        if let Some(wait) = wait.filter(|_| self.resend_error().is_none()) {
+            return Some(BodyDisposition::Retry(wait));
+        }
+        let error = if status >= 400 && options.fail {
+            bad_status(head)
+        } else {
+            let message = format!("the body broke off and cannot be resumed: the server answered {status}");
+            Error::new(ErrorKind::PartialBody, message)
+        };
+        Some(BodyDisposition::Fail(error))
+    }
+
     /// Fails the transfer if the response does not contain the requested range, because other
     /// content must not be appended to the existing bytes. Returns `None` if the response is
     /// usable.
@@ -328,11 +351,9 @@ impl Transfer {
     /// `None` if the body is delivered.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
-        let retry_after =
-            head.get("retry-after").and_then(|value| retry::parse_retry_after(value, time_conversions::unix_now()));
         // If no status is a failure, only a transient status is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
-        let delay = self.retry_delay(Trouble::Status(status), retry_after);
+        let delay = self.retry_delay(Trouble::Status(status), retry_after(head));
         let wait = delay.filter(|_| is_reason && self.resend_error().is_none());
         if let Some(wait) = wait.filter(|_| !options.curl_compat.retries_whole) {
             return Some(BodyDisposition::Retry(wait));
@@ -433,7 +454,7 @@ impl Transfer {
         let is_rest = head.status() == 200 && self.accepts_invalid_content_range(head);
         if head.status() == 200 && self.ranges.may_request_ranges() && self.response.skip == 0 && !is_rest {
             self.progress.range.on_whole(head, framing);
-        } else if self.progress.range.is_unstarted_opening() {
+        } else if self.progress.range.is_unstarted_opening() || self.replaces_existing_part(head) {
             // A response that replaces the content is not a part of it.
             self.progress.range = DeliveryRange::default();
         }
@@ -479,6 +500,17 @@ impl Transfer {
         )
     }
 
+    /// Returns true if the body of this response replaces the content that the sink has from an
+    /// earlier run: the response is neither the rest nor the whole of that content, for example an
+    /// error page.
+    fn replaces_existing_part(&self, head: &ResponseHead) -> bool {
+        self.ranges.mode == RangeFieldOwner::Engine
+            && !self.ranges.must_continue
+            && !self.progress.has_begun
+            && !self.is_part()
+            && !matches!(head.status(), 200 | 206)
+    }
+
     /// Returns an error if a body of this size is larger than [`RequestOptions::max_size`].
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
         match self.options.max_size {
@@ -500,6 +532,12 @@ fn oversized_line(head: &ResponseHead, options: &RequestOptions) -> Option<BodyD
     let is_long = head.raw().split(|&byte| byte == b'\n').any(|line| line.len() > MAX_LINE);
     let message = format!("server sent a line of a head above the limit of {MAX_LINE} bytes");
     is_long.then(|| BodyDisposition::Fail(Error::new(ErrorKind::HeadTooLarge, message)))
+}
+
+/// Returns the pause before a retry that the response requests by Retry-After; `None` without a
+/// valid Retry-After.
+fn retry_after(head: &ResponseHead) -> Option<Duration> {
+    retry::parse_retry_after(head.get("retry-after")?, time_conversions::unix_now())
 }
 
 /// Returns the error to report for a response whose status is a failure.

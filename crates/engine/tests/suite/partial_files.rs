@@ -473,3 +473,17 @@ fn announced_length_is_reserved_in_steps() {
         assert!(taken() <= most * MIB + slack, "{until} MiB: {}", taken());
     }
 }
+
+/// Checks that an error page may replace the file whose content an earlier run has begun.
+#[test]
+fn error_page_replaces_a_partial_file() {
+    let peer = H1Peer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone"),
+    ]);
+    let (_dir, file, beside) = download_paths();
+    leave_partial_file(&beside, &peer.url("/"), "\"1-0\"", &[0..1000]);
+    let outcome = fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file));
+    assert_success(&outcome);
+    assert_eq!((outcome.facts.status, fs::read(&file).unwrap()), (404, b"gone".to_vec()));
+}

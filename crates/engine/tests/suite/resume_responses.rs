@@ -51,3 +51,46 @@ fn broken_full_response_skips_nothing_later() {
         }
     }
 }
+
+#[test]
+fn other_status_is_never_appended_to_body() {
+    for status in ["403 Gone", "503 Busy", "203 Other", "302 Found", "300 Choices"] {
+        for fail in [false, true] {
+            let options = RequestOptions { fail, ..retrying(1) };
+            for first in [
+                reply("200 OK", "", 10, "01234"),
+                vec![
+                    ScriptStep::ReadHead,
+                    ScriptStep::send(
+                        "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n",
+                    ),
+                ],
+            ] {
+                // The rest must not follow the error page.
+                for (code, body) in outcomes(&[first, reply(status, "", 4, "gone"), rest_from(9)], &options) {
+                    assert!(matches!(code, 18 | 22), "{status} {fail}: {code}");
+                    assert!(b"01234".starts_with(&body), "{status} {fail}: {body:?}");
+                }
+            }
+        }
+    }
+    let empty = vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n"), ScriptStep::Close];
+    for (code, body) in outcomes(&[reply("200 OK", "", 10, "01234"), empty], &retrying(1)) {
+        assert_eq!(code, 18);
+        assert!(b"01234".starts_with(&body), "{body:?}");
+    }
+}
+
+#[test]
+fn other_status_while_resuming_is_retried() {
+    for fail in [false, true] {
+        let mut options = RequestOptions { fail, ..retrying(3) };
+        options.retry.all_errors = true;
+        for status in ["403 Gone", "503 Busy", "203 Other"] {
+            let scripts = [reply("200 OK", "", 10, "01234"), reply(status, "", 4, "gone"), rest_from(5)];
+            for outcome in outcomes(&scripts, &options) {
+                assert_eq!(outcome, (0, b"0123456789".to_vec()), "{status} {fail}");
+            }
+        }
+    }
+}
