@@ -410,7 +410,7 @@ impl Transfer {
     /// Returns an error if the transfer was slower than the minimum speed for too long, or if the
     /// server was silent for too long; otherwise `None`.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
-        self.speed.check(self.facts.body_bytes, now)
+        self.speed.check(now)
     }
 
     /// Pauses the limits on low speed and silence (`paused` is true), or resumes them. They are

@@ -148,6 +148,8 @@ impl SilenceLimit {
 /// The minimum speed of a transfer, and the period over which the speed is currently measured.
 struct MinSpeedCheck {
     watch: SpeedWatch,
+    /// The number of bytes received since the measurement began.
+    received: u64,
     next_check: Instant,
     is_paused: bool,
     text: String,
@@ -157,6 +159,7 @@ impl MinSpeedCheck {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
             watch: SpeedWatch::new(limit.bytes_per_second, limit.time, time_conversions::to_monotonic_time(now)),
+            received: 0,
             next_check: now,
             is_paused: false,
             text: format!(
@@ -252,6 +255,14 @@ impl RateSpeedAndStallLimits {
         self.min_speed = Some(Box::new(MinSpeedCheck::new(limit, now)));
     }
 
+    /// Moves the minimum speed out of these limits, for a measurement that covers further transfers.
+    /// The maximum rate and the limit on silence remain.
+    pub(super) fn take_min_speed(&mut self, now: Instant) -> Self {
+        let mut taken = Self { min_speed: self.min_speed.take(), ..Self::default() };
+        taken.set_paused(false, now);
+        taken
+    }
+
     /// Returns true if a maximum rate applies to the transfer.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some() || self.total.is_some()
@@ -323,11 +334,19 @@ impl RateSpeedAndStallLimits {
     /// silence.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
+        self.add_to_measurement(bytes);
         if let Some(bucket) = &self.rate {
             bucket.lock().ignore_poison().remove(bytes);
         }
         if let Some(total) = &self.total {
             total.lock_receive_bucket().remove(bytes);
+        }
+    }
+
+    /// Counts `bytes` received bytes in the minimum speed only.
+    pub(super) fn add_to_measurement(&mut self, bytes: u64) {
+        if let Some(min_speed) = &mut self.min_speed {
+            min_speed.received += bytes;
         }
     }
 
@@ -380,8 +399,8 @@ impl RateSpeedAndStallLimits {
     }
 
     /// Returns an error if the transfer was too slow, or the server silent, for too long; otherwise
-    /// `None`. `bytes` is the number of bytes received so far.
-    pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
+    /// `None`.
+    pub(super) fn check(&mut self, now: Instant) -> Option<Error> {
         if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence_limit().unwrap_or_default();
             let is_send_blocked = self.silence.as_ref().is_some_and(|silence| silence.is_send_blocked);
@@ -390,7 +409,7 @@ impl RateSpeedAndStallLimits {
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
         let time = time_conversions::to_monotonic_time(now);
-        min_speed.watch.set_received_bytes(time, bytes);
+        min_speed.watch.set_received_bytes(time, min_speed.received);
         match min_speed.watch.check(time) {
             SpeedVerdict::Fine { next_look } => {
                 min_speed.next_check = time_conversions::to_instant(next_look);

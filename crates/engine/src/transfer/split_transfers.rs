@@ -105,9 +105,9 @@ impl Transfer {
     pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitMinSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.progress.range.at);
-        let mut rest = self.speed.sharing_rate();
-        rest.set_min_speed(STALLED_PART_SPEED, now);
-        SplitMinSpeedCheck(std::mem::replace(&mut self.speed, rest))
+        let limits = self.speed.take_min_speed(now);
+        self.speed.set_min_speed(STALLED_PART_SPEED, now);
+        SplitMinSpeedCheck { limits, counted: 0 }
     }
 
     /// Makes the transfer continue alone after a split download. It continues at its current offset
@@ -270,19 +270,26 @@ impl Transfer {
     }
 }
 
-/// The check of the minimum speed for all transfers of a split download together.
-pub(crate) struct SplitMinSpeedCheck(RateSpeedAndStallLimits);
+/// The check of the minimum speed for all transfers of a split download together. Each transfer
+/// checks by itself how long its server is silent.
+pub(crate) struct SplitMinSpeedCheck {
+    limits: RateSpeedAndStallLimits,
+    /// The number of bytes received since the split that the measurement includes.
+    counted: u64,
+}
 
 impl SplitMinSpeedCheck {
     /// Returns the time at which the caller must call [`SplitMinSpeedCheck::check`] next. Returns
     /// `None` if there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
-        self.0.next_check()
+        self.limits.next_check()
     }
 
     /// Returns an error if all transfers of the split download together are slower than the minimum
-    /// speed; otherwise `None`. `bytes` is the number of bytes that they have received so far.
+    /// speed; otherwise `None`. `bytes` is the number of bytes that they have received since the split.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
-        self.0.check(bytes, now)
+        self.limits.add_to_measurement(bytes.saturating_sub(self.counted));
+        self.counted = bytes;
+        self.limits.check(now)
     }
 }

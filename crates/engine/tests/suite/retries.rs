@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, DriverKind, FetchOutcome, OK, assert_fails, get, retrying, start_origin, with_time_limit};
 use haul::body::delivery::BodyDelivery;
+use haul::buffer_pool::OfferedBodyBytes;
+use haul::request::SpeedLimit;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::memory::MemorySink;
 use haul::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
@@ -337,4 +339,24 @@ fn retry_after_does_not_pause_the_redirecting_host() {
     assert!(
         matches!(transfer.on_complete(Instant::now()), TransferStep::Again(wait) if wait == Duration::from_secs(100))
     );
+}
+
+/// Checks that bytes of earlier attempts do not count in the speed of a resumed attempt.
+#[test]
+fn speed_of_resumed_attempt_excludes_earlier_bytes() {
+    let mut options = retrying(5);
+    options.speed_limit = Some(SpeedLimit { bytes_per_second: 1000, time: Duration::from_secs(10) });
+    let mut transfer = transfer(options);
+    let begun = Instant::now();
+    answered(&mut transfer, "HTTP/1.1 200 X\r\nETag: \"a\"\r\nContent-Length: 200000\r\n\r\n");
+    transfer.on_body(OfferedBodyBytes::borrowed(&[b'x'; 100_000]), false, begun).unwrap();
+    let broken = Error::new(ErrorKind::PartialBody, "closed");
+    let step = transfer.on_failure(broken, ExchangeFailurePoint::InResponse, Instant::now());
+    assert!(matches!(step, TransferStep::Again(_)), "{step:?}");
+    let rest =
+        "HTTP/1.1 206 X\r\nETag: \"a\"\r\nContent-Range: bytes 100000-199999/200000\r\nContent-Length: 100000\r\n\r\n";
+    answered(&mut transfer, rest);
+    let resumed = Instant::now();
+    let slow_at = (1..30).find(|second| transfer.check_speed(resumed + Duration::from_secs(*second)).is_some());
+    assert!(slow_at.is_some_and(|second| (10..=11).contains(&second)), "{slow_at:?}");
 }

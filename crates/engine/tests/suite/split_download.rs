@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::{assert_same, following};
 use haul::buffer_pool::OfferedBodyBytes;
 use haul::request::basic_authorization;
-use haul::request::{SpeedLimit, SplitDownloadOptions};
+use haul::request::{SpeedLimit, SplitDownloadOptions, StallLimit};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::FileSink;
@@ -497,5 +497,25 @@ fn expired_signed_url_is_requested_again() {
         assert_same(&got, &expected);
         let asked = server.asked();
         assert!(asked.iter().filter(|path| *path == "/blob/1").count() > 2, "it was refused: {asked:?}");
+    }
+}
+
+/// Checks that a split download may take longer than the limit on silence, since bytes arrive all
+/// the time.
+#[test]
+fn split_download_may_outlast_the_stall_limit() {
+    let origin = origin();
+    let plan = FaultPlan { size: 5 * SIZE, rate: Some(MIB), ..FaultPlan::default() };
+    let limit = Duration::from_millis(1200);
+    let stall = RequestOptions { stall: Some(StallLimit { time: limit, awaits_head: false }), ..splitting() };
+    let read = RequestOptions { read_timeout: Some(limit), ..splitting() };
+    for (name, options) in [("stall", stall), ("read", read)] {
+        let path = origin.serve(name, plan.clone());
+        let sink = NonRestartableSink::default();
+        let outcome = fetch(&Client::new(), &origin.url(&path), &options, sink.clone());
+        assert_success(&outcome);
+        assert!(outcome.facts.total > 2 * limit, "{name}: too fast to show anything");
+        assert!(origin.seen(name).requests.len() > 1, "{name}: it was not split");
+        assert_same(&sink.taken(), &content(&plan, 0));
     }
 }
