@@ -4,9 +4,10 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{DRIVERS, OK, assert_fails, following, get, start_origin, with_connect_timeout};
+use common::{DRIVERS, OK, assert_fails, following, get, start_origin, trusting_ca, with_connect_timeout};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{H1Peer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 #[test]
 fn limit_rate_covers_body_received_with_head() {
@@ -130,5 +131,33 @@ fn maximum_duration_means_no_time_limit() {
         options.max_time = Some(Duration::MAX);
         let got = driver.get(&Client::new(), &origin.url("/small"), &options);
         assert_eq!(got.ok(), b"small\n", "{driver:?}");
+    }
+}
+
+/// Checks that the write timeout ends with the upload: a server may think about a request for
+/// longer.
+#[test]
+fn write_timeout_does_not_apply_after_upload() {
+    const SIZE: usize = 4 << 20;
+    let slowly = [ScriptStep::ReadBytes(64 << 10), ScriptStep::Sleep(Duration::from_millis(2))];
+    let mut script = vec![ScriptStep::ReadHead];
+    script.extend(slowly.iter().cycle().take(2 * (SIZE >> 16)).cloned());
+    script.extend([ScriptStep::Sleep(Duration::from_millis(1500)), ScriptStep::send(OK)]);
+    let identity = TestCertificates::generate();
+    let (trusting, _file) = trusting_ca(identity.ca_pem());
+    let options = RequestOptions {
+        method: "PUT".into(),
+        body: Some(vec![b'x'; SIZE].into()),
+        expect_timeout: Duration::from_millis(1),
+        write_timeout: Some(Duration::from_secs(1)),
+        read_timeout: Some(Duration::from_secs(30)),
+        ..trusting
+    };
+    for driver in DRIVERS {
+        let peer = H1Peer::start_tls(vec![script.clone()], &identity, &[]);
+        let url = peer.url("/").replace("http:", "https:");
+        assert_eq!(get(driver, &url, &options).ok(), b"ok", "{driver:?} over TLS");
+        let peer = H1Peer::start(vec![script.clone()]);
+        assert_eq!(get(driver, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
     }
 }

@@ -338,8 +338,10 @@ impl H1Connection {
                 *send_error = Some(error.kind().into());
             }
         })?;
-        if takes_a_while {
-            let (waits, is_starved) = (self.waits_to_send(), self.content.is_waiting_for_source());
+        // The last bytes may have left in a call that had little to send.
+        let waits = self.waits_to_send();
+        if takes_a_while || !waits {
+            let is_starved = self.content.is_waiting_for_source();
             if let Some(transfer) = self.queue.back_mut() {
                 transfer.set_sending(waits);
                 transfer.set_starved(is_starved);
