@@ -341,6 +341,48 @@ fn retry_after_does_not_pause_the_redirecting_host() {
     );
 }
 
+/// Checks a server that sends the forbidden content of a 204, 304 or HEAD response only after the
+/// next request: its bytes are no response to that request.
+#[test]
+fn late_surplus_bytes_repeat_the_request() {
+    for driver in DRIVERS {
+        for (method, first) in [
+            ("GET", "HTTP/1.1 204 No Content\r\n\r\n"),
+            ("GET", "HTTP/1.1 304 Not Modified\r\n\r\n"),
+            ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
+        ] {
+            let late = ScriptStep::send("hello\r\n\r\n");
+            let used = vec![
+                ScriptStep::ReadHead,
+                ScriptStep::send(first),
+                ScriptStep::ReadHead,
+                late.clone(),
+                ScriptStep::Close,
+            ];
+            let peer = H1Peer::start(vec![used.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+            let client = Client::new();
+            let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
+            assert_eq!(driver.get(&client, &peer.url("/"), &options).exit, 0);
+            assert_eq!(
+                driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(),
+                b"ok",
+                "{driver:?} {first}"
+            );
+            // A new connection has no earlier response, and a POST may not be repeated.
+            let peer = H1Peer::start(vec![used.clone(), vec![ScriptStep::ReadHead, late, ScriptStep::Close]]);
+            let client = Client::new();
+            assert_eq!(driver.get(&client, &peer.url("/"), &options).exit, 0);
+            assert_ne!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).exit, 0, "{driver:?} {first}");
+            assert_eq!(peer.connections(), 2);
+            let peer = H1Peer::start(vec![used, vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+            let client = Client::new();
+            let post = RequestOptions { method: "POST".into(), ..RequestOptions::default() };
+            assert_eq!(driver.get(&client, &peer.url("/"), &options).exit, 0);
+            assert_ne!(driver.get(&client, &peer.url("/"), &post).exit, 0, "{driver:?} {first}");
+        }
+    }
+}
+
 /// Checks that bytes of earlier attempts do not count in the speed of a resumed attempt.
 #[test]
 fn speed_of_resumed_attempt_excludes_earlier_bytes() {

@@ -118,15 +118,18 @@ impl H1Connection {
                 (false, _) => ExchangeFailurePoint::WhileStale,
             };
             // What looks like a malformed head may be the content of an earlier response that must
-            // have none, such as a 204.
+            // have none, such as a 204. Nothing precedes the first response of a connection.
             let is_shifted = self.peer_violated_protocol
                 && self.served > 0
-                && transfer.reuse.is_pipelined()
                 && transfer.awaits_head()
                 && is_idempotent(transfer.method());
             self.breaks_pipelining |= is_shifted || transfer.reuse.is_pipelined() && self.closed_unexpectedly();
-            let after =
-                if is_shifted { transfer.retract_response(now) } else { transfer.on_failure(error, broke, now) };
+            let after = if is_shifted {
+                transfer.reuse.needs_new_connection = true;
+                transfer.retract_response(now)
+            } else {
+                transfer.on_failure(error, broke, now)
+            };
             finished.push((transfer, after));
         }
         self.close(now, finished)
