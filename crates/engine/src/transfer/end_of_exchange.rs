@@ -102,6 +102,7 @@ impl Transfer {
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 self.expectation = ExpectContinueState::None;
                 self.auth = self.auth.for_redirect();
+                self.reuse.on_new_target();
                 self.trace_redirect();
                 self.limit_mirror_time(now);
                 if let Some(error) = self.resend_error() {

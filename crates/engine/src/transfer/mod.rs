@@ -251,6 +251,7 @@ impl Transfer {
         self.auth = AuthState::new(&self.current.target);
         self.facts.forget_redirects();
         self.proxy_auth = ForwardProxyAuthState::default();
+        self.reuse.on_new_target();
         self.history = EarlierResponses::default();
     }
 

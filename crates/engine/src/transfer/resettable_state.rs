@@ -197,6 +197,11 @@ impl ExchangeConnectionState {
         (self.is_reused, self.is_pipelined) = (is_reused, is_pipelined);
     }
 
+    /// Forgets the answers 421 (Misdirected Request), because the next request has another target.
+    pub(super) fn on_new_target(&mut self) {
+        self.is_misdirected = false;
+    }
+
     /// Returns true if the current connection was used by earlier exchanges.
     pub(crate) fn is_reused(&self) -> bool {
         self.is_reused

@@ -383,6 +383,27 @@ fn late_surplus_bytes_repeat_the_request() {
     }
 }
 
+/// Checks that each target of a transfer may answer 421 once on a reused connection.
+#[test]
+fn status_421_is_repeated_for_each_target() {
+    let script = |last: String| {
+        let wrong = ScriptStep::send("HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n");
+        let used = vec![ScriptStep::ReadHead, ScriptStep::send(OK), ScriptStep::ReadHead, wrong];
+        vec![used, vec![ScriptStep::ReadHead, ScriptStep::send(last)]]
+    };
+    for driver in DRIVERS {
+        let second = H1Peer::start(script(OK.to_owned()));
+        let to = second.url("/");
+        let first = H1Peer::start(script(format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n")));
+        let client = Client::new();
+        for peer in [&first, &second] {
+            assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
+        }
+        let got = driver.get(&client, &first.url("/"), &common::following());
+        assert_eq!((got.status, got.ok()), (200, &b"ok"[..]), "{driver:?}");
+    }
+}
+
 /// Checks that bytes of earlier attempts do not count in the speed of a resumed attempt.
 #[test]
 fn speed_of_resumed_attempt_excludes_earlier_bytes() {
