@@ -69,12 +69,29 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the transfer is the first one of a split download, and has reached the
-    /// offset at which another part begins. The rest of the response is then not needed.
+    /// Returns true if the rest of the response is not needed, because the wanted bytes have
+    /// arrived. There are two cases:
+    /// * The transfer is the first one of a split download, and has reached the offset at which
+    ///   another part begins.
+    /// * The response contains the whole content, and the transfer has reached the end of the range
+    ///   that it had requested.
     #[must_use]
-    pub fn has_reached_split_end(&self) -> bool {
-        let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
-        is_delivered && self.split.end_offset().is_some_and(|end| end.is_reached(self.progress.range.at))
+    pub fn has_all_wanted_bytes(&self) -> bool {
+        let at = self.progress.range.at;
+        matches!(self.response.disposition, BodyDisposition::Deliver)
+            && (self.split.end_offset().is_some_and(|end| end.is_reached(at)) || self.surplus_begins_at() == Some(at))
+    }
+
+    /// Returns the offset in the content after the last wanted byte, if the response contains the
+    /// whole content although a range was requested; otherwise `None`.
+    fn surplus_begins_at(&self) -> Option<u64> {
+        self.progress.range.end.filter(|_| self.response.exceeds_range)
+    }
+
+    /// Returns true if all further bytes of the response are delivered, so that the driver may move
+    /// them to the sink by itself.
+    fn delivers_all_bytes(&self) -> bool {
+        self.response.skip == 0 && !self.response.exceeds_range
     }
 
     /// Returns true if the rest of an unwanted body is too long to be received. The driver then
@@ -162,7 +179,10 @@ impl Transfer {
         let start = self.response.skip.min(bytes);
         self.response.skip -= start;
         let at = self.progress.range.at;
-        let received_to = at.saturating_add(bytes - start);
+        let mut received_to = at.saturating_add(bytes - start);
+        if let Some(end) = self.surplus_begins_at() {
+            received_to = received_to.min(end);
+        }
         if self.ranges.may_request_ranges()
             && self.progress.range.known_end().is_some_and(|known_end| received_to > known_end)
         {
@@ -193,7 +213,7 @@ impl Transfer {
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.progress.range.at, self.progress.range.at + bytes);
-        let is_whole = self.response.skip == 0
+        let is_whole = self.delivers_all_bytes()
             && self.split.end_offset().is_none_or(|end| end.deliverable_end(at, to) == to)
             && self.options.max_size.is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
@@ -225,7 +245,7 @@ impl Transfer {
     /// has no descriptor.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
-            BodyDisposition::Deliver if self.response.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),
+            BodyDisposition::Deliver if self.delivers_all_bytes() && !self.is_traced() => self.body.direct_descriptor(),
             _ => None,
         }
     }
@@ -237,7 +257,7 @@ impl Transfer {
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         match self.response.disposition {
             BodyDisposition::Deliver
-                if self.response.skip == 0 && self.split.end_offset().is_none() && !self.is_traced() =>
+                if self.delivers_all_bytes() && self.split.end_offset().is_none() && !self.is_traced() =>
             {
                 self.body.receive_into_sink(socket, most)
             }

@@ -142,6 +142,9 @@ pub(super) struct ResponseDecisions {
     /// The number of bytes of the response's body still to skip, because an earlier response
     /// delivered them.
     pub(super) skip: u64,
+    /// True if the response is longer than the requested range, because it contains the whole
+    /// content. The bytes after the range are dropped.
+    pub(super) exceeds_range: bool,
     /// The delay before the retry that follows the delivery of this response's body; `None` if no
     /// retry follows.
     pub(super) retry_after_body: Option<Duration>,

@@ -400,6 +400,7 @@ impl Transfer {
             }
             RangeVerdict::Repeats(there) if self.progress.has_begun && !self.is_part() => {
                 self.response.skip = there;
+                self.response.exceeds_range = self.progress.range.end.is_some();
                 return BodyDisposition::Deliver;
             }
             // In curl's mode, a retry continues in the user's file, whether or not the server

@@ -487,3 +487,25 @@ fn error_page_replaces_a_partial_file() {
     assert_success(&outcome);
     assert_eq!((outcome.facts.status, fs::read(&file).unwrap()), (404, b"gone".to_vec()));
 }
+
+/// Checks a server that answers the request for the second missing range with the whole content.
+#[test]
+fn full_response_fills_only_the_missing_range() {
+    let all = all();
+    let head = |status: &str, more: &str, length: usize| {
+        ScriptStep::send(format!("HTTP/1.1 {status}\r\nETag: \"1-0\"\r\n{more}Content-Length: {length}\r\n\r\n"))
+    };
+    let first = vec![
+        ScriptStep::ReadHead,
+        head("206 Part", &format!("Content-Range: bytes 0-0/{SIZE}\r\n"), 1),
+        ScriptStep::Send(all[..1].to_vec()),
+        ScriptStep::Close,
+    ];
+    let whole = vec![ScriptStep::ReadHead, head("200 OK", "", all.len()), ScriptStep::Send(all.clone())];
+    let peer = H1Peer::start(vec![first, whole]);
+    let (_dir, file, beside) = download_paths();
+    leave_partial_file(&beside, &peer.url("/"), "\"1-0\"", &[1..1000, 2000..SIZE]);
+    assert_success(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file)));
+    assert_same(&fs::read(&file).unwrap(), &all);
+    assert_eq!(peer.connections(), 2);
+}

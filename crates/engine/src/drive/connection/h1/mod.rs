@@ -407,7 +407,7 @@ impl H1Connection {
             Ok(ReceiveOutcome::WouldBlock) => ReceiveStatus::WouldBlock,
             Ok(ReceiveOutcome::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
-                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) => {
+                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.has_all_wanted_bytes()) => {
                     self.stop_response(now, finished)
                 }
                 Ok(()) => {
@@ -478,7 +478,7 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> ReceiveStatus {
-        if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) {
+        if self.queue.front().is_some_and(|transfer| transfer.has_all_wanted_bytes()) {
             return self.stop_response(now, finished);
         }
         match stopped {

@@ -58,7 +58,7 @@ impl H2Connection {
                 let bytes = std::mem::take(&mut active.unreleased);
                 self.conn.release(time_conversions::to_monotonic_timestamp(now), RequestId(id), bytes);
             }
-            _ if active.transfer.has_reached_split_end() => self.cancel_rest(id, now, finished),
+            _ if active.transfer.has_all_wanted_bytes() => self.cancel_rest(id, now, finished),
             stopped => {
                 if let ReceiveCredit::Until(at) = stopped {
                     self.pacing.resumes_at = Some(self.pacing.resumes_at.map_or(at, |other| other.min(at)));

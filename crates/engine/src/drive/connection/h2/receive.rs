@@ -109,7 +109,7 @@ impl H2Connection {
             }
         };
         pieces.clear();
-        let is_left = transfer.has_reached_split_end() || transfer.skips_rest(ResponseBodyFraming::Chunked);
+        let is_left = transfer.has_all_wanted_bytes() || transfer.skips_rest(ResponseBodyFraming::Chunked);
         match outcome {
             Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),

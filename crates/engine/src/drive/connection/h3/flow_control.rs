@@ -92,7 +92,7 @@ impl H3Connection {
         let active = self.active.get_mut(&id)?;
         match active.transfer.credit(now, waker.wake, waker.token) {
             ReceiveCredit::Bytes(bytes) if bytes > 0 => Some(bytes),
-            _ if active.transfer.has_reached_split_end() => {
+            _ if active.transfer.has_all_wanted_bytes() => {
                 self.cancel_rest(id, now, finished);
                 None
             }

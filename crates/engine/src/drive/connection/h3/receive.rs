@@ -422,7 +422,7 @@ impl H3Connection {
         self.gathered.pieces.clear();
         let Some((outcome, active)) = outcome.zip(self.active.get(&id)) else { return };
         let is_left =
-            active.transfer.has_reached_split_end() || active.transfer.skips_rest(ResponseBodyFraming::Chunked);
+            active.transfer.has_all_wanted_bytes() || active.transfer.skips_rest(ResponseBodyFraming::Chunked);
         match outcome {
             Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
