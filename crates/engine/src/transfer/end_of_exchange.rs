@@ -11,7 +11,7 @@ use haul_proto::response_head::ResponseHead;
 use super::content_framing_and_expect::ExpectContinueState;
 use super::host_overload::OverloadRefusal;
 use super::next_target_and_secrets::TargetState;
-use super::resettable_state::{BodyDisposition, TransferSchedulingData};
+use super::resettable_state::{BodyDisposition, ForwardProxyAuthState, TransferSchedulingData};
 use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::error::ErrorStage;
@@ -379,6 +379,9 @@ impl Transfer {
         self.facts.enter_phase(TransferPhase::Pause, now);
         let at = time_conversions::add_saturating(now, wait);
         self.begin_attempt(at);
+        // The answers to challenges are limited for each attempt.
+        self.auth = self.auth.for_redirect();
+        self.proxy_auth = ForwardProxyAuthState::default();
         if self.options.curl_compat.retries_whole {
             self.restart_at_first_target();
             *self.facts = self.facts.for_next_attempt(at);

@@ -15,6 +15,7 @@ use haul::buffer_pool::OfferedBodyBytes;
 use haul::request::SpeedLimit;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::memory::MemorySink;
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
@@ -402,6 +403,29 @@ fn status_421_is_repeated_for_each_target() {
         let got = driver.get(&client, &first.url("/"), &common::following());
         assert_eq!((got.status, got.ok()), (200, &b"ok"[..]), "{driver:?}");
     }
+}
+
+/// Checks a server whose nonces are valid for one request: each attempt may answer challenges
+/// again.
+#[test]
+fn challenges_are_counted_for_each_attempt() {
+    let mut options = retrying(5);
+    options.auth = AuthOptions {
+        allowed: AllowedAuthSchemes { digest: true, ..AllowedAuthSchemes::NONE },
+        ..AuthOptions::user(Credentials::new("me", "secret").unwrap())
+    };
+    let mut transfer = transfer(options);
+    for attempt in 0..5 {
+        let challenge = format!(
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"{attempt}\", stale=true\r\n\
+             Content-Length: 0\r\n\r\n"
+        );
+        answered(&mut transfer, &challenge);
+        assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Again(_)), "{attempt}");
+        answered(&mut transfer, "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n");
+        assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Again(_)), "{attempt}");
+    }
+    assert_eq!(transfer.facts.retries, 5);
 }
 
 /// Checks that bytes of earlier attempts do not count in the speed of a resumed attempt.
