@@ -1,15 +1,16 @@
 //! A sink whose bytes count towards the memory budget of a batch.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use haul_policy::target::Target;
 use rustix::fd::BorrowedFd;
 
 use super::memory_budget::MemoryBudget;
-use crate::Result;
 use crate::buffer_pool::OfferedBodyBytes;
 use crate::sink::{ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
+use crate::{Error, Result};
 
 /// A sink that passes body bytes on to another sink. The bytes that the other sink keeps in memory
 /// count towards the memory budget of the batch.
@@ -72,6 +73,10 @@ impl Sink for BudgetCountingSink {
         self.holds.budget.credit(own, self.id, waker, token)
     }
 
+    fn is_awaited(&self) -> bool {
+        self.sink.is_awaited()
+    }
+
     fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         self.holds.add(offered.bytes().len() as u64);
         self.sink.bytes(offered)
@@ -85,8 +90,20 @@ impl Sink for BudgetCountingSink {
         Some(received)
     }
 
+    fn write_error(&self, error: io::Error) -> Error {
+        self.sink.write_error(error)
+    }
+
     fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         self.sink.partial(target)
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    fn keeps(&mut self) -> bool {
+        self.sink.keeps()
     }
 
     fn restart(&mut self) -> bool {

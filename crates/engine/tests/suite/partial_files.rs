@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use common::assert_same;
+use haul::batch::BatchOptions;
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum, HashAlgorithm};
 use haul::sink::file::{AppendPosition, FileOptions, FileSink};
 use haul::sink::partial::PartialFile;
@@ -472,6 +473,26 @@ fn announced_length_is_reserved_in_steps() {
         }
         assert!(taken() <= most * MIB + slack, "{until} MiB: {}", taken());
     }
+}
+
+/// Checks that a batch requests each missing range of a partial file, as other fetches do.
+#[test]
+fn batch_completes_a_partial_file() {
+    let origin = origin();
+    let (dir, file, beside) = download_paths();
+    let path = origin.serve("batch", FaultPlan::default());
+    leave_partial_file(&beside, &origin.url(&path), "\"1-0\"", &[1..1000, MIB..2 * MIB]);
+    let (url, output) = (origin.url(&path), file.clone());
+    common::with_time_limit("batch", move || {
+        let client = Client::new();
+        let batch = client.batch(BatchOptions::default());
+        batch.submit_into(client.get(&url).decode(false).build().unwrap(), Box::new(FileSink::new(&output)));
+        let finished = batch.next().unwrap().expect("a result");
+        assert_success(finished.outcome());
+    });
+    assert_same(&fs::read(&file).unwrap(), &all());
+    assert_eq!(ranges(&origin.seen("batch")), ["bytes=0-0", "bytes=1000-1048575", "bytes=2097152-"]);
+    assert_eq!(names(dir.path()), ["file"]);
 }
 
 /// Checks that an error page may replace the file whose content an earlier run has begun.
