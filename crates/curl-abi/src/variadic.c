@@ -97,7 +97,7 @@ enum {
     FORM_END = 17,
     FORM_CONTENTLEN = 20,
     FORM_LAST = 21,
-    FORM_WORDS = 128
+    FORMADD_MEMORY = 1
 };
 
 int haul_curl_formadd(void **first, void **last, const struct form_word *words, size_t count);
@@ -107,29 +107,53 @@ static int has_number(int option) {
            option == FORM_CONTENTLEN;
 }
 
+struct form_words {
+    struct form_word *start;
+    size_t count, room;
+};
+
+/* Appends a word without a value. Returns NULL if there is no memory. */
+static struct form_word *add_word(struct form_words *words, int option) {
+    if (words->count == words->room) {
+        size_t room = words->room == 0 ? 16 : 2 * words->room;
+        struct form_word *start = realloc(words->start, room * sizeof *start);
+        if (start == NULL)
+            return NULL;
+        words->start = start;
+        words->room = room;
+    }
+    struct form_word *word = &words->start[words->count++];
+    word->option = option;
+    word->pointer = NULL;
+    word->number = 0;
+    return word;
+}
+
 EXPORT int curl_formadd(void **first, void **last, ...) {
-    struct form_word words[FORM_WORDS];
-    size_t count = 0;
+    struct form_words words = {NULL, 0, 0};
+    struct form_word *word = NULL;
+    int is_complete = 1, result = FORMADD_MEMORY;
     va_list arguments;
     va_start(arguments, last);
-    for (;;) {
+    while (is_complete) {
         int option = va_arg(arguments, int);
         if (option == FORM_END)
             break;
         if (option == FORM_ARRAY) {
             const struct form_list_entry *entry = va_arg(arguments, const struct form_list_entry *);
-            for (; entry != NULL && entry->option != FORM_END && count < FORM_WORDS; entry++) {
-                struct form_word *word = &words[count++];
-                word->option = entry->option == FORM_ARRAY ? -1 : entry->option;
+            for (; entry != NULL && entry->option != FORM_END; entry++) {
+                word = add_word(&words, entry->option == FORM_ARRAY ? -1 : entry->option);
+                if (word == NULL)
+                    break;
                 word->pointer = (void *)(uintptr_t)entry->value;
                 word->number = (int64_t)(intptr_t)entry->value;
             }
-        } else if (option > 0 && option < FORM_LAST && count < FORM_WORDS) {
-            struct form_word *word = &words[count++];
-            word->option = option;
-            word->pointer = NULL;
-            word->number = 0;
-            if (option == FORM_CONTENTLEN)
+            is_complete = entry == NULL || entry->option == FORM_END;
+        } else if (option > 0 && option < FORM_LAST) {
+            word = add_word(&words, option);
+            if (word == NULL)
+                is_complete = 0;
+            else if (option == FORM_CONTENTLEN)
                 word->number = va_arg(arguments, int64_t);
             else if (has_number(option))
                 word->number = va_arg(arguments, long);
@@ -137,17 +161,15 @@ EXPORT int curl_formadd(void **first, void **last, ...) {
                 word->pointer = va_arg(arguments, void *);
         } else {
             /* The type of what follows is unknown. */
-            if (count == FORM_WORDS)
-                count--;
-            words[count].option = -1;
-            words[count].pointer = NULL;
-            words[count].number = 0;
-            count++;
+            is_complete = add_word(&words, -1) != NULL;
             break;
         }
     }
     va_end(arguments);
-    return haul_curl_formadd(first, last, words, count);
+    if (is_complete)
+        result = haul_curl_formadd(first, last, words.start, words.count);
+    free(words.start);
+    return result;
 }
 
 /* The printf functions. libcurl's formats are a part of those of the C library. */
