@@ -25,7 +25,7 @@ use crate::codes::{
     CURLcode, code_of,
 };
 use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
-use crate::headers::{HeaderMessageKind, HeaderStore, StoredHead};
+use crate::headers::HeaderStore;
 use crate::info::TransferInfo;
 use crate::mime::DuplicatedFormCopy;
 use crate::options::{EasyOptions, curlopt_numbers as opt};
@@ -329,11 +329,10 @@ impl EasyState {
     /// returns its result. `url` is the URL that the program set.
     pub(crate) fn end_transfer(&mut self, running: &RunningTransfer, outcome: &TransferOutcome, url: &str) -> CURLcode {
         self.infos.set_at_end(&self.options, outcome, url);
-        let mut heads = running.take_heads();
-        if let (true, Some(head)) = (heads.is_empty(), &outcome.head) {
-            heads.push(StoredHead { origin: HeaderMessageKind::Header, request: 0, raw: head.raw().to_vec() });
+        if let Some(head) = &outcome.head {
+            running.store_only_head(head);
         }
-        self.headers = HeaderStore::new(heads);
+        self.headers.add(running.take_heads_from(self.headers.len()));
         if let Some(failure) = running.failure() {
             self.write_error(&failure.text);
             return failure.code;

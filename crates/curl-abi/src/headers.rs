@@ -1,13 +1,14 @@
 //! `curl_easy_header` and `curl_easy_nextheader`: the header fields of responses.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::sync::MutexGuard;
 
 use crate::c_strings;
 use crate::codes::CURLHcode;
 use crate::codes::header_codes::{
     CURLHE_BAD_ARGUMENT, CURLHE_BADINDEX, CURLHE_MISSING, CURLHE_NOHEADERS, CURLHE_NOREQUEST, CURLHE_OK,
 };
-use crate::easy::EASY;
+use crate::easy::{EASY, Easy, EasyState};
 use crate::handle_table::{OpaqueHandle, catch_panic, lock};
 
 /// The kind of message in which a header field was received. The values are libcurl's bits.
@@ -55,12 +56,14 @@ struct FoundField {
     request: c_int,
 }
 
-/// The header fields of the last transfer of a handle. They are parsed when the C program first
-/// asks for one.
+/// The header fields of the last transfer of a handle, or of the transfer in progress. They are
+/// parsed when the C program asks for one.
 #[derive(Default)]
 pub(crate) struct HeaderStore {
     heads: Vec<StoredHead>,
-    fields: Option<Vec<FoundField>>,
+    /// The fields of the first `parsed` heads.
+    fields: Vec<FoundField>,
+    parsed: usize,
     /// The fields that were returned to the C program. They are boxed, so that their addresses stay
     /// valid.
     #[expect(clippy::vec_box, reason = "the program keeps the addresses")]
@@ -71,13 +74,20 @@ pub(crate) struct HeaderStore {
 unsafe impl Send for HeaderStore {}
 
 impl HeaderStore {
-    pub(crate) fn new(heads: Vec<StoredHead>) -> Self {
-        Self { heads, ..Self::default() }
+    /// Returns the number of heads.
+    pub(crate) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Adds heads. The fields that were returned to the C program stay valid.
+    pub(crate) fn add(&mut self, heads: Vec<StoredHead>) {
+        self.heads.extend(heads);
     }
 
     fn fields(&mut self) -> &[FoundField] {
-        let heads = &self.heads;
-        self.fields.get_or_insert_with(|| heads.iter().flat_map(parse_fields).collect())
+        self.fields.extend(self.heads[self.parsed..].iter().flat_map(parse_fields));
+        self.parsed = self.heads.len();
+        &self.fields
     }
 
     /// Returns the index of the request that `request` selects; -1 selects the last request.
@@ -139,6 +149,17 @@ fn parse_fields(head: &StoredHead) -> Vec<FoundField> {
     fields.into_iter().filter_map(field).collect()
 }
 
+/// Locks a handle. If a transfer is in progress, adds the heads that it has received so far.
+fn lock_with_heads(easy: &Easy) -> MutexGuard<'_, EasyState> {
+    let running = easy.running();
+    let mut state = lock(&easy.state);
+    if let Some(running) = running {
+        let heads = running.heads_from(state.headers.len());
+        state.headers.add(heads);
+    }
+    state
+}
+
 /// Finds a header field of the last transfer by its name, and stores a pointer to it in `*place`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_header(
@@ -157,7 +178,7 @@ pub unsafe extern "C" fn curl_easy_header(
         if origin == 0 || origin > ALL_ORIGINS || place.is_null() || request < -1 {
             return CURLHE_BAD_ARGUMENT;
         }
-        let mut state = lock(&easy.state);
+        let mut state = lock_with_heads(&easy);
         let headers = &mut state.headers;
         if headers.fields().is_empty() {
             return CURLHE_NOHEADERS;
@@ -185,7 +206,7 @@ pub unsafe extern "C" fn curl_easy_nextheader(
 ) -> *mut curl_header {
     catch_panic(std::ptr::null_mut(), || {
         let Some(easy) = EASY.get(easy) else { return std::ptr::null_mut() };
-        let mut state = lock(&easy.state);
+        let mut state = lock_with_heads(&easy);
         let headers = &mut state.headers;
         let Some(request) = headers.request(request) else { return std::ptr::null_mut() };
         let start = if previous.is_null() {
@@ -215,7 +236,8 @@ mod tests {
     #[test]
     fn folded_lines_and_repeated_fields_are_found() {
         let raw = b"HTTP/1.1 200 OK: yes\r\nA: 1\r\nB: x\r\n  y\r\na: 2\r\n\r\n".to_vec();
-        let mut store = HeaderStore::new(vec![StoredHead { origin: HeaderMessageKind::Header, request: 0, raw }]);
+        let mut store = HeaderStore::default();
+        store.add(vec![StoredHead { origin: HeaderMessageKind::Header, request: 0, raw }]);
         let texts: Vec<_> =
             store.fields().iter().map(|field| (field.name.to_str().unwrap(), field.value.to_str().unwrap())).collect();
         assert_eq!(texts, [("A", "1"), ("B", "x y"), ("a", "2")]);

@@ -119,6 +119,26 @@ fn unsupported_options_can_be_turned_off() {
 }
 
 #[test]
+fn write_callback_may_look_for_header_fields() {
+    run("fields_in_write_callback");
+}
+
+#[test]
+fn form_array_may_have_many_entries() {
+    run("long_form_array");
+}
+
+#[test]
+fn multi_upload_is_sent_again_after_a_stale_connection() {
+    let reply = || ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let stale = vec![ScriptStep::ReadHead, reply(), ScriptStep::ReadHead, ScriptStep::Close];
+    let fresh = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(5), reply(), ScriptStep::ReadToEnd];
+    let peer = H1Peer::start(vec![stale, fresh]);
+    run_with("stale_connection", &peer.url("/"));
+    assert!(peer.received(1).ends_with(b"hello"));
+}
+
+#[test]
 fn unmet_time_condition_is_reported_as_304() {
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
     let peer = peer(&format!("HTTP/1.1 200 OK\r\n{modified}Content-Length: 3\r\n\r\nold"));

@@ -239,6 +239,7 @@ impl MultiTransfer {
                 TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
                 TransferEvent::Begin(begin) => {
                     running.change_progress(|progress| progress.down_total = begin.length.unwrap_or(0));
+                    running.store_only_head(&begin.head);
                     lock(&running.easy.state).infos.set_at_body_start(&begin.facts, &begin.head, &begin.target);
                 }
                 TransferEvent::Body(chunk) => {

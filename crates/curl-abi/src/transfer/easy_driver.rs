@@ -108,6 +108,7 @@ impl Sink for EasySink {
         self.running.change_progress(|progress| {
             progress.down_total = begin.length.or(begin.total).unwrap_or(0);
         });
+        self.running.store_only_head(begin.head);
         lock(&self.running.easy.state).infos.set_at_body_start(begin.facts, begin.head, begin.place);
         Ok(())
     }

@@ -172,9 +172,24 @@ impl RunningTransfer {
         lock(&self.state).failure.clone()
     }
 
-    /// Removes and returns the heads of all responses.
-    pub(crate) fn take_heads(&self) -> Vec<StoredHead> {
-        std::mem::take(&mut lock(&self.state).heads)
+    /// Returns the stored heads from the one with the index `first` on.
+    pub(crate) fn heads_from(&self, first: usize) -> Vec<StoredHead> {
+        lock(&self.state).heads.get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// Removes and returns the stored heads from the one with the index `first` on.
+    pub(crate) fn take_heads_from(&self, first: usize) -> Vec<StoredHead> {
+        let heads = &mut lock(&self.state).heads;
+        heads.split_off(first.min(heads.len()))
+    }
+
+    /// Stores the head of the response unless heads were stored before: without a callback for
+    /// heads, the engine does not report them.
+    pub(crate) fn store_only_head(&self, head: &ResponseHead) {
+        let heads = &mut lock(&self.state).heads;
+        if heads.is_empty() {
+            heads.push(StoredHead { origin: HeaderMessageKind::Header, request: 0, raw: head.raw().to_vec() });
+        }
     }
 
     /// Returns the progress so far.
