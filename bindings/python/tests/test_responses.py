@@ -273,3 +273,13 @@ def test_trailers_follow_the_body(raw: Any) -> None:
     asyncio.run(main())
     (result,) = haul.fetch_many([server.url])
     assert result.trailers["digest"] == "d"
+
+
+@pytest.mark.parametrize("comma", [",", ", ", ",  ", " , ", ",\t"])
+def test_links_are_split_at_commas_with_any_space(comma: str, pages: Any) -> None:
+    field = f'<http://h/?page=1>; rel="prev"{comma}<http://h/?page=3>; rel="next"{comma}<http://h/?page=9>; rel="last"'
+    pages.routes["/links"] = lambda handler: handler.answer(b"", Link=field)
+    links = haul.get(f"{pages.url}/links").links
+    assert {name: link["url"] for name, link in links.items()} == {
+        "prev": "http://h/?page=1", "next": "http://h/?page=3", "last": "http://h/?page=9",
+    }  # fmt: skip

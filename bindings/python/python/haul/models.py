@@ -515,7 +515,7 @@ def _decoded(pieces: Iterator[bytes], encoding: str | None) -> Iterator[Any]:
 
 def _parse_links(value: str) -> list[dict[str, str]]:
     links = []
-    for part in value.strip(" '\"").split(", <"):
+    for part in re.split(r",[ \t]*<", value.strip(" '\"")):
         url, _, parameters = part.partition(";")
         link = {"url": url.strip("<> '\"")}
         for parameter in parameters.split(";"):
