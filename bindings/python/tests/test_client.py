@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import sys
 import threading
 from typing import Any
 
+import httpx
 import pytest
 
 import haul
@@ -191,3 +194,63 @@ def test_progress_without_tqdm_names_the_remedy(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match="pip install tqdm"):
         haul.fetch_many([], progress=True)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html", "text/javascript", "application/octet-stream", None])
+def test_text_without_charset_is_utf_8(kind: str | None, pages: Any) -> None:
+    fields = {} if kind is None else {"Content_Type": kind}
+    pages.routes["/text"] = lambda handler: handler.answer('{"a": "grüß"}'.encode(), **fields)
+    url = f"{pages.url}/text"
+
+    async def get() -> None:
+        async with haul.AsyncClient() as client:
+            response = await client.get(url)
+            assert (response.text, response.json()) == ('{"a": "grüß"}', {"a": "grüß"})
+            async with client.stream("GET", url) as response:
+                assert [line async for line in response.aiter_lines()] == ['{"a": "grüß"}']
+
+    with haul.Client() as client:
+        response = client.get(url)
+        assert (response.text, response.json(), response.encoding) == ('{"a": "grüß"}', {"a": "grüß"}, "utf-8")
+        assert response.charset_encoding is None
+        with client.stream("GET", url) as response:
+            assert "".join(response.iter_text()) == '{"a": "grüß"}'
+        client.event_hooks["done"].append(lambda event: event.response.text)
+        assert client.get(url).text == '{"a": "grüß"}'
+        response.encoding = "latin-1"
+        assert response.encoding == "latin-1"
+    asyncio.run(get())
+    assert httpx.get(url).text == '{"a": "grüß"}'
+
+
+def test_charset_of_the_content_type_is_obeyed(pages: Any) -> None:
+    pages.routes["/latin"] = lambda handler: handler.answer("grüß".encode("latin-1"), Content_Type="text/plain; charset=latin-1")
+    with haul.Client() as client:
+        response = client.get(f"{pages.url}/latin")
+        assert (response.text, response.charset_encoding) == ("grüß", "latin-1")
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le"])
+def test_lines_are_split_after_decoding(charset: str, pages: Any) -> None:
+    text = "a\u010a\nb\u2028c\x85d\x0be\r\nf"
+    pages.routes["/lines"] = lambda handler: handler.answer(text.encode(charset), Content_Type=f"text/plain; charset={charset}")
+    with haul.Client() as client, client.stream("GET", f"{pages.url}/lines") as response:
+        lines = list(response.iter_lines())
+    with httpx.stream("GET", f"{pages.url}/lines") as peer:
+        assert lines == list(peer.iter_lines()) == ["a\u010a", "b", "c", "d", "e", "f"]
+
+
+def test_headers_can_be_copied_and_pickled(pages: Any) -> None:
+    def cookies(handler: Any) -> None:
+        handler.send_response(200)
+        for value in ("a=1", "b=2"):
+            handler.send_header("Set-Cookie", value)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    pages.routes["/cookies"] = cookies
+    with haul.Client() as client:
+        response = client.get(f"{pages.url}/cookies")
+    copies = (response.headers.copy(), copy.copy(response.headers), copy.deepcopy(response.headers), pickle.loads(pickle.dumps(response)).headers)
+    for fields in copies:
+        assert fields.get_list("set-cookie") == ["a=1", "b=2"] and fields == response.headers

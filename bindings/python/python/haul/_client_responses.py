@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ._async_response import AsyncResponse
 from ._line_splitter import LineSplitter
 from .exceptions import HTTPError
-from .models import Response
+from .models import Response, encoding_of
 from .structures import CaseInsensitiveDict
 
 if TYPE_CHECKING:
@@ -40,6 +40,17 @@ class ClientHeaders(CaseInsensitiveDict):
         for name, value in self._lines:
             self[name] = f"{self[name]}, {value}" if name in self else value
 
+    def copy(self) -> ClientHeaders:
+        """Returns a copy."""
+        return ClientHeaders(self._lines, self)
+
+    def __getstate__(self) -> Any:
+        return super().__getstate__(), self._lines
+
+    def __setstate__(self, state: Any) -> None:
+        fields, self._lines = state
+        super().__setstate__(fields)
+
     def multi_items(self) -> list[tuple[str, str]]:
         """Returns the name, in lower case, and the value of each field line."""
         return [(name.lower(), value) for name in self for value in self.get_list(name)]
@@ -68,6 +79,13 @@ class ClientResponse(Response):
         """The header fields. Those with the same name are joined with commas; see
         :meth:`ClientHeaders.get_list`."""
         return ClientHeaders([] if self._reply is None else self._reply.fields())
+
+    @lazy
+    def encoding(self) -> str:
+        """The encoding for :attr:`text`: the charset of the Content-Type, otherwise UTF-8. The program may
+        set it."""
+        found = _named_encoding(self)
+        return "utf-8" if found is None else found
 
     @property
     def is_informational(self) -> bool:
@@ -118,8 +136,7 @@ class ClientResponse(Response):
     @property
     def charset_encoding(self) -> str | None:
         """The charset of the Content-Type; ``None`` if it has none."""
-        kind = self.headers.get("content-type") or ""
-        return self.encoding if "charset=" in kind.lower() else None
+        return _named_encoding(self)
 
     def raise_for_status(self: _AnyResponse) -> _AnyResponse:  # type: ignore[override]
         """Returns this response, unless its status is an error or a redirect.
@@ -130,6 +147,20 @@ class ClientResponse(Response):
             text = f"{self.status_code} is no success: {self.reason_phrase} for url: {self.url}"
             raise HTTPError(text, response=self)
         return self
+
+    def json(self, **kwargs: Any) -> Any:
+        """Parses the body as JSON, in UTF-8, UTF-16 or UTF-32 whatever the Content-Type says.
+
+        :raises JSONDecodeError: the body is not valid JSON.
+        :raises UnicodeDecodeError: the body is no text."""
+        import json
+
+        from .exceptions import JSONDecodeError
+
+        try:
+            return json.loads(self.content or b"", **kwargs)
+        except json.JSONDecodeError as error:
+            raise JSONDecodeError(error.msg, error.doc, error.pos, response=self) from error
 
     def read(self) -> bytes:
         """Reads the whole body."""
@@ -151,9 +182,9 @@ class ClientResponse(Response):
     def iter_lines(self) -> Iterator[str]:  # type: ignore[override]
         """Yields the lines of the body as text."""
         lines = LineSplitter(None)
-        for piece in self.iter_content(None):
-            yield from (_text_of(self, line) for line in lines.push(piece))
-        yield from (_text_of(self, line) for line in lines.end())
+        for text in self.iter_text():
+            yield from lines.push(text)
+        yield from lines.end()
 
 
 class AsyncClientResponse(ClientResponse, AsyncResponse):
@@ -176,11 +207,11 @@ class AsyncClientResponse(ClientResponse, AsyncResponse):
     async def aiter_lines(self) -> AsyncIterator[str]:  # type: ignore[override]
         """Yields the lines of the body as text."""
         lines = LineSplitter(None)
-        async for piece in self.aiter_content(None):
-            for line in lines.push(piece):
-                yield _text_of(self, line)
+        async for text in self.aiter_text():
+            for line in lines.push(text):
+                yield line
         for line in lines.end():
-            yield _text_of(self, line)
+            yield line
 
 
 def _encoding_of(response: Response) -> str:
@@ -199,8 +230,10 @@ def _decoder_of(response: Response) -> Any:
     return codecs.getincrementaldecoder(_encoding_of(response))(errors="replace")
 
 
-def _text_of(response: Response, line: bytes) -> str:
-    return line.decode(_encoding_of(response), "replace")
+def _named_encoding(response: Response) -> str | None:
+    """Returns the charset of the Content-Type; ``None`` if it has none."""
+    kind = response.headers.get("content-type") or ""
+    return encoding_of(kind) if "charset=" in kind.lower() else None
 
 
 def client_response(response: Response) -> ClientResponse:
@@ -216,6 +249,9 @@ def async_client_response(response: Response) -> AsyncClientResponse:
 def _renamed(kind: type[_AnyResponse], response: Response) -> _AnyResponse:
     renamed = object.__new__(kind)
     attributes = renamed.__dict__ = response.__dict__
+    if attributes.get("encoding") == "ISO-8859-1" and _named_encoding(response) is None:
+        # A hook has read it, by the rules of requests.
+        del attributes["encoding"]
     known = attributes.get("headers")
     if known is not None:
         reply = response._reply

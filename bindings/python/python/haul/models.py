@@ -148,7 +148,7 @@ class Response:
     def encoding(self) -> Any:
         """The encoding for :attr:`text`, from the Content-Type. The program may set it."""
         kind = self.headers.get("content-type") if self._reply is None else self._reply.joined("content-type")
-        return _encoding_of(kind)
+        return encoding_of(kind)
 
     @lazy
     def cookies(self) -> CookieJar:
@@ -260,7 +260,9 @@ class Response:
     def next(self) -> PreparedRequest | None:
         """The request to the target of a redirect, if redirects are not followed.
 
-        :raises UnrewindableBodyError: the request needs a body that cannot be read again."""
+        :raises UnrewindableBodyError: the request needs a body that cannot be read again.
+        :raises InvalidSchema: haul cannot request the target, such as that of an app.
+        :raises InvalidURL: the target is malformed."""
         if self._next_error is not None:
             raise self._next_error
         return self._next
@@ -480,7 +482,8 @@ def _stream_error(failure: Exception, request: Any) -> Exception:
     return from_engine_error(failure, request)
 
 
-def _encoding_of(content_type: str | None) -> str | None:
+def encoding_of(content_type: str | None) -> str | None:
+    """Returns the encoding that requests takes for a Content-Type; ``None`` for none."""
     if not content_type:
         return None
     kind, *parameters = content_type.split(";")
@@ -514,6 +517,8 @@ def _decoded(pieces: Iterator[bytes], encoding: str | None) -> Iterator[Any]:
 
 
 def _parse_links(value: str) -> list[dict[str, str]]:
+    import re
+
     links = []
     for part in re.split(r",[ \t]*<", value.strip(" '\"")):
         url, _, parameters = part.partition(";")
