@@ -556,3 +556,37 @@ def test_lone_requests_use_tls_connections(secure_pages: Any, bundle: str) -> No
             assert secure_pages.connections == 1
 
     asyncio.run(main())
+
+
+def test_subclass_has_attributes_of_its_own(pages: Any) -> None:
+    class Api(haul.AsyncSession):
+        def __init__(self, token: str) -> None:
+            self.early = "before"
+            super().__init__()
+            self._token = token
+            self._cookies = self._headers = self._client = "mine"
+            self.limit = 5
+            self.timeout = 20
+            self.region = "eu"
+
+        @property
+        def region(self) -> str:
+            return self._region
+
+        @region.setter
+        def region(self, name: str) -> None:
+            self._region = name.upper()
+
+        async def me(self) -> Any:
+            return (await self.get(f"{pages.url}/me", headers={"X-Token": self._token})).text
+
+    async def run() -> None:
+        async with Api("abc") as api:
+            assert await api.me() == "page /me"
+            assert (api.early, api.limit, api.region, api._cookies) == ("before", 5, "EU", "mine")
+            assert api.timeout == api._session.timeout == 20
+            api.headers = {"X-One": "1"}
+            assert api._session.headers["x-one"] == "1"
+
+    asyncio.run(run())
+    assert dict(pages.heads[0][1])["X-Token"] == "abc"

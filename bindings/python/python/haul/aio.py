@@ -72,8 +72,6 @@ class AsyncSession:
     None of them counts requests with ``stream=True``.
     """
 
-    _OWN = ("_session", "_loop_batches", "_calls")
-
     def __init__(
         self,
         max_parallel: int = 256,
@@ -102,10 +100,13 @@ class AsyncSession:
         return getattr(self._session, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._OWN:
+        session = self.__dict__.get("_session")
+        ours = getattr(type(self), name, None)
+        # A subclass has private attributes, properties and settings that a Session does not have.
+        if name.startswith("_") or session is None or callable(ours) or hasattr(ours, "__set__") or not hasattr(session, name):
             object.__setattr__(self, name, value)
         else:
-            setattr(self._session, name, value)
+            setattr(session, name, value)
 
     async def __aenter__(self) -> AsyncSession:
         return self
