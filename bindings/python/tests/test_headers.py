@@ -80,3 +80,19 @@ def test_invalid_header_names_are_refused(pages: Any) -> None:
             with pytest.raises(haul.exceptions.InvalidHeader):
                 haul.post(pages.url, headers={name: "v"}, **kwargs)
     assert pages.heads == []
+
+
+def test_changed_header_is_counted_after_the_change() -> None:
+    class Name(str):
+        def lower(self) -> str:
+            versions.append(fields._version)
+            return super().lower()
+
+    fields, versions = CaseInsensitiveDict(), list[int]()
+    name = Name("X-One")
+    fields[name] = "old"
+    before = fields._version
+    versions.clear()
+    fields[name] = "new"
+    del fields[name]
+    assert versions == [before, before + 1] and fields._version == before + 2

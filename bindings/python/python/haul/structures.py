@@ -37,15 +37,16 @@ class CaseInsensitiveDict(_Base):
         self.update(() if data is None else data, **kwargs)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._version += 1
         self._store[key.lower()] = (key, value)
+        # Counted after the change: another thread may cache what it reads in between.
+        self._version += 1
 
     def __getitem__(self, key: str) -> Any:
         return self._store[key.lower()][1]
 
     def __delitem__(self, key: str) -> None:
-        self._version += 1
         del self._store[key.lower()]
+        self._version += 1
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key.lower() in self._store
