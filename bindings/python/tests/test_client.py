@@ -254,3 +254,22 @@ def test_headers_can_be_copied_and_pickled(pages: Any) -> None:
     copies = (response.headers.copy(), copy.copy(response.headers), copy.deepcopy(response.headers), pickle.loads(pickle.dumps(response)).headers)
     for fields in copies:
         assert fields.get_list("set-cookie") == ["a=1", "b=2"] and fields == response.headers
+
+
+def test_built_request_keeps_its_settings(pages: Any) -> None:
+    pages.routes["/on"] = redirect
+
+    async def run() -> None:
+        async with haul.AsyncClient() as client:
+            with pytest.raises(haul.ReadTimeout):
+                await client.send(client.build_request("GET", f"{pages.url}/never", timeout=0.2))
+
+    with haul.Client() as client:
+        with pytest.raises(haul.ReadTimeout):
+            client.send(client.build_request("GET", f"{pages.url}/never", timeout=0.2))
+        request = client.build_request("GET", f"{pages.url}/on", follow_redirects=True)
+        assert client.send(request).text == "page /to"
+        assert client.send(request, follow_redirects=False).status_code == 302
+        client.follow_redirects = True
+        assert client.send(client.build_request("GET", f"{pages.url}/on")).text == "page /to"
+    asyncio.run(run())

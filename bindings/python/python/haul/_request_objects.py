@@ -119,6 +119,8 @@ class PreparedRequest(_HooksMixin):
         self._body_position: Any = None
         #: The ``cookies=`` of the request, which are sent to its first origin only.
         self._first_cookies: Any = None
+        #: The arguments with which :meth:`haul.Client.build_request` was called and that apply to sending.
+        self._send_settings: dict[str, Any] | None = None
         #: True if ``fetch_many`` has prepared the request, so that its cookies are those of the session.
         self._stores_cookies = False
         #: The Cookie field that the jar of the session gave the request.

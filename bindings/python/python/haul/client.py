@@ -31,6 +31,7 @@ __all__ = ["AsyncClient", "AsyncClientResponse", "Client", "ClientResponse"]
 
 _DEFAULT_SECONDS = 5.0
 _DEFAULT_REDIRECTS = 20
+_SEND_SETTINGS = frozenset({"timeout", "allow_redirects"})
 
 
 def _without_credentials(request: PreparedRequest) -> PreparedRequest:
@@ -148,9 +149,20 @@ class _ClientSettings:
         >>> client.build_request("GET", "/items").headers["user-agent"]     # doctest: +SKIP
         """
         where, given = self._arguments(url, dict(kwargs))
-        for name in ("timeout", "allow_redirects", "stream"):
-            given.pop(name, None)
-        return self._session.prepare_request(Request(method, where, **given))
+        settings = {name: given.pop(name) for name in _SEND_SETTINGS & given.keys()}
+        if kwargs.get("follow_redirects") is None:
+            del settings["allow_redirects"]
+        request = self._session.prepare_request(Request(method, where, **given))
+        request._send_settings = settings
+        return request
+
+    def _send_arguments(self, request: PreparedRequest, stream: bool, follow_redirects: bool | None) -> dict[str, Any]:
+        """Returns the arguments for the session's ``send``."""
+        _, given = self._arguments("", {"stream": stream, "follow_redirects": follow_redirects})
+        settings = request._send_settings or {}
+        if follow_redirects is not None:
+            settings = {name: value for name, value in settings.items() if name != "allow_redirects"}
+        return {**given, **settings}
 
     def _arguments(self, url: Any, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Converts arguments of httpx to those of a session.
@@ -269,7 +281,7 @@ class Client(_ClientSettings):
         >>> client.send(client.build_request("GET", "/items"))              # doctest: +SKIP
         <Response [200]>
         """
-        _, given = self._arguments("", {"stream": stream, "follow_redirects": follow_redirects})
+        given = self._send_arguments(request, stream, follow_redirects)
         return client_response(self._session.send(request, **given))
 
     def get(self, url: str, **kwargs: Unpack[ClientArguments]) -> ClientResponse:
@@ -382,7 +394,7 @@ class AsyncClient(_ClientSettings):
         self, request: PreparedRequest, *, stream: bool = False, follow_redirects: bool | None = None
     ) -> AsyncClientResponse:
         """Sends a request of :meth:`build_request`."""
-        _, given = self._arguments("", {"stream": stream, "follow_redirects": follow_redirects})
+        given = self._send_arguments(request, stream, follow_redirects)
         return async_client_response(await self._asynchronous.send(request, **given))
 
     async def get(self, url: str, **kwargs: Unpack[ClientArguments]) -> AsyncClientResponse:
