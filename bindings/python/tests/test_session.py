@@ -235,3 +235,12 @@ def test_settings_of_a_session_survive_pickling() -> None:
     copy = pickle.loads(pickle.dumps(session))
     assert (copy.timeout, copy.retries, copy.max_size) == (haul.ClientTimeout(3), haul.Retry(2, backoff=1), 10)
     assert copy.event_hooks["done"] == [print]
+
+
+def test_send_refuses_unknown_arguments(pages: Any) -> None:
+    with haul.Session() as session:
+        prepared = session.prepare_request(haul.Request("GET", f"{pages.url}/"))
+        for name in ("timout", "headers"):
+            with pytest.raises(TypeError, match=name):
+                session.send(prepared, **{name: 5})
+        assert session.send(prepared, timeout=5, stream=True, verify=True, cert=None, proxies={}, allow_redirects=False).ok

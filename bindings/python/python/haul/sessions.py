@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
 
 DEFAULT_REDIRECT_LIMIT = 30
+_SEND_ARGUMENTS = frozenset({"timeout", "allow_redirects", "proxies", "stream", "verify", "cert"})
 
 
 class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _HooksMixin):
@@ -336,12 +337,16 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         return prepared
 
     def send(self, request: PreparedRequest, **kwargs: Any) -> Response:
-        """Sends a prepared request. Keyword arguments are those of :meth:`request`.
+        """Sends a prepared request. The keyword arguments are ``timeout``, ``allow_redirects``, ``proxies``,
+        ``stream``, ``verify`` and ``cert``, as in :meth:`request`.
 
         :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
         if not self._is_observed():
+        if not kwargs.keys() <= _SEND_ARGUMENTS:
+            unknown = ", ".join(sorted(kwargs.keys() - _SEND_ARGUMENTS))
+            raise TypeError(f"Session.send() got unexpected keyword arguments: {unknown}")
             request._observation = None
             return self._send_and_follow(request, kwargs)
         from ._events import Observation
