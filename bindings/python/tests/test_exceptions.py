@@ -44,3 +44,31 @@ def test_exceptions_have_the_base_classes_of_requests() -> None:
         ours, theirs = getattr(haul.exceptions, name), getattr(requests.exceptions, name)
         bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith(("requests", "builtins"))}
         assert bases <= {base.__name__ for base in ours.__mro__} | {"CompatJSONDecodeError"}, name
+
+
+def test_error_has_the_prepared_request(pages: Any) -> None:
+    import asyncio
+
+    def close(handler: Any) -> None:
+        handler.close_connection = True
+
+    pages.routes["/closed"] = close
+    session = haul.Session()
+    session.headers["X-Own"] = "1"
+    session.cookies.set("sid", "31", domain="localhost")
+
+    async def post() -> None:
+        async with haul.AsyncSession() as other:
+            other.headers, other.cookies = session.headers, session.cookies
+            await other.post(f"{pages.url}/closed", json=[1], params={"page": 2})
+
+    for call in (lambda: session.post(f"{pages.url}/closed", json=[1], params={"page": 2}), lambda: asyncio.run(post())):
+        with pytest.raises(haul.ConnectionError) as failed:
+            call()
+        request = failed.value.request
+        assert isinstance(request, haul.PreparedRequest)
+        assert (request.method, request.url, request.body) == ("POST", f"{pages.url}/closed?page=2", b"[1]")
+        assert (request.headers["X-Own"], request.headers["Cookie"]) == ("1", "sid=31")
+        pages.routes.pop("/closed", None)
+        assert session.send(request).text == "page /closed?page=2"
+        pages.routes["/closed"] = close

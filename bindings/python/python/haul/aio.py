@@ -24,7 +24,7 @@ from ._redirects import UNREACHABLE_TARGET, _discard_body, origin_of
 from .many import check_limits
 from ._thread_calls import ThreadCalls
 from .exceptions import from_engine_error
-from .models import Response, response_from
+from .models import Response, failed_request, response_from
 from .sessions import Session, _can_be_repeated, _is_unanswerable
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class AsyncSession:
                 else:
                     reply = await self._exchange_repeatedly(call)
             except EngineError as failure:
-                raise from_engine_error(failure, Request(method, url, headers=headers), call[0].proxied) from None
+                raise from_engine_error(failure, failed_request(call), call[0].proxied) from None
             response: Response = response_from(AsyncResponse, reply, call)
             reply.cookies_into(session._cookies._jar)
             if not 300 < response.status_code < 400 or reply.location() is None:

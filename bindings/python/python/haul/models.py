@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ._request_objects import PreparedRequest, Request
 from ._request_body import length_of
-from ._haul import EngineError
+from ._haul import EngineError, prepare_url
 from .cookies import CookieJar
 from .exceptions import ConnectionError, HTTPError, RequestException, StreamConsumedError, from_engine_error
 from .structures import CaseInsensitiveDict
@@ -58,12 +58,24 @@ MAX_DISCARDED_BYTES = 64 << 10
 _new = object.__new__
 
 
-def _prepared(call: Call, reply: ReceivedResponse) -> PreparedRequest:
-    """Returns the request that a call of the engine has sent, for programs that look at it."""
+def failed_request(call: Call) -> PreparedRequest:
+    """Returns the request of a call of the engine that has failed."""
+    _, _, url, query, _, _, jar, cookie = call
+    try:
+        url = prepare_url(url, query)
+        kept = None if jar is None else jar.header(url)
+    except EngineError:
+        # The URL is the failure.
+        kept = None
+    return _prepared(call, url, "; ".join(part for part in (kept, cookie) if part) or None)
+
+
+def _prepared(call: Call, url: str, sent_cookie: str | None) -> PreparedRequest:
+    """Returns the request of a call of the engine, for programs that look at it."""
     options, method, _, _, fields, body, _, _ = call
     request = PreparedRequest()
     request.method = method
-    request.url = reply.url
+    request.url = url
     request.headers = CaseInsensitiveDict(options.fields())
     for name, value in fields or ():
         name = name.decode("latin-1") if isinstance(name, bytes) else name
@@ -71,8 +83,8 @@ def _prepared(call: Call, reply: ReceivedResponse) -> PreparedRequest:
             request.headers.pop(name, None)
         else:
             request.headers[name] = value
-    if reply.sent_cookie is not None and "cookie" not in request.headers:
-        request.headers["Cookie"] = reply.sent_cookie
+    if sent_cookie is not None and "cookie" not in request.headers:
+        request.headers["Cookie"] = sent_cookie
     if body is not None and "content-length" not in request.headers:
         request.headers["Content-Length"] = str(length_of(body) or 0)
     request.body = body or None
@@ -200,7 +212,7 @@ class Response:
     @lazy
     def request(self) -> Any:
         """The request that was answered."""
-        return None if self._call is None else _prepared(self._call, self._reply)
+        return None if self._call is None else _prepared(self._call, self._reply.url, self._reply.sent_cookie)
 
     @lazy
     def raw(self) -> Any:

@@ -21,7 +21,7 @@ from ._session_parts import (
 )  # fmt: skip
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import UnrewindableBodyError, from_engine_error
-from .models import Response, response_from
+from .models import Response, failed_request, response_from
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -281,7 +281,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
             else:
                 reply = self._send_repeatedly(call)
         except EngineError as failure:
-            raise from_engine_error(failure, Request(method, where, headers=headers), options.proxied) from None
+            raise from_engine_error(failure, failed_request(call), options.proxied) from None
         response = response_from(Response, reply, call)
         if 300 < (response.status_code or 0) < 400 and reply.location() is not None:
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
@@ -340,13 +340,14 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         """Sends a prepared request. The keyword arguments are ``timeout``, ``allow_redirects``, ``proxies``,
         ``stream``, ``verify`` and ``cert``, as in :meth:`request`.
 
+        :raises TypeError: there is another argument.
         :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
-        if not self._is_observed():
         if not kwargs.keys() <= _SEND_ARGUMENTS:
             unknown = ", ".join(sorted(kwargs.keys() - _SEND_ARGUMENTS))
             raise TypeError(f"Session.send() got unexpected keyword arguments: {unknown}")
+        if not self._is_observed():
             request._observation = None
             return self._send_and_follow(request, kwargs)
         from ._events import Observation
