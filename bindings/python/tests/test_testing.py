@@ -19,7 +19,7 @@ def test_response_is_that_of_a_server() -> None:
     assert (made.status_code, made.reason, made.text, made.content, made.ok) == (404, "Not Found", "ä", "ä".encode(), False)
     assert made.headers["X"] == "1, 2" and made.headers["content-length"] == "2"
     assert response(json={"a": None}).json() == {"a": None} and response(299, reason="Fine").reason == "Fine"
-    assert list(response(content=b"a\nb").iter_lines()) == [b"a", b"b"] and response(content=b"x").raw is None
+    assert list(response(content=b"a\nb").iter_lines()) == [b"a", b"b"] and response(content=b"x").raw.read() == b"x"
     assert response(headers={"Content-Type": "text/x"}, json=1).headers["content-type"] == "text/x"
 
 
@@ -139,3 +139,36 @@ def test_items(haul_mock):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
+
+
+def test_mock_compares_normalised_urls(haul_mock: Any) -> None:
+    for url in ("https://a.example", "https://b.example/x y", "https://C.example/x", "https://d.example/x?q=a b"):
+        haul_mock.get(url, haul.testing.response(content=url))
+        assert haul.get(url).text == url
+
+
+def test_raw_of_a_mocked_response_is_a_file(haul_mock: Any) -> None:
+    haul_mock.get("https://a.example/", haul.testing.response(content=b"content"))
+    response = haul.get("https://a.example/", stream=True)
+    assert response.raw.read(3, decode_content=True) == b"con" and response.raw.read() == b"tent"
+    assert response.content == b"content" and list(response.iter_content(4)) == [b"cont", b"ent"]
+
+
+def test_hooks_are_told_the_same_for_mounted_functions(haul_mock: Any) -> None:
+    import asyncio
+
+    haul_mock.get("https://a.example/", haul.testing.response())
+    steps: list[str] = []
+    session = haul.Session()
+    for name in ("request", "head", "done"):
+        session.event_hooks[name].append(lambda event: steps.append(event.name))
+    session.get("https://a.example/")
+    list(haul.fetch_many(["https://a.example/"], session=session))
+
+    async def get() -> None:
+        async with haul.AsyncSession() as other:
+            other.event_hooks = session.event_hooks
+            await other.get("https://a.example/")
+
+    asyncio.run(get())
+    assert steps == ["request", "head", "done"] * 3

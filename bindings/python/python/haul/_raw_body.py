@@ -12,7 +12,7 @@ from .structures import CaseInsensitiveDict
 if TYPE_CHECKING:
     from ._haul import ReceivedResponse, StreamedBody
 
-__all__ = ["ReadMethod", "RawBody"]
+__all__ = ["MemoryBody", "RawBody", "ReadMethod"]
 
 #: A method of :class:`StreamedBody`, which decides how much one read returns.
 ReadMethod = Literal["read", "read_some", "piece"]
@@ -36,6 +36,19 @@ class _Fields(CaseInsensitiveDict):
     def getlist(self, name: str) -> list[str]:
         """Returns the values of all fields with this name."""
         return [value for other, value in self._fields if other.lower() == name.lower()]
+
+
+class MemoryBody(io.BytesIO):
+    """The body of a response that the program has made, as a file. There is nothing to decode."""
+
+    def read(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        """Returns at most ``amt`` bytes; with ``None``, the rest."""
+        return super().read(amt)
+
+    def stream(self, amt: int | None = 2**16, decode_content: bool | None = None) -> Iterator[bytes]:
+        """Yields the body in pieces of at most ``amt`` bytes."""
+        while piece := self.read(amt):
+            yield piece
 
 
 class RawBody(io.IOBase):

@@ -218,7 +218,13 @@ class Response:
     def raw(self) -> Any:
         """The body as a file object. Reads of a streamed body do not decode by default."""
         if self._reply is None:
-            return None
+            content = self._content
+            if not isinstance(content, bytes):
+                return None
+            from ._raw_body import MemoryBody
+
+            # The response of a mounted function.
+            return MemoryBody(content)
         from ._raw_body import RawBody
 
         return RawBody(self._reply, self._stream)

@@ -381,7 +381,10 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         url = request.url or ""
         adapter = self._adapter_for(url)
         hooks = request.hooks
+        observation = request._observation
         if adapter is not None:
+            if observation is not None:
+                observation.tell("request", request)
             response = adapter.send(
                 request,
                 stream=stream,
@@ -390,6 +393,8 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
                 cert=self.cert if settings.get("cert") is None else settings["cert"],
                 proxies=merge_setting(settings.get("proxies"), self.proxies),
             )
+            if observation is not None:
+                observation.tell("head", request, response)
         else:
             response = self._transmit(request, stream, settings)
         self._store_cookies(response)

@@ -18,7 +18,7 @@ from typing import Any
 from ._mounts import FunctionAdapter
 from ._session_parts import everywhere
 from ._request_objects import PreparedRequest
-from .exceptions import ConnectionError
+from .exceptions import ConnectionError, RequestException
 from .models import Response
 from .structures import CaseInsensitiveDict
 
@@ -79,6 +79,16 @@ def _reason_of(status: int) -> str:
         return ""
 
 
+def _normal_url(url: str) -> str:
+    """Returns a URL as a prepared request has it, without its fragment."""
+    prepared = PreparedRequest()
+    try:
+        prepared.prepare_url(url, None)
+    except RequestException:
+        return url
+    return (prepared.url or "").partition("#")[0]
+
+
 class Mock:
     """Answers the requests of all sessions, of :func:`haul.get` and of :func:`haul.fetch_many`.
 
@@ -112,7 +122,7 @@ class Mock:
         """Answers requests with this method, or with any, to this URL.
 
         :param answers: the answers in turn; the last one is repeated. None stands for an empty 200."""
-        self._answers.append((None if method is None else method.upper(), url, list(answers) or [response()]))
+        self._answers.append((None if method is None else method.upper(), _normal_url(url), list(answers) or [response()]))
 
     def get(self, url: str, *answers: Answer) -> None:
         """Answers GET requests; see :meth:`add`."""
