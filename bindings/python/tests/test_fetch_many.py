@@ -220,3 +220,45 @@ def test_limits_have_to_be_positive(name: str) -> None:
         haul.fetch_many([], **{name: 0})
     with pytest.raises(ValueError, match=name):
         haul.AsyncSession(**{name: -1})
+
+
+def test_hooks_of_items_and_sessions_are_called(pages: Any) -> None:
+    pages.routes["/missing"] = lambda handler: handler.answer(b"", 404)
+    seen: list[Any] = []
+
+    def check(response: haul.Response, **settings: Any) -> None:
+        seen.append(response.url)
+        response.raise_for_status()
+
+    session = haul.Session()
+    items: list[Any] = [
+        {"url": f"{pages.url}/a", "hooks": {"response": check}},
+        haul.Request("GET", f"{pages.url}/missing", hooks={"response": check}),
+        f"{pages.url}/missing",
+    ]
+    results = list(haul.fetch_many(items, session=session))
+    assert [type(result.error) for result in results] == [type(None), haul.HTTPError, type(None)]
+    session.hooks["response"].append(check)
+    (last,) = haul.fetch_many(items[2:], session=session)
+    assert isinstance(last.error, haul.HTTPError)
+    assert seen == [f"{pages.url}/a", f"{pages.url}/missing", f"{pages.url}/missing"]
+
+
+def test_hook_may_replace_the_response(pages: Any) -> None:
+    other = haul.testing.response(content="other")
+    (result,) = haul.fetch_many([{"url": pages.url, "hooks": {"response": lambda response, **settings: other}}])
+    assert result.text == "other"
+
+
+def test_item_that_is_no_text_does_not_end_the_iteration(pages: Any) -> None:
+    results = list(haul.fetch_many([f"{pages.url}/a", "http://h/\udc80", f"{pages.url}/b"]))
+    assert [result.ok for result in results] == [True, False, True]
+    assert isinstance(results[1].error, UnicodeEncodeError)
+
+
+def test_items_may_be_bytes_and_subclasses_of_text(pages: Any) -> None:
+    class Text(str):
+        pass
+
+    results = haul.fetch_many([Text(f"{pages.url}/a"), f"{pages.url}/b".encode()])
+    assert [result.text for result in results] == ["page /a", "page /b"]

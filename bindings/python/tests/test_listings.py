@@ -183,3 +183,16 @@ def test_other_types_are_a_type_error() -> None:
     with pytest.raises(TypeError):
         haul.fetch_many([], paginate=5)  # type: ignore[arg-type]
     assert repr(haul.Pagination(query="page", max_pages=10)) == "Pagination(query='page', max_pages=10)"
+
+
+def test_response_hooks_of_a_listing_are_called(pages: Any) -> None:
+    for number, status in ((1, 200), (2, 404)):
+        link = {"Link": f'<{pages.url}/{number + 1}>; rel="next"'}
+        pages.routes[f"/{number}"] = lambda handler, status=status, link=link: handler.answer(b"page", status, **link)
+
+    def check(response: haul.Response, **settings: Any) -> None:
+        response.raise_for_status()
+
+    item = {"url": f"{pages.url}/1", "hooks": {"response": check}}
+    results = list(haul.fetch_many([item], paginate="link"))
+    assert [type(result.error) for result in results] == [type(None), haul.HTTPError]

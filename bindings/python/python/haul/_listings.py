@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ._haul import EngineError, Listing
 from ._redirects import origin_of, rewind
-from ._request_objects import PreparedRequest
+from ._request_objects import PreparedRequest, hooks_of
 from .exceptions import PaginationError, PaginationWarning, RequestException, from_engine_error
 from .models import Response, response_from
 from .sessions import Session
@@ -253,6 +253,11 @@ class Listings:
         problem, fault = None, None
         response = response_from(Response, reply, call)
         self.session._store_cookies(response)
+        changed, raised = self.calls.after_hooks(response, hooks_of(request.hooks))
+        if changed is None:
+            self._add(chain, None, raised)
+            return
+        response = changed
         values = self._values(response)
         has_values = None if values is None else any(values.values() if isinstance(values, dict) else [values])
         try:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from operator import attrgetter
 
-from ._request_objects import PreparedRequest, Request
+from ._request_objects import PreparedRequest, Request, hooks_of
 from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
 from ._session_parts import everywhere
@@ -375,7 +375,7 @@ def _results(
     # Several results are taken at once, but not so many that the engine runs out of requests.
     bunch = max_parallel // 2 + 4
     calls = _CallBuilder(session, timeout, allow_redirects)
-    running: dict[int, tuple[int, Any, Call]] = {}
+    running: dict[int, tuple[int, Any, Call, Any]] = {}
     # Requests that could not be started, or that the program's own functions have answered. With
     # `ordered` they wait for the results before them.
     refused: deque[Result] = deque()
@@ -399,12 +399,15 @@ def _results(
                         continue
                 call = observed.call_for(calls, item) if is_observed else calls.call_for(item)
                 number = batch.submit(*call, isinstance(item, PreparedRequest))
-                running[number] = index, item, call
+                running[number] = index, item, call, calls.hooks
                 if is_observed:
                     observed.begin(number)
             except EngineError as failure:
                 refused.append(Result(index, item, None, from_engine_error(failure), query, facts=failure))
             except RequestException as error:
+                refused.append(Result(index, item, None, error, query))
+            except UnicodeEncodeError as error:
+                # A part of the request, such as a name of os.fsdecode, is no text.
                 refused.append(Result(index, item, None, error, query))
             index += 1
         while refused and not (ordered and running and next(iter(running.values()))[0] < refused[0].index):
@@ -421,11 +424,12 @@ def _results(
         finished.reverse()
         while finished:
             number, reply, failed = finished.pop()
-            index_of, item, call = running.pop(number)
+            index_of, item, call, hooks = running.pop(number)
             while refused and ordered and refused[0].index < index_of:
                 yield refused.popleft()
             if reply is not None:
-                result = Result(index_of, item, response_from(Response, reply, call), None, query)
+                response, raised = calls.after_hooks(response_from(Response, reply, call), hooks)
+                result = Result(index_of, item, response, raised, query)
             elif isinstance(failed, EngineError):
                 raised = from_engine_error(failed, proxied=call[0].proxied)
                 result = Result(index_of, item, None, raised, query, facts=failed)
@@ -447,6 +451,8 @@ class _CallBuilder:
         #: The arguments for a URL, if they are the same for all URLs.
         self.common: tuple[SharedOptions, str | None, Any, str | None] | None = None
         self.proxies: Any = None
+        #: The functions to call with the response of the request that was built last.
+        self.hooks: Any = ()
 
     def reset(self) -> None:
         """Forgets shared arguments, since settings of the session or the environment may have
@@ -456,7 +462,7 @@ class _CallBuilder:
 
     def call_for(self, item: Any) -> Call:
         """Returns the arguments for an item of the input."""
-        session = self.session
+        session, self.hooks = self.session, ()
         if type(item) is str:
             common = self.common
             if common is not None:
@@ -474,8 +480,8 @@ class _CallBuilder:
         """Returns the prepared request for an item of the input, the settings for sending it, and
         the number of redirects to follow."""
         session = self.session
-        if type(item) is str:
-            item = Request("GET", item)
+        if isinstance(item, (str, bytes)):
+            item = Request("GET", item.decode() if isinstance(item, bytes) else item)
         settings: dict[str, Any] = {"timeout": self.timeout}
         follow = self.follow
         if isinstance(item, Mapping):
@@ -494,6 +500,18 @@ class _CallBuilder:
             raise TypeError(f"an item has to be a URL, a request or a dict, not {type(item).__name__}")
         return item, settings, follow
 
+    def after_hooks(self, response: Response, hooks: Any) -> tuple[Response | None, Exception | None]:
+        """Calls the hooks of a request with its response. Returns what they make of it: a response, or
+        the exception that one of them has raised."""
+        try:
+            for hook in hooks:
+                changed = hook(response, timeout=self.timeout, verify=None, cert=None, proxies=None, stream=False)
+                if changed is not None:
+                    response = changed
+        except Exception as error:  # noqa: BLE001 - the exception is the result of this request
+            return None, error
+        return response, None
+
     def answer_of_mount(self, item: Any) -> Response | None:
         """Returns the response of a function or adapter that is mounted for an item; ``None`` if there is
         none.
@@ -506,7 +524,7 @@ class _CallBuilder:
 
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""
-        session = self.session
+        session, self.hooks = self.session, hooks_of(request.hooks)
         options, method, url, query, fields, body, _, _ = session._prepared_call(request, settings)
         jar = cookie = None
         if request._stores_cookies:
