@@ -6,6 +6,7 @@ import asyncio
 import io
 import socket
 import threading
+import time
 from email.utils import formatdate
 from typing import Any
 
@@ -222,3 +223,50 @@ def test_retries_are_checked() -> None:
     for other in (True, "3", 1.5):
         with pytest.raises(TypeError, match="haul.Retry or a number"):
             haul.Session(retries=other)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["{0:%a, %d %b %Y %H:%M:%S} GMT", "{0:%a %b %d %H:%M:%S %Y}", "{0:%a, %d %b %Y %H:%M:%S} -0000"])
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_dates_of_retry_after_are_in_gmt(text: str, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datetime
+
+    from haul import _retry_policy
+
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        monkeypatch.setattr(_retry_policy, "time", lambda: 1_700_000_000.0)
+        date = datetime.datetime.fromtimestamp(1_700_000_020, datetime.timezone.utc)
+        assert _retry_policy._seconds_of(text.format(date)) == 20
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_allowed_methods_as_text_are_refused() -> None:
+    with pytest.raises(ValueError, match="allowed_methods is a list"):
+        haul.Retry(allowed_methods="POST")
+
+
+def test_pool_timeout_is_not_retried(pages: Any) -> None:
+    from haul._haul import EngineError
+    from haul._retry_policy import HostHolds, RetryState
+
+    state = RetryState(haul.Retry(2), HostHolds())
+    failure = EngineError("Timeout", "no connection became free in time", None, "connect")
+    assert state.after_failure(failure, "GET") is None
+
+
+def test_retry_after_of_a_post_holds_its_host() -> None:
+    from haul._retry_policy import HostHolds, RetryState
+
+    class Reply:
+        status, url = 429, "http://h.example/"
+
+        def get(self, name: str) -> str:
+            return "30"
+
+    holds = HostHolds()
+    reply: Any = Reply()
+    assert RetryState(haul.Retry(2), holds).after_response(reply, "POST") is None
+    assert holds.wait("http://h.example/other") > 0

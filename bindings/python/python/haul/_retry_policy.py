@@ -46,7 +46,7 @@ class Retry:
     :param allowed_methods: the methods that are sent again though the server may have carried them out;
         ``None`` for all. A request that was not sent is sent again in any case.
     :param status_forcelist: the statuses.
-    :raises ValueError: a number is negative, or ``jitter`` is greater than 1.
+    :raises ValueError: a number is negative, ``jitter`` is greater than 1, or ``allowed_methods`` is a text.
 
     If no retry is left, the last error is raised, or the last response returned.
     """
@@ -74,6 +74,8 @@ class Retry:
         numbers = (total, connect or 0, read or 0, status or 0, backoff, max_backoff, jitter, max_retry_after)
         if any(number < 0 for number in numbers) or jitter > 1:
             raise ValueError("the numbers of a Retry have to be 0 or more, and jitter at most 1")
+        if isinstance(allowed_methods, str):
+            raise ValueError("allowed_methods is a list, not one text")
         self.total = total
         self.connect = connect
         self.read = read
@@ -146,7 +148,7 @@ class RetryState:
         if not isinstance(failure, EngineError):
             return None
         kind, message, _, phase = failure.args[:4]
-        if kind not in _TRANSIENT or "NXDOMAIN" in message:
+        if kind not in _TRANSIENT or "NXDOMAIN" in message or "no connection became free" in message:
             return None
         if phase == "connect":
             return self._next("connect", 0.0)
@@ -155,13 +157,15 @@ class RetryState:
     def after_response(self, reply: ReceivedResponse, method: str) -> float | None:
         """Returns the wait before another try; ``None`` to take the response."""
         rules = self._rules
-        if reply.status not in rules.status_forcelist or not self._may_repeat(method):
+        if reply.status not in rules.status_forcelist:
             return None
         asked = _seconds_of(reply.get("retry-after")) if rules.respect_retry_after else 0.0
         if asked > rules.max_retry_after:
             return None
         if asked:
             self._holds.hold(reply.url, asked)
+        if not self._may_repeat(method):
+            return None
         return self._next("status", asked)
 
     def _may_repeat(self, method: str) -> bool:
@@ -190,9 +194,14 @@ def _seconds_of(value: Any) -> float:
     text = value.strip()
     if text.isascii() and text.isdecimal():
         return float(text)
+    from datetime import timezone
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(parsedate_to_datetime(text).timestamp() - time(), 0.0)
+        date = parsedate_to_datetime(text)
+        if date.tzinfo is None:
+            # The form of asctime has no zone. All forms are in GMT (RFC 9110 section 5.6.7).
+            date = date.replace(tzinfo=timezone.utc)
+        return max(date.timestamp() - time(), 0.0)
     except (ValueError, OverflowError, OSError):
         return 0.0
