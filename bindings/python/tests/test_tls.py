@@ -205,3 +205,30 @@ def test_replaced_bundle_applies_to_new_connections(make: Any, tmp_path: Path) -
                 assert time.monotonic() < until
                 time.sleep(0.1)
         server.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore:ssl.OP_NO:DeprecationWarning")
+def test_settings_of_an_ssl_context_are_obeyed_or_refused(bundle: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ssl
+
+    from haul._ssl_context import options_of
+
+    def context() -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=bundle)
+
+    changed = context()
+    changed.options |= ssl.OP_NO_TLSv1_3
+    assert options_of(changed)["max_tls"] == "TLSv1.2"
+    changed = context()
+    changed.options |= ssl.OP_NO_TLSv1_2
+    assert options_of(changed)["min_tls"] == "TLSv1.3"
+    changed = context()
+    changed.set_ciphers("ECDHE-RSA-AES256-GCM-SHA384")
+    with pytest.raises(TypeError, match="ciphers"):
+        options_of(changed)
+    changed = context()
+    changed.keylog_filename = str(tmp_path / "keys")
+    with pytest.raises(TypeError, match="keylog_filename"):
+        options_of(changed)
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    assert "max_tls" not in options_of(context())

@@ -17,6 +17,7 @@ def options_of(context: ssl.SSLContext) -> dict[str, Any]:
     OpenSSL keeps a client certificate to itself, so ``cert=`` has to name it.
 
     :raises TypeError: the context has a setting that the engine would not obey."""
+    _refuse_other_settings(context)
     if context.verify_mode is ssl.CERT_NONE:
         settings: dict[str, Any] = {"verify": False}
     else:
@@ -29,6 +30,10 @@ def options_of(context: ssl.SSLContext) -> dict[str, Any]:
             raise TypeError("the SSLContext has loaded no CA certificates; pass their file or directory as verify=, or verify=True")
         settings = {"ca_pem": "".join(map(ssl.DER_cert_to_PEM_cert, trusted)).encode("ascii")}
     lowest, highest = context.minimum_version, context.maximum_version
+    if context.options & ssl.OP_NO_TLSv1_2:
+        lowest = ssl.TLSVersion.TLSv1_3
+    if context.options & ssl.OP_NO_TLSv1_3:
+        highest = ssl.TLSVersion.TLSv1_2
     if lowest is ssl.TLSVersion.TLSv1_3:
         settings["min_tls"] = _VERSIONS[lowest]
     if highest is not ssl.TLSVersion.MAXIMUM_SUPPORTED:
@@ -36,3 +41,17 @@ def options_of(context: ssl.SSLContext) -> dict[str, Any]:
             raise TypeError(f"the SSLContext allows {highest.name} at most; haul has TLS 1.2 and 1.3")
         settings["max_tls"] = _VERSIONS[highest]
     return settings
+
+
+def _refuse_other_settings(context: ssl.SSLContext) -> None:
+    """Refuses settings that the engine does not have.
+
+    :raises TypeError: the context has its own ciphers, or writes its keys to a file."""
+    import os
+
+    # `create_default_context` takes the file from this variable.
+    if context.keylog_filename not in (None, os.environ.get("SSLKEYLOGFILE")):
+        raise TypeError("haul does not write the keys of an SSLContext to its keylog_filename")
+    known = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if [cipher["name"] for cipher in context.get_ciphers()] != [cipher["name"] for cipher in known.get_ciphers()]:
+        raise TypeError("haul does not use the ciphers of an SSLContext (set_ciphers)")
