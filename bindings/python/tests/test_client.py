@@ -273,3 +273,33 @@ def test_built_request_keeps_its_settings(pages: Any) -> None:
         client.follow_redirects = True
         assert client.send(client.build_request("GET", f"{pages.url}/on")).text == "page /to"
     asyncio.run(run())
+
+
+def test_values_are_written_as_by_httpx(pages: Any) -> None:
+    values: dict[str, Any] = {"a": True, "b": False, "c": None, "d": [True, None, 1], "e": "x"}
+    for client in (haul.Client(params={"z": True}), httpx.Client(params={"z": True})):
+        with client:
+            client.get(f"{pages.url}/", params=values)
+            client.post(f"{pages.url}/", data=values)
+    paths = [path for path, _ in pages.heads]
+    assert paths[0] == "/?z=true&a=true&b=false&c=&d=true&d=&d=1&e=x" and paths[3] == "/?z=true" and pages.bodies[1] == pages.bodies[3]
+
+
+def test_files_have_the_types_that_httpx_guesses(pages: Any) -> None:
+    files: dict[str, Any] = {
+        "f": ("a.txt", b"x"), "g": b"y", "h": ("b.unknown", b"z"), "i": ("c.txt", b"t", "text/html"),
+        "j": ("d.txt", b"u", None, {"Content-Type": "a/b"}),
+    }  # fmt: skip
+    for client in (haul.Client(), httpx.Client()):
+        with client:
+            client.post(f"{pages.url}/", files=files)
+    kinds = [[line for line in body.splitlines() if line.startswith(b"Content-")] for body in pages.bodies]
+    assert kinds[0] == kinds[1]
+
+
+def test_assigned_headers_keep_the_defaults(pages: Any) -> None:
+    with haul.Client() as client:
+        client.headers = {"X-Own": "1", "Accept": "text/html"}
+        client.get(f"{pages.url}/")
+    fields = dict(pages.heads[0][1])
+    assert fields["User-Agent"].startswith("haul/") and (fields["X-Own"], fields["Accept"]) == ("1", "text/html")

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ._client_responses import AsyncClientResponse, ClientResponse, async_client_response, client_response
 from ._client_timeout import ClientTimeout
+from ._client_values import typed_files, written_values
 from ._request_objects import PreparedRequest, Request
+from ._session_parts import default_headers
 from .aio import AsyncSession
 from .sessions import Session
 from .structures import CaseInsensitiveDict
@@ -54,7 +56,7 @@ class _ClientSettings:
         #: True if redirects are followed.
         self.follow_redirects = follow_redirects
         session.headers.update(headers or {})
-        session.params = params or {}
+        self.params = params or {}
         session.auth = auth
         session.max_redirects = max_redirects
         session.trust_env = trust_env
@@ -81,12 +83,13 @@ class _ClientSettings:
 
     @property
     def headers(self) -> CaseInsensitiveDict:
-        """The headers of all requests."""
+        """The headers of all requests. Headers that are assigned are added to the default ones."""
         return self._session.headers  # type: ignore[no-any-return]
 
     @headers.setter
     def headers(self, headers: Headers) -> None:
-        self._session.headers = headers
+        self._session.headers = default_headers()
+        self._session.headers.update(headers or {})
 
     @property
     def cookies(self) -> CookieJar:
@@ -104,7 +107,7 @@ class _ClientSettings:
 
     @params.setter
     def params(self, params: Params) -> None:
-        self._session.params = params
+        self._session.params = written_values(params)
 
     @property
     def auth(self) -> Any:
@@ -176,6 +179,12 @@ class _ClientSettings:
             if given.get("data") is not None:
                 raise TypeError("content is the whole body, so there cannot be data beside it")
             given["data"] = content
+        elif given.get("data") is not None:
+            given["data"] = written_values(given["data"])
+        if given.get("params"):
+            given["params"] = written_values(given["params"])
+        if given.get("files"):
+            given["files"] = typed_files(given["files"])
         if "timeout" in given and given["timeout"] is None:
             # None is no limit. In a session it is the session's limit.
             given["timeout"] = ClientTimeout()

@@ -1,0 +1,46 @@
+"""Parameters, forms and files of :class:`haul.Client`, with the text and types that httpx gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["typed_files", "written_values"]
+
+
+def written_values(values: Any) -> Any:
+    """Returns parameters or a form whose values are written as by httpx: ``true``, ``false``, and nothing
+    for None."""
+    if isinstance(values, Mapping):
+        return {name: _written(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [(name, _written(value)) for name, value in values]
+    return values
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_written(one) for one in value]
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def typed_files(files: Any) -> Any:
+    """Returns files with the Content-Type that httpx guesses from their names."""
+    pairs = files.items() if isinstance(files, Mapping) else files
+    return [(name, _typed(given)) for name, given in pairs]
+
+
+def _typed(given: Any) -> tuple[Any, ...]:
+    import mimetypes
+    import os
+
+    if isinstance(given, (tuple, list)):
+        filename, content, kind, *headers = (*given, None) if len(given) == 2 else given
+    else:
+        filename, content, kind, headers = os.path.basename(str(getattr(given, "name", "upload"))), given, None, []
+    own = headers[0] if headers else None
+    if kind is None and filename and not any(name.lower() == "content-type" for name in own or ()):
+        kind = mimetypes.guess_type(filename)[0] or "application/octet-stream"
+    return filename, content, kind, own
