@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_missing_names_are_errors_with_a_replacement() -> None:
 
 def test_exceptions_have_the_base_classes_of_requests() -> None:
     requests = pytest.importorskip("requests")
-    for name in haul.exceptions.__all__:
+    for name in filter(functools.partial(hasattr, requests.exceptions), haul.exceptions.__all__):
         ours, theirs = getattr(haul.exceptions, name), getattr(requests.exceptions, name)
         bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith(("requests", "builtins"))}
         assert bases <= {base.__name__ for base in ours.__mro__} | {"CompatJSONDecodeError"}, name
@@ -72,3 +73,10 @@ def test_error_has_the_prepared_request(pages: Any) -> None:
         pages.routes.pop("/closed", None)
         assert session.send(request).text == "page /closed?page=2"
         pages.routes["/closed"] = close
+
+
+def test_all_exceptions_are_exported() -> None:
+    from haul import exceptions
+
+    names = {name for name, value in vars(exceptions).items() if isinstance(value, type) and value.__module__ == exceptions.__name__}
+    assert names - set(exceptions.__all__) <= {"EngineError"}

@@ -244,3 +244,18 @@ def test_send_refuses_unknown_arguments(pages: Any) -> None:
             with pytest.raises(TypeError, match=name):
                 session.send(prepared, **{name: 5})
         assert session.send(prepared, timeout=5, stream=True, verify=True, cert=None, proxies={}, allow_redirects=False).ok
+
+
+def test_hooks_may_be_an_empty_dict(pages: Any) -> None:
+    with haul.Session() as session:
+        session.hooks = {}
+        assert session.get(f"{pages.url}/a").text == "page /a"
+        assert session.get(f"{pages.url}/b", stream=True).text == "page /b"
+
+
+def test_resolve_redirects_takes_the_arguments_of_requests(pages: Any) -> None:
+    pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/to")
+    with haul.Session() as session:
+        response = session.get(f"{pages.url}/on", allow_redirects=False)
+        hops: list[Any] = list(session.resolve_redirects(response, response.request, True, 5))
+        assert [hop.text for hop in hops] == ["page /to"]

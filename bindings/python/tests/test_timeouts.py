@@ -169,3 +169,9 @@ def test_client_timeout_is_checked() -> None:
     for wrong in (0, -1, True, "3"):
         with pytest.raises(ValueError):
             haul.ClientTimeout(total=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("timeout", [{}, object(), [1, 2, 3]])
+def test_timeouts_of_other_types_are_value_errors(timeout: Any) -> None:
+    with pytest.raises(ValueError):
+        haul.get("http://127.0.0.1:1/", timeout=timeout)

@@ -80,7 +80,7 @@ class EngineCallsMixin:
             or self._streams
             or self.adapters
             or everywhere
-            or self.hooks["response"]
+            or self.hooks.get("response")
             or self._is_overridden()
             or jar._domainless
             or type(url) is not str
@@ -96,12 +96,17 @@ class EngineCallsMixin:
     def _cached_plain_options(self, timeout: Any) -> SharedOptions | None:
         """Returns the cached options of a request without settings besides those of the session and
         a timeout; None if there are none. The key is that of :meth:`_shared_options`."""
-        return self._options_cache.get(
-            (
-                self._headers._version, timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
-                self._connect_options,
-            )
-        )  # fmt: skip
+        try:
+            return self._options_cache.get(
+                (
+                    self._headers._version, timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
+                    self._connect_options,
+                )
+            )  # fmt: skip
+        except TypeError:
+            # A setting cannot be hashed, such as a timeout that is a dict.
+            _settings.time_limits(timeout)
+            raise
 
     def _direct_call(
         self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
@@ -114,7 +119,7 @@ class EngineCallsMixin:
             self._is_observed()
             or self.adapters
             or everywhere
-            or self.hooks["response"]
+            or self.hooks.get("response")
             or self._is_overridden()
             or type(url) is not str
             or type(method) is not str
@@ -266,7 +271,12 @@ class EngineCallsMixin:
         key = (
             version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size, self._connect_options,
         )  # fmt: skip
-        options = self._options_cache.get(key)
+        try:
+            options = self._options_cache.get(key)
+        except TypeError:
+            # A setting cannot be hashed, such as a timeout that is a dict.
+            _settings.time_limits(timeout)
+            raise
         if options is None:
             settings = _settings.tls_options(verify, cert, url)
             if self._connect_options is not None:

@@ -43,7 +43,8 @@ class SessionRedirectMixin:
         def _environment_auth(self, url: str) -> tuple[str, str] | None: ...
 
     def resolve_redirects(
-        self, response: Response, request: PreparedRequest, yield_requests: bool = False, **settings: Any
+        self, response: Response, request: PreparedRequest, stream: bool | None = None, timeout: Any = None, verify: Any = None,
+        cert: Any = None, proxies: Any = None, yield_requests: bool = False, **settings: Any,
     ) -> Iterator[Response | PreparedRequest]:
         """Follows redirects and yields the responses; or the requests, without sending them.
 
@@ -51,6 +52,8 @@ class SessionRedirectMixin:
 
         :raises TooManyRedirects: there are more than :attr:`max_redirects`."""
         first_cookies = settings.pop("_first_cookies", None)
+        given = {"stream": stream, "timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+        settings.update({name: value for name, value in given.items() if value is not None})
         origin = origin_of(request.url or "")
         history: list[Response] = []
         while (url := self.get_redirect_target(response)) is not None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RequestException", "InvalidJSONError", "JSONDecodeError", "HTTPError", "ConnectionError", "ProxyError", "SSLError",
-    "Timeout", "ConnectTimeout", "ReadTimeout", "URLRequired", "TooManyRedirects", "MissingSchema", "InvalidSchema",
+    "Timeout", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout", "ResponseTooLarge", "URLRequired", "TooManyRedirects", "MissingSchema", "InvalidSchema",
     "InvalidURL", "InvalidHeader", "InvalidProxyURL", "ChunkedEncodingError", "ContentDecodingError",
-    "StreamConsumedError", "RetryError", "UnrewindableBodyError", "RequestsWarning", "FileModeWarning",
+    "StreamConsumedError", "RetryError", "UnrewindableBodyError", "PaginationError", "PaginationWarning", "RequestsWarning", "FileModeWarning",
     "RequestsDependencyWarning",
 ]  # fmt: skip
 
