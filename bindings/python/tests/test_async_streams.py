@@ -429,3 +429,22 @@ def test_files_are_not_read_in_the_event_loop(pages: Any, tmp_path: Path, monkey
         assert len(readers) >= 3 and threading.get_ident() not in readers
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("end", [lambda response: response.close(), lambda response: response.content])
+def test_coroutine_hook_runs_after_plain_methods(end: Any, pages: Any) -> None:
+    async def run() -> list[str]:
+        told: list[str] = []
+        is_told = asyncio.Event()
+
+        async def done(event: haul.Event) -> None:
+            told.append(event.name)
+            is_told.set()
+
+        async with haul.AsyncSession() as session:
+            session.event_hooks["done"].append(done)
+            end(await session.get(f"{pages.url}/bytes/100000", stream=True))
+            await asyncio.wait_for(is_told.wait(), 20)
+        return told
+
+    assert asyncio.run(run()) == ["done"]

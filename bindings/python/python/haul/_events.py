@@ -136,10 +136,10 @@ class Observation:
         if name == "head":
             for step in self._connection_events(request, response):
                 for hook in self.hooks[step.name]:
-                    hook(step)
+                    _run_soon(hook(step))
         event = self.event(name, request, response, error, wait)
         for hook in self.hooks.get(name, ()):
-            hook(event)
+            _run_soon(hook(event))
 
     async def atell(
         self, name: EventName, request: PreparedRequest, response: Any = None, error: Any = None, wait: float | None = None
@@ -158,6 +158,31 @@ class Observation:
             result = hook(event)
             if isawaitable(result):
                 await result
+
+
+#: The coroutines of hooks that run in event loops, which keep no references to them.
+_tasks: set[Any] = set()
+
+
+def _run_soon(result: object) -> None:
+    """Runs the coroutine of a hook in the event loop, if a plain method of an asynchronous response has
+    called the hook."""
+    if result is None:
+        return
+    from inspect import iscoroutine
+
+    if not iscoroutine(result):
+        return
+    from asyncio import get_running_loop
+
+    try:
+        loop = get_running_loop()
+    except RuntimeError:
+        # Python warns of a coroutine that was never awaited.
+        return
+    task = loop.create_task(result)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
 
 
 class _Line:
