@@ -192,3 +192,14 @@ def test_cookies_of_a_request_accompany_those_of_the_jar(pages: Any) -> None:
     by_many(session, f"{pages.url}/login", cookies={"c": "1"})
     by_many(session, f"{pages.url}/own", headers={"Cookie": "own=1"})
     assert sent_cookies(pages) == ["known=2; c=1", "known=2; sid=31; c=1", "own=1"]
+
+
+def test_cookies_of_many_do_not_follow_to_other_origins(pages: Any) -> None:
+    other = pages.url.replace("localhost", "127.0.0.1")
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{other}/there")
+    session = haul.Session()
+    session.cookies.set("mine", "1")
+    session.cookies.set("known", "2", domain="localhost")
+    by_many(session, f"{pages.url}/away", cookies={"c": "1"})
+    by_urls(session, f"{pages.url}/away")
+    assert sent_cookies(pages) == ["known=2; mine=1; c=1", None, "known=2; mine=1", None]
