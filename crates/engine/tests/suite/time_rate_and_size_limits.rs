@@ -138,10 +138,10 @@ fn maximum_duration_means_no_time_limit() {
 /// longer.
 #[test]
 fn write_timeout_does_not_apply_after_upload() {
-    const SIZE: usize = 4 << 20;
-    let slowly = [ScriptStep::ReadBytes(64 << 10), ScriptStep::Sleep(Duration::from_millis(2))];
+    const SIZE: usize = 16 << 20;
+    let slowly = [ScriptStep::ReadBytes(256 << 10), ScriptStep::Sleep(Duration::from_millis(2))];
     let mut script = vec![ScriptStep::ReadHead];
-    script.extend(slowly.iter().cycle().take(2 * (SIZE >> 16)).cloned());
+    script.extend(slowly.iter().cycle().take(2 * (SIZE >> 18)).cloned());
     script.extend([ScriptStep::Sleep(Duration::from_millis(1500)), ScriptStep::send(OK)]);
     let identity = TestCertificates::generate();
     let (trusting, _file) = trusting_ca(identity.ca_pem());
