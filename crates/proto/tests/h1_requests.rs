@@ -444,6 +444,8 @@ fn one_connection_serves_many_sequential_requests() {
 fn surplus_after_an_early_success_ends_the_exchange() {
     let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(4))]);
     assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), None, "the body must be sent first");
+    let line = conn.step(MonotonicTimestamp(0), &mut [b'\r', b'\n']).unwrap();
+    assert_eq!((line.consumed, line.event), (2, H1Event::NeedInput), "an empty line is no response");
     let surplus = conn.step(MonotonicTimestamp(0), &mut [b'x']).unwrap();
     assert_eq!(surplus.consumed, 0);
     assert!(matches!(surplus.event, H1Event::Complete { reuse: Err(CloseReason::RequestUnfinished), .. }));

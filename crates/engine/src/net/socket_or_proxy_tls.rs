@@ -263,8 +263,8 @@ impl SocketOrProxyTls {
 
 impl ProxyTls {
     /// Receives decrypted bytes. Reads from the socket only if no decrypted bytes are buffered.
-    /// Returns the error `WouldBlock` if the read bytes contain no decrypted byte and no more wait,
-    /// even if the socket is in blocking mode.
+    /// Returns the error `WouldBlock` if the read bytes contain no decrypted byte and the socket has
+    /// no more, even if the socket is in blocking mode.
     /// Sets `is_drained` to true if that read emptied the socket's receive buffer, and to false if
     /// the socket may have more bytes.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
@@ -299,14 +299,12 @@ impl ProxyTls {
                 break;
             }
             self.send_pending(socket)?;
-            if has_emptied {
-                // A blocking read would wait again, with its whole time limit. Bytes without
-                // content, such as a PING, must not extend the caller's limits.
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
-            match socket.recv(&mut self.wire[self.sealed.end..])? {
+            // A blocking read would wait again, with its whole time limit. Bytes without content,
+            // such as a PING, must not extend the caller's limits. An end that waits must be found.
+            let room = &mut self.wire[self.sealed.end..];
+            match if has_emptied { socket.recv_nonblocking(room)? } else { socket.recv(room)? } {
                 // The stream inside must decide whether that was the end or a truncation.
                 0 => self.over = Some(ProxyTlsInputEndReason::Ended { is_announced: false }),
                 n => self.sealed.end += n,

@@ -133,7 +133,7 @@ impl Transfer {
         }
         let start = self.response.skip.min(bytes);
         if let Some(limit) = self.options.max_size
-            && self.progress.range.at.saturating_add(bytes - start) > limit
+            && self.wanted_until(bytes - start) > limit
         {
             return self.deliver_up_to(limit, &offered.bytes()[start as usize..]);
         }
@@ -172,6 +172,12 @@ impl Transfer {
         self.check_size(end.saturating_add(1))
     }
 
+    /// Returns the offset in the body at which the wanted ones of the next `bytes` bytes end.
+    fn wanted_until(&self, bytes: u64) -> u64 {
+        let to = self.progress.range.at.saturating_add(bytes);
+        self.surplus_begins_at().map_or(to, |end| to.min(end))
+    }
+
     /// Returns the part of the next `bytes` received bytes that must be delivered, as a range of
     /// indices. Excludes bytes that an earlier response delivered, and bytes after the end of the
     /// transfer's range.
@@ -179,10 +185,7 @@ impl Transfer {
         let start = self.response.skip.min(bytes);
         self.response.skip -= start;
         let at = self.progress.range.at;
-        let mut received_to = at.saturating_add(bytes - start);
-        if let Some(end) = self.surplus_begins_at() {
-            received_to = received_to.min(end);
-        }
+        let received_to = self.wanted_until(bytes - start);
         if self.ranges.may_request_ranges()
             && self.progress.range.known_end().is_some_and(|known_end| received_to > known_end)
         {

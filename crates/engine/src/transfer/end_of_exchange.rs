@@ -246,11 +246,8 @@ impl Transfer {
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
         if broke == ExchangeFailurePoint::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
-            // Most likely, the server did not see the request (RFC 9112 section 9.3.1), so this is
-            // not counted as an attempt.
-            self.reuse.needs_new_connection = true;
-            self.facts.enter_phase(TransferPhase::Idle, now);
-            return TransferStep::Again(Duration::ZERO);
+            // Most likely, the server did not see the request (RFC 9112 section 9.3.1).
+            return self.repeat_on_new_connection(now);
         }
         if self.is_part() {
             return self.finish_with(Err(error), now);
@@ -491,7 +488,7 @@ impl Transfer {
     /// response requests no pause, or if it came from the target of a redirect to another origin.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
-        self.response.host_pause
+        self.response.host_pause.map(|milliseconds| Duration::from_millis(milliseconds.get()))
     }
 
     /// Returns the pause that the response with this head requests (429 or 503 with Retry-After).

@@ -14,9 +14,17 @@ impl Transfer {
         matches!(self.response.disposition, BodyDisposition::Unknown) && !self.progress.has_begun
     }
 
+    /// Sends the current request again on a new connection. This does not count as an attempt.
+    pub(crate) fn repeat_on_new_connection(&mut self, now: Instant) -> TransferStep {
+        self.record = None;
+        self.reuse.needs_new_connection = true;
+        self.facts.enter_phase(TransferPhase::Idle, now);
+        TransferStep::Again(Duration::ZERO)
+    }
+
     /// Discards a complete response that may belong to another request on the same connection. The
-    /// transfer then starts again at the caller's target, or fails if some of the content was
-    /// already output.
+    /// transfer then starts again at the caller's target (at that of a redirect that changed the
+    /// method), or fails if some of the content was already output.
     pub fn retract_response(&mut self, now: Instant) -> TransferStep {
         self.response = ResponseDecisions::default();
         self.record = None;
@@ -25,7 +33,8 @@ impl Transfer {
                            do without pipelining";
             return self.finish_with(Err(Error::new(ErrorKind::Receive, message)), now);
         }
-        self.restart_at_first_target();
+        self.start_over();
+        self.return_to_first_target();
         self.facts.enter_phase(TransferPhase::Idle, now);
         *self.facts = self.facts.for_next_attempt(self.facts.started);
         self.head = None;

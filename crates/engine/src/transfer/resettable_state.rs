@@ -1,6 +1,7 @@
 //! Groups of a transfer's fields that are reset together. A reset replaces the whole group, so that
 //! no field can be forgotten.
 
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
@@ -148,9 +149,9 @@ pub(super) struct ResponseDecisions {
     /// The delay before the retry that follows the delivery of this response's body; `None` if no
     /// retry follows.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause that the response requests by Retry-After, before the next request to this host;
-    /// `None` if it requests no pause.
-    pub(super) host_pause: Option<Duration>,
+    /// The pause that the response requests by Retry-After, before the next request to this host,
+    /// in milliseconds; `None` if it requests no pause. A number takes less memory than a duration.
+    pub(super) host_pause: Option<NonZeroU64>,
 }
 
 /// The decision about the body of the current response.

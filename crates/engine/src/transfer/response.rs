@@ -1,6 +1,7 @@
 //! Handles the head of a response: decides whether its body is delivered or dropped, and whether
 //! another exchange follows.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,8 @@ impl Transfer {
         self.trace_milestone(Milestone::Head, None);
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
-        self.response.host_pause = self.requested_pause(&head);
+        let milliseconds = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        self.response.host_pause = self.requested_pause(&head).map(milliseconds).and_then(NonZeroU64::new);
         self.attempt.refusal = OverloadRefusal::from_status(head.status(), || head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
@@ -273,7 +275,8 @@ impl Transfer {
         let error = if status >= 400 && options.fail {
             bad_status(head)
         } else {
-            let message = format!("the body broke off and cannot be resumed: the server answered {status}");
+            let message =
+                format!("the rest of the body is missing: the server answered {status} to the request for it");
             Error::new(ErrorKind::PartialBody, message)
         };
         Some(BodyDisposition::Fail(error))

@@ -82,6 +82,7 @@ impl Transfer {
             && !refuses
             && !self.options.prior_knowledge
             && self.response.skip == 0
+            && !self.response.exceeds_range
             && self.progress.range.has_no_content_coding()
             && self.body.is_delivered_as_received();
         Some(

@@ -225,6 +225,36 @@ fn endless_tls_record_of_an_https_proxy_does_not_extend_the_time_limit() {
 }
 
 #[test]
+fn end_of_a_proxy_connection_within_a_tls_record_is_found_at_once() {
+    let identity = TestCertificates::generate();
+    let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
+    for driver in DRIVERS {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let config = identity.server_config(&[]);
+        let proxy = thread::spawn(move || {
+            let conn = ServerConnection::new(config).unwrap();
+            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            // The header of a record and the end arrive together.
+            stream.sock.write_all(&[0x17, 3, 3, 0x40, 0]).unwrap();
+        });
+        let mut options = adjusted(with_proxy(&url, &RequestOptions::default()), |to| {
+            to.tls = trusting_proxy.tls.clone();
+        });
+        options.max_time = Some(Duration::from_secs(20));
+        let got = driver.get(&client(), "http://example.test/", &options);
+        proxy.join().unwrap();
+        assert!(!matches!(got.kind, None | Some(ErrorKind::Timeout)), "{driver:?}: {}", got.message);
+    }
+}
+
+#[test]
 fn proxy_connection_field_in_response_is_obeyed() {
     let ok = |version: &str, field: &str| {
         ScriptStep::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))

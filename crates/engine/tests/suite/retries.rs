@@ -462,3 +462,22 @@ fn speed_of_resumed_attempt_includes_skipped_bytes() {
         assert!(transfer.check_speed(now).is_none(), "{second}");
     }
 }
+
+#[test]
+fn late_surplus_bytes_after_a_redirect_repeat_no_post() {
+    for driver in DRIVERS {
+        let moved = "HTTP/1.1 303 See Other\r\nLocation: /done\r\nContent-Length: 0\r\n\r\n";
+        let used = vec![
+            ScriptStep::ReadHead,
+            ScriptStep::send(moved),
+            ScriptStep::ReadHead,
+            ScriptStep::send("hello\r\n\r\n"),
+            ScriptStep::Close,
+        ];
+        let peer = H1Peer::start(vec![used, vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+        let post = RequestOptions { method: "POST".into(), body: Some(b"".as_slice().into()), ..common::following() };
+        assert_eq!(driver.get(&Client::new(), &peer.url("/form"), &post).ok(), b"ok", "{driver:?}");
+        assert!(peer.saw(1, b"GET /done "), "{driver:?}");
+        assert_eq!(peer.connections(), 2);
+    }
+}

@@ -108,6 +108,13 @@ fn step(consumed: usize, event: H1Event) -> Result<H1Step, H1Error> {
 
 impl H1Machine {
     pub(crate) fn receive(&mut self, input: &[u8]) -> Result<H1Step, H1Error> {
+        if matches!(self.receiver.state, ReceiveState::Early(_)) {
+            // Empty lines may precede the next response (RFC 9112 section 2.2).
+            let empty = input.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            if empty > 0 {
+                return step(empty, H1Event::NeedInput);
+            }
+        }
         let Some(id) = self.current_request() else {
             return match (self.closing, input) {
                 (Some(reason), _) => Err(H1Error::Response(ResponseError::Closed(reason))),

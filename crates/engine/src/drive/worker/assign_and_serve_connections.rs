@@ -131,7 +131,7 @@ impl Worker {
         http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupCaller::EventLoop, target, options, &key);
         let may_use_http3 = cfg!(feature = "http3") && key.http3 != Http3Choice::Off;
         let key = self.slots.intern_key(key);
-        let may_share = !transfer.wants_own_connection() && !self.options.connects_at_once;
+        let may_share = !transfer.wants_own_connection() && !transfer.asks_to_close() && !self.options.connects_at_once;
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
         slot.expects_sharing = may_share && may_share_connection(&key) && !record.chose_http1;

@@ -119,16 +119,18 @@ impl H1Connection {
             };
             // What looks like a malformed head may be the content of an earlier response that must
             // have none, such as a 204. Nothing precedes the first response of a connection.
+            // curl reports such a response.
+            let is_pipelined = transfer.reuse.is_pipelined();
             let is_shifted = self.peer_violated_protocol
                 && self.served > 0
                 && transfer.awaits_head()
-                && is_idempotent(transfer.method());
-            self.breaks_pipelining |= is_shifted || transfer.reuse.is_pipelined() && self.closed_unexpectedly();
-            let after = if is_shifted {
-                transfer.reuse.needs_new_connection = true;
-                transfer.retract_response(now)
-            } else {
-                transfer.on_failure(error, broke, now)
+                && is_idempotent(transfer.method())
+                && (is_pipelined || transfer.may_resend() && !transfer.wants_partial_heads());
+            self.breaks_pipelining |= is_shifted || is_pipelined && self.closed_unexpectedly();
+            let after = match is_shifted {
+                true if is_pipelined => transfer.retract_response(now),
+                true => transfer.repeat_on_new_connection(now),
+                false => transfer.on_failure(error, broke, now),
             };
             finished.push((transfer, after));
         }

@@ -270,7 +270,7 @@ impl H1Connection {
                 let held_until = transfer.expect_timeout().map(|wait| time_conversions::add_saturating(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
                 if !self.stream.is_secure() && !transfer.traces_content() {
-                    let is_local_tcp = self.stream.peer.is_some_and(|peer| peer.ip().is_loopback());
+                    let is_local_tcp = self.stream.peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
                     self.content.send_without_copy(is_local_tcp);
                 }
                 self.queue.push_back(transfer);

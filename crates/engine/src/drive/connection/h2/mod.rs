@@ -496,7 +496,7 @@ impl H2Connection {
         if let Some(active) = self.remove_stream(id, now) {
             finished.push((active.transfer, TransferStep::Again(Duration::ZERO)));
         }
-        Some(ReceiveStatus::More)
+        Some(if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { ReceiveStatus::More })
     }
 
     /// Returns the transfer in progress if there is exactly one; otherwise `None`.

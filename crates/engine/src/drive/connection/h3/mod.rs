@@ -527,7 +527,7 @@ impl H3Connection {
         }
         // If the socket has no room, the next call of a driver sends the rest.
         let _ = self.send_pending_at(now);
-        Some(ReceiveStatus::More)
+        Some(if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { ReceiveStatus::More })
     }
 
     /// Returns the transfer in progress if there is exactly one; otherwise `None`.
