@@ -20,6 +20,9 @@ static bool ask_content(pTHX_ hk_exchange *x) {
     SV *got = NULL;
     STRLEN len = 0;
     bool is_wide;
+    /* on_step may have died, which ends the request. */
+    if (x->error)
+        return FALSE;
     if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
         return FALSE;
     if (SvOK(got) && !SvPOK(got)) {

@@ -57,5 +57,9 @@ HTTP::Haul->new(on_step => sub { push @order, $_[0] })->get($server->url('/page'
 is(join(' ', grep { $_ ne 'resolve' } @order), 'connect sent head data done', 'steps are reported while they happen');
 is($details[-1]{connection}, undef, 'failed request has no connection');
 is(HTTP::Haul->new(on_step => sub { die "no\n" })->get($server->url('/page'))->{content}, "no\n", 'on_step that dies is 599');
+my $asked = 0;
+my $content = sub { $asked++ < 50 ? 'x' x 65536 : '' };
+my $failed = HTTP::Haul->new(on_step => sub { die "no\n" })->put($server->url('/page'), { content => $content });
+is("$failed->{content}$asked", "no\n0", 'on_step that dies ends an upload');
 ok(!eval { HTTP::Haul->new(on_step => 1); 1 }, 'on_step that is no code dies');
 done_testing;

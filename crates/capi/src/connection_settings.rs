@@ -210,15 +210,18 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 /// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
 /// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. The list
 /// stays when the proxy changes, but haul_client_set_proxy_from_environment replaces it with the
-/// environment's no_proxy. A later call of this function replaces that list.
+/// environment's no_proxy. A later call of this function replaces that list; a later call of
+/// haul_client_set_proxy drops it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let list = c_arguments::optional_text(list, "list")?.map(NoProxy::parse);
+            let list = c_arguments::optional_text(list, "list")?;
             if list.is_some() || options.proxy.is_some() {
-                options.proxy.get_or_insert_default().no_proxy = list;
+                // An empty list, because `None` stands for the environment's list.
+                let list = NoProxy::parse(list.unwrap_or_default());
+                options.proxy.get_or_insert_default().no_proxy = Some(list);
             }
             Ok(())
         })

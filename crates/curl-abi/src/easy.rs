@@ -314,7 +314,10 @@ impl EasyState {
 
     /// Prepares the handle for a new transfer: clears the facts about the previous one.
     pub(crate) fn begin_transfer(&mut self) {
+        // The program may still have the text of CURLINFO_EFFECTIVE_METHOD.
+        let custom_method = self.infos.custom_method.take();
         self.infos = TransferInfo::with_url(self.options.bytes(opt::URL));
+        self.infos.custom_method = custom_method;
         self.headers = HeaderStore::default();
         self.write_error("");
     }

@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
     if (expected != 21 || batch.pending() != 0)
         return wrong("a reply of the batch is missing");
 
-    if (!batch.add(haul::request("GET", base + "/delay/300/small")))
+    if (!batch.add(haul::request("GET", base + "/delay/60000/small")))
         return wrong("a slow request was not added");
     auto none = batch.next(std::chrono::milliseconds(-5));
     if (!none || *none || batch.pending() != 1)

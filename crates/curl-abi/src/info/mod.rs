@@ -36,7 +36,7 @@ pub(crate) struct TransferInfo {
     referer: Option<CString>,
     method: Option<CString>,
     /// The value of `CURLOPT_CUSTOMREQUEST` when the C program last asked for the method.
-    custom_method: Option<CString>,
+    pub(crate) custom_method: Option<CString>,
     scheme: Option<CString>,
     peer: Option<SocketAddressText>,
     local: Option<SocketAddressText>,
@@ -283,7 +283,7 @@ impl TransferInfo {
             self.condition_unmet = TimeCondition::is_unmet(options, head);
         }
         self.effective_url = match facts.redirects {
-            0 if url.contains("://") => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
+            0 if has_scheme(url) => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
             // The scheme may come from CURLOPT_DEFAULT_PROTOCOL.
             0 => {
                 let url = format!("{}://{url}", outcome.target.scheme().as_str());
@@ -299,7 +299,7 @@ impl TransferInfo {
             Some(referer) => c_text(referer),
             None => options.text(opt::REFERER).as_deref().and_then(c_text),
         };
-        if facts.method.as_deref().is_some_and(|method| matches!(method, "GET" | "HEAD")) {
+        if facts.redirects > 0 && facts.method.as_deref().is_some_and(|method| matches!(method, "GET" | "HEAD")) {
             // A redirect has dropped the content.
             self.upload_length = Some(0);
         }
@@ -335,4 +335,9 @@ fn auth_schemes(head: &ResponseHead, field: &str) -> i64 {
     });
     let bit = |word: &[u8]| SCHEMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit);
     words.fold(0, |all, word| all | bit(word))
+}
+
+/// Returns true if the URL begins with a scheme.
+fn has_scheme(url: &str) -> bool {
+    url.find("://").is_some_and(|at| !url[..at].contains(['/', '?', '#']))
 }

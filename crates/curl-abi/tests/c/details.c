@@ -315,6 +315,9 @@ static void upload_length(void) {
     IS(curl_easy_perform(easy), CURLE_OK);
     IS(off_t_info(easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T), 3);
     IS(off_t_info(easy, CURLINFO_SIZE_UPLOAD_T), 3);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "GET");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(off_t_info(easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T), 3);
     forget(&body);
     curl_easy_cleanup(easy);
 }

@@ -158,7 +158,7 @@ sub set_cookie {
         name => $name, value => $value, path => $path, domain => $bare =~ /\A([^.]+)\.local\z/ ? $1 : $bare,
         host_only => $domain !~ /\A\./, secure => $secure, expires => defined $max_age ? time + $max_age : undef,
     );
-    local $@;
+    local ($@, $SIG{__DIE__});
     eval { $self->put(\%cookie) };
     return $self;
 }
