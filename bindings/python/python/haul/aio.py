@@ -93,6 +93,9 @@ class AsyncSession:
         }  # fmt: skip
         self._loop_batches = LoopBatches(self._session._client, limits)
         self._calls = ThreadCalls()
+        # A subclass may set some of the session's settings before it calls this method.
+        for name in [name for name in self.__dict__ if not name.startswith("_") and hasattr(self._session, name)]:
+            setattr(self, name, self.__dict__.pop(name))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -102,8 +105,10 @@ class AsyncSession:
     def __setattr__(self, name: str, value: Any) -> None:
         session = self.__dict__.get("_session")
         ours = getattr(type(self), name, None)
+        # `stream` is a method here, and a property with a setter in a Session.
+        is_method = callable(ours) and not hasattr(getattr(type(session), name, None), "__set__")
         # A subclass has private attributes, properties and settings that a Session does not have.
-        if name.startswith("_") or session is None or callable(ours) or hasattr(ours, "__set__") or not hasattr(session, name):
+        if name.startswith("_") or session is None or is_method or hasattr(ours, "__set__") or not hasattr(session, name):
             object.__setattr__(self, name, value)
         else:
             setattr(session, name, value)
