@@ -7,7 +7,8 @@
 //!
 //! A body longer than its `Content-Length` is an error, because the server would take its beginning
 //! for the whole. The last announced bytes are therefore sent only after the program has ended the
-//! body. A plain file is read only up to its length, since a log may have grown meanwhile.
+//! body. A file with a descriptor is read only up to its length: a log may have grown, and a socket
+//! may never end. A file that decompresses has a descriptor, too, but its end is checked.
 //!
 //! A seekable file is sent from the same position each time: after a redirect, after an
 //! authentication challenge, or when a reused connection turns out to be closed.
@@ -92,8 +93,8 @@ pub(crate) fn to_request_body(
     Ok((rewindable(given, remaining, &exception).unwrap_or_else(|| RequestBody::reader(reader)), exception))
 }
 
-/// Returns true if an object gives the content of a file of the system, so that the size of that
-/// file is the length of the body. A file that decompresses has a descriptor, too, but gives more.
+/// Returns true if an object has a descriptor and gives the content of that file or socket. A file
+/// that decompresses has a descriptor, too, but gives other content.
 fn is_plain_file(given: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = given.py().import(pyo3::intern!(given.py(), "haul._request_body"))?;
     module.call_method1(pyo3::intern!(given.py(), "is_plain_file"), (given,))?.extract()

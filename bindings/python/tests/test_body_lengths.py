@@ -218,3 +218,15 @@ def announced(url: str, body: Any) -> haul.PreparedRequest:
     request = haul.Request("PUT", f"{url}/", data=b"x" * 47).prepare()
     request.body = body
     return request
+
+
+def test_open_socket_is_read_up_to_its_length(pages: Any) -> None:
+    import socket
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ours.makefile("rb") as file:
+        theirs.sendall(b"x" * 1000)
+        request = haul.Request("PUT", f"{pages.url}/", data=b"x" * 1000).prepare()
+        request.body = file
+        haul.Session().send(request, timeout=10).raise_for_status()
+    assert pages.bodies == [b"x" * 1000]

@@ -74,9 +74,14 @@ def _innermost(data: Any) -> Any:
 
 
 def is_plain_file(data: Any) -> bool:
-    """Returns whether an object gives the content of a file of the system, so that the size of that
-    file is the length of the body."""
-    return isinstance(_innermost(data), io.FileIO)
+    """Returns whether an object has a descriptor and gives the content of that file or socket.
+
+    Only the announced length is read from it: a log may have grown, and a socket may never end."""
+    try:
+        data.fileno()
+    except Exception:  # noqa: BLE001 - the method is the program's
+        return False
+    return not _gives_other_content(data)
 
 
 def _gives_other_content(data: Any) -> bool:
