@@ -203,3 +203,13 @@ def test_cookies_of_many_do_not_follow_to_other_origins(pages: Any) -> None:
     by_many(session, f"{pages.url}/away", cookies={"c": "1"})
     by_urls(session, f"{pages.url}/away")
     assert sent_cookies(pages) == ["known=2; mine=1; c=1", None, "known=2; mine=1", None]
+
+
+def test_cookie_of_an_item_replaces_the_sessions(pages: Any) -> None:
+    session = haul.Session()
+    session.cookies.set("sid", "old", domain="localhost")
+    own = haul.cookies.CookieJar()
+    own.set("sid", "new", domain="localhost")
+    session.get(pages.url, cookies=own)
+    list(haul.fetch_many([{"url": pages.url, "cookies": own}], session=session))
+    assert [dict(fields)["Cookie"] for _, fields in pages.heads] == ["sid=new"] * 2

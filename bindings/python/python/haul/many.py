@@ -529,15 +529,17 @@ class _CallBuilder:
         jar = cookie = None
         if request._stores_cookies:
             jar = session.cookies._jar
-            if request._jar_header is not None and request.headers.get("Cookie") == request._jar_header:
+            own = CookieJar(request._first_cookies)
+            is_unchanged = request._jar_header is not None and request.headers.get("Cookie") == request._jar_header
+            if is_unchanged and not _replaces_any(own, session.cookies):
                 # The engine adds those of its jar, also after a redirect.
                 fields = [field for field in fields if field[0].lower() != "cookie"]
-                cookie = _cookies_beside(session.cookies, request)
+                own._domainless = {**session.cookies._domainless, **own._domainless}
+                cookie = own.get_cookie_header(request.url or "")
         return session._following_options(options, follow, jar, self.proxies), method, url, query, fields, body, None, cookie
 
 
-def _cookies_beside(jar: CookieJar, request: PreparedRequest) -> str | None:
-    """Returns the Cookie field for the cookies of a request that are not in the engine's jar."""
-    own = CookieJar(request._first_cookies)
-    own._domainless = {**jar._domainless, **own._domainless}
-    return own.get_cookie_header(request.url or "")
+def _replaces_any(own: CookieJar, jar: CookieJar) -> bool:
+    """Returns whether a cookie of a request replaces one of the engine's jar, which would be sent, too."""
+    named = {(cookie.name, cookie.domain, cookie.path) for cookie in own if cookie.domain}
+    return bool(named) and any((cookie.name, cookie.domain, cookie.path) in named for cookie in jar)
