@@ -96,3 +96,23 @@ def test_copies_keep_the_record(pages: Any, path: str) -> None:
     (result,) = haul.fetch_many([f"{url}{path}"], select={"all": "body"})
     for copied in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert record(copied) == record(result)
+
+
+@pytest.mark.parametrize("paginate", [None, "link"])
+def test_record_has_the_transfer_despite_hooks(paginate: str | None, pages: Any) -> None:
+    pages.routes["/no"] = lambda handler: handler.answer(b"no", 500)
+    hooks: list[Any] = [lambda response, **_: response.raise_for_status(), lambda response, **_: haul.testing.response(content="other")]
+    items = [{"url": f"{pages.url}/no", "hooks": {"response": hook}} for hook in hooks]
+    raised, replaced = haul.fetch_many(items, paginate=paginate)
+    found = record(raised)
+    assert (found["status"], found["bytes"]["body"], found["attempts"]["count"]) == (500, 2, 1)
+    assert found["error"]["message"] == str(raised.error)
+    found = record(replaced)
+    assert (found["status"], found["body"], found["error"]) == (500, "other", None)
+
+
+def test_record_of_a_mounted_answer_has_no_error(haul_mock: Any) -> None:
+    haul_mock.get("https://a.example/", haul.testing.response(201, "made"))
+    (result,) = haul.fetch_many(["https://a.example/"])
+    found = record(result)
+    assert (found["status"], found["body"], found["error"]) == (201, "made", None)

@@ -255,7 +255,7 @@ class Listings:
         self.session._store_cookies(response)
         changed, raised = self.calls.after_hooks(response, hooks_of(request.hooks))
         if changed is None:
-            self._add(chain, None, raised)
+            self._add(chain, None, raised, reply.record())
             return
         response = changed
         values = self._values(response)
@@ -265,7 +265,7 @@ class Listings:
         except EngineError as failure:
             _kind, message, url = failure.args[:3]
             problem, warning, fault = PaginationError(f"{url}: {message}", request=request), None, failure
-        self._add(chain, response, None)
+        self._add(chain, response, None, reply.record() if response._reply is not reply else None)
         chain.results[-1]._values = values
         if warning is not None:
             warnings.warn(f"{reply.url}: {warning}", PaginationWarning, stacklevel=4)

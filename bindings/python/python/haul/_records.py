@@ -28,6 +28,9 @@ def record_of(result: Result, body: bool) -> dict[str, Any]:
     """Returns the record of a result; without its body if ``body`` is false."""
     text = transfer_text(result)
     record: dict[str, Any] = _unsent(result) if text is None else json.loads(text)
+    if result.error is not None and record["error"] is None:
+        # A response hook has raised it.
+        record["error"] = _error(2, "setup", str(result.error))
     if result.response is None:
         return record
     if result._query is not None or result._values is not None:
@@ -76,7 +79,11 @@ def _unsent(result: Result) -> dict[str, Any]:
     field = request.get if isinstance(request, Mapping) else lambda name, default=None: getattr(request, name, default)
     url = request if isinstance(request, str) else field("url") or ""
     method = "GET" if isinstance(request, str) else field("method") or "GET"
-    if isinstance(error, InvalidSchema):
+    fault: dict[str, Any] | None
+    if error is None:
+        # A function of the program has answered.
+        fault = None
+    elif isinstance(error, InvalidSchema):
         fault = _error(1, "unsupported_scheme", str(error))
     elif isinstance(error, (InvalidURL, MissingSchema, URLRequired)):
         fault = _error(3, "url", str(error))
@@ -89,7 +96,7 @@ def _unsent(result: Result) -> dict[str, Any]:
         "url": re.sub(r"^([^/?#]*//)[^/?#]*@", r"\1", str(url)),
         "effective_url": None,
         "method": str(method),
-        "status": None,
+        "status": None if result.response is None else result.response.status_code,
         "http_version": None,
         "headers": None,
         "error": fault,

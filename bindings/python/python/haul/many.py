@@ -79,7 +79,8 @@ class Result:
         self.page = page
         self._query = query
         self._values: list[Any] | dict[str, list[Any]] | None = None
-        # The engine's error if the request failed; the text of the record in a copy that was pickled.
+        # The engine's error if the request failed. The text of the record in a copy that was pickled, and
+        # if a hook has raised or replaced the response.
         self._facts = facts
 
     @property
@@ -429,7 +430,8 @@ def _results(
                 yield refused.popleft()
             if reply is not None:
                 response, raised = calls.after_hooks(response_from(Response, reply, call), hooks)
-                result = Result(index_of, item, response, raised, query)
+                is_changed = getattr(response, "_reply", None) is not reply
+                result = Result(index_of, item, response, raised, query, facts=reply.record() if is_changed else None)
             elif isinstance(failed, EngineError):
                 raised = from_engine_error(failed, proxied=call[0].proxied)
                 result = Result(index_of, item, None, raised, query, facts=failed)
