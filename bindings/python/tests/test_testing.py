@@ -172,3 +172,11 @@ def test_hooks_are_told_the_same_for_mounted_functions(haul_mock: Any) -> None:
 
     asyncio.run(get())
     assert steps == ["request", "head", "done"] * 3
+
+
+def test_hooks_may_raise_for_mounted_functions(haul_mock: Any) -> None:
+    haul_mock.get("https://a.example/", haul.testing.response())
+    request = haul.Request("GET", "https://a.example/", hooks={"response": lambda response, **_: 1 / 0}).prepare()
+    failed, answered = haul.fetch_many([request, "https://a.example/"])
+    assert isinstance(failed.error, ZeroDivisionError) and answered.ok
+    assert request.hooks["response"]

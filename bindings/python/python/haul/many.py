@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from operator import attrgetter
 
-from ._request_objects import PreparedRequest, Request, hooks_of
+from ._request_objects import PreparedRequest, Request, default_hooks, hooks_of
 from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
 from ._session_parts import everywhere
@@ -395,7 +395,7 @@ def _results(
                 if session.adapters or everywhere:
                     mounted = calls.answer_of_mount(item)
                     if mounted is not None:
-                        refused.append(Result(index, item, mounted, None, query))
+                        refused.append(Result(index, item, *mounted, query))
                         index += 1
                         continue
                 call = observed.call_for(calls, item) if is_observed else calls.call_for(item)
@@ -514,15 +514,21 @@ class _CallBuilder:
             return None, error
         return response, None
 
-    def answer_of_mount(self, item: Any) -> Response | None:
-        """Returns the response of a function or adapter that is mounted for an item; ``None`` if there is
-        none.
+    def answer_of_mount(self, item: Any) -> tuple[Response | None, Exception | None] | None:
+        """Returns the response of a function or adapter that is mounted for an item, or the exception of
+        a response hook; ``None`` if nothing is mounted.
 
         :raises RequestException: the request has failed."""
         request, settings, follow = self.prepared(item)
         if self.session._adapter_for(request.url or "") is None:
             return None
-        return self.session.send(request, allow_redirects=follow is not None, **settings)
+        hooks = request.hooks
+        try:
+            request.hooks = default_hooks()
+            response = self.session.send(request, allow_redirects=follow is not None, **settings)
+        finally:
+            request.hooks = hooks
+        return self.after_hooks(response, hooks_of(hooks))
 
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""
