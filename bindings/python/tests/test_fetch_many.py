@@ -250,10 +250,12 @@ def test_hook_may_replace_the_response(pages: Any) -> None:
     assert result.text == "other"
 
 
-def test_item_that_is_no_text_does_not_end_the_iteration(pages: Any) -> None:
-    results = list(haul.fetch_many([f"{pages.url}/a", "http://h/\udc80", f"{pages.url}/b"]))
-    assert [result.ok for result in results] == [True, False, True]
-    assert isinstance(results[1].error, UnicodeEncodeError)
+@pytest.mark.parametrize("paginate", [None, "link"])
+def test_item_without_text_is_a_failed_result(paginate: str | None, pages: Any) -> None:
+    items = [f"{pages.url}/a", "http://h/\udc80", b"http://h/\xff", f"{pages.url}/b"]
+    results = list(haul.fetch_many(items, paginate=paginate))
+    assert [result.ok for result in results] == [True, False, False, True]
+    assert [type(result.error) for result in results[1:3]] == [UnicodeEncodeError, UnicodeDecodeError]
 
 
 def test_items_may_be_bytes_and_subclasses_of_text(pages: Any) -> None:

@@ -197,12 +197,12 @@ class Listings:
             self._submit(chain, chain.request)
         except EngineError as failure:
             self._add(chain, None, from_engine_error(failure), failure)
-        except RequestException as error:
+        except (RequestException, UnicodeError) as error:
             self._add(chain, None, error)
 
     def _submit(self, chain: _Chain, request: PreparedRequest) -> None:
         call = self.calls.prepared_call(request, chain.settings, chain.follow)
-        self.running[self.batch.submit(*call)] = chain, request, call
+        self.running[self.batch.submit(*call, isinstance(chain.item, PreparedRequest))] = chain, request, call
 
     def _resume(self) -> None:
         """Sends the requests that waited for memory. The listing whose results come next never waits."""
@@ -217,7 +217,7 @@ class Listings:
                 self._submit(chain, self._page_request(chain, url))
             except EngineError as failure:
                 self._add(chain, None, from_engine_error(failure), failure)
-            except RequestException as error:
+            except (RequestException, UnicodeError) as error:
                 self._add(chain, None, error)
 
     def _page_request(self, chain: _Chain, url: str) -> PreparedRequest:

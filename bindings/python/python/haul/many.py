@@ -197,7 +197,7 @@ class ResultList(list[Result]):
 
 
 def fetch_many(
-    requests: Iterable[str | Request | PreparedRequest | Mapping[str, Any]],
+    requests: Iterable[str | bytes | Request | PreparedRequest | Mapping[str, Any]],
     max_parallel: int = 64,
     *,
     per_host: int | None = None,
@@ -221,9 +221,9 @@ def fetch_many(
     >>> for result in fetch_many(f"http://127.0.0.1/{i}" for i in range(1000)):  # doctest: +SKIP
     ...     print(result.index, len(result.content))
 
-    :param requests: URLs, requests, or dicts of arguments for :meth:`haul.Session.request` (except
-        ``stream`` and ``proxies``). Items are taken only as they are needed, so the iterable may be
-        endless.
+    :param requests: URLs (text or bytes), requests, or dicts of arguments for
+        :meth:`haul.Session.request` (except ``stream`` and ``proxies``). Items are taken only as they
+        are needed, so the iterable may be endless.
     :param max_parallel: maximum number of requests at once.
     :param per_host: maximum number of requests at once to one host; default: from 6 to 50, as many as help.
     :param ordered: whether results come in the order of the requests, not of their completion.
@@ -405,10 +405,8 @@ def _results(
                     observed.begin(number)
             except EngineError as failure:
                 refused.append(Result(index, item, None, from_engine_error(failure), query, facts=failure))
-            except RequestException as error:
-                refused.append(Result(index, item, None, error, query))
-            except UnicodeEncodeError as error:
-                # A part of the request, such as a name of os.fsdecode, is no text.
+            except (RequestException, UnicodeError) as error:
+                # A part of the request, such as a name of os.fsdecode or bytes, may be no text.
                 refused.append(Result(index, item, None, error, query))
             index += 1
         while refused and not (ordered and running and next(iter(running.values()))[0] < refused[0].index):
