@@ -303,3 +303,14 @@ def test_assigned_headers_keep_the_defaults(pages: Any) -> None:
         client.get(f"{pages.url}/")
     fields = dict(pages.heads[0][1])
     assert fields["User-Agent"].startswith("haul/") and (fields["X-Own"], fields["Accept"]) == ("1", "text/html")
+
+
+def test_unprepared_request_is_a_value_error() -> None:
+    async def send() -> None:
+        async with haul.AsyncClient() as client:
+            await client.send(haul.Request("GET", "http://a.example/"))  # type: ignore[arg-type]
+
+    with haul.Client() as client, pytest.raises(ValueError, match="only send PreparedRequests"):
+        client.send(haul.Request("GET", "http://a.example/"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="only send PreparedRequests"):
+        asyncio.run(send())

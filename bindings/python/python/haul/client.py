@@ -162,7 +162,7 @@ class _ClientSettings:
     def _send_arguments(self, request: PreparedRequest, stream: bool, follow_redirects: bool | None) -> dict[str, Any]:
         """Returns the arguments for the session's ``send``."""
         _, given = self._arguments("", {"stream": stream, "follow_redirects": follow_redirects})
-        settings = request._send_settings or {}
+        settings = getattr(request, "_send_settings", None) or {}
         if follow_redirects is not None:
             settings = {name: value for name, value in settings.items() if name != "allow_redirects"}
         return {**given, **settings}
