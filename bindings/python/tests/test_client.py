@@ -216,7 +216,11 @@ def test_text_without_charset_is_utf_8(kind: str | None, pages: Any) -> None:
         with client.stream("GET", url) as response:
             assert "".join(response.iter_text()) == '{"a": "grüß"}'
         client.event_hooks["done"].append(lambda event: event.response.text)
-        assert client.get(url).text == '{"a": "grüß"}'
+        seen = client.get(url)
+        assert (seen.text, seen.encoding) == ('{"a": "grüß"}', "utf-8")
+        pages.routes["/text"] = lambda handler: handler.answer(b"gr\xfc\xdf", **fields)
+        assert client.get(url).text == "gr\ufffd\ufffd"
+        pages.routes["/text"] = lambda handler: handler.answer('{"a": "grüß"}'.encode(), **fields)
         response.encoding = "latin-1"
         assert response.encoding == "latin-1"
     asyncio.run(get())

@@ -249,7 +249,7 @@ def async_client_response(response: Response) -> AsyncClientResponse:
 def _renamed(kind: type[_AnyResponse], response: Response) -> _AnyResponse:
     renamed = object.__new__(kind)
     attributes = renamed.__dict__ = response.__dict__
-    if attributes.get("encoding") == "ISO-8859-1" and _named_encoding(response) is None:
+    if attributes.get("encoding", "") in (None, "ISO-8859-1") and _named_encoding(response) is None:
         # A hook has read it, by the rules of requests.
         del attributes["encoding"]
     known = attributes.get("headers")
