@@ -180,3 +180,10 @@ def test_hooks_may_raise_for_mounted_functions(haul_mock: Any) -> None:
     failed, answered = haul.fetch_many([request, "https://a.example/"])
     assert isinstance(failed.error, ZeroDivisionError) and answered.ok
     assert request.hooks["response"]
+
+
+def test_hook_may_choose_the_mounted_function() -> None:
+    session = haul.Session()
+    session.mount("https://new.example/", lambda request: haul.testing.response(content="new"))
+    session.event_hooks["request"].append(lambda event: setattr(event.request, "url", "https://new.example/"))
+    assert session.get("https://old.example/").text == "new"

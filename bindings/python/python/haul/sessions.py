@@ -378,13 +378,13 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         cookies."""
         stream = settings.get("stream")
         stream = self._streams if stream is None else stream
-        url = request.url or ""
-        adapter = self._adapter_for(url)
-        hooks = request.hooks
         observation = request._observation
+        if observation is not None:
+            # A hook may change the URL, on which the adapter depends.
+            observation.tell("request", request)
+        adapter = self._adapter_for(request.url or "")
+        hooks = request.hooks
         if adapter is not None:
-            if observation is not None:
-                observation.tell("request", request)
             response = adapter.send(
                 request,
                 stream=stream,
@@ -396,7 +396,7 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
             if observation is not None:
                 observation.tell("head", request, response)
         else:
-            response = self._transmit(request, stream, settings)
+            response = self._transmit(request, stream, settings, is_told=True)
         self._store_cookies(response)
         changed = dispatch_hook(hooks, response, **{**settings, "stream": stream})
         if changed is not response:
@@ -457,14 +457,19 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
                     return reply
             sleep(wait)
 
-    def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
-        """Sends a prepared request by the engine, until it succeeds or no retry is left."""
+    def _transmit(
+        self, request: PreparedRequest, stream: bool, settings: dict[str, Any], is_told: bool = False
+    ) -> Response:
+        """Sends a prepared request by the engine, until it succeeds or no retry is left.
+
+        :param is_told: whether the hooks know already that the request is sent."""
         state, observation = self._retry_state(), request._observation
         while True:
             if state is not None and self._holds is not None:
                 sleep(self._holds.wait(request.url or ""))
-            if observation is not None:
+            if observation is not None and not is_told:
                 observation.tell("request", request)
+            is_told = False
             call = self._prepared_call(request, settings)
             try:
                 response, error = self._exchange(call, request, stream), None
