@@ -80,3 +80,16 @@ def test_all_exceptions_are_exported() -> None:
 
     names = {name for name, value in vars(exceptions).items() if isinstance(value, type) and value.__module__ == exceptions.__name__}
     assert names - set(exceptions.__all__) <= {"EngineError"}
+
+
+def test_errors_of_fetch_many_have_their_request() -> None:
+    session = haul.Session()
+    session.cookies.set("a", "1", domain="127.0.0.1")
+    session.cookies.set("b", "2")
+    url = "http://127.0.0.1:1/"
+    prepared = haul.Request("PUT", url, data=b"x").prepare()
+    items: list[Any] = [url, {"method": "PUT", "url": url, "data": b"x"}, prepared]
+    for paginate in (None, "link"):
+        errors: list[Any] = [result.error for result in haul.fetch_many(items, session=session, paginate=paginate)]
+        assert [(error.request.method, error.request.url) for error in errors] == [("GET", url), ("PUT", url), ("PUT", url)]
+        assert [error.request.headers.get("Cookie") for error in errors] == ["a=1; b=2", "a=1; b=2", None]

@@ -244,7 +244,7 @@ class Listings:
     ) -> None:
         """Stores the result of a page, and the URL of the next one."""
         if reply is None:
-            error = from_engine_error(failed, proxied=call[0].proxied) if isinstance(failed, EngineError) else failed
+            error = from_engine_error(failed, request, call[0].proxied) if isinstance(failed, EngineError) else failed
             self._add(chain, None, error, failed)
             return
         if chain.listing.ends_at(reply.status):

@@ -15,7 +15,7 @@ from ._haul import Batch, EngineError
 from .exceptions import RequestException, from_engine_error
 from ._session_parts import everywhere
 from .cookies import CookieJar
-from .models import Response, response_from
+from .models import Response, failed_request, response_from
 from .sessions import Session
 
 TYPE_CHECKING = False
@@ -431,7 +431,9 @@ def _results(
                 is_changed = getattr(response, "_reply", None) is not reply
                 result = Result(index_of, item, response, raised, query, facts=reply.record() if is_changed else None)
             elif isinstance(failed, EngineError):
-                raised = from_engine_error(failed, proxied=call[0].proxied)
+                # The jar is part of the options, from which it cannot be read.
+                request = item if isinstance(item, PreparedRequest) else failed_request((*call[:6], session.cookies._jar, call[7]))
+                raised = from_engine_error(failed, request, call[0].proxied)
                 result = Result(index_of, item, None, raised, query, facts=failed)
             else:
                 result = Result(index_of, item, None, failed, query)
