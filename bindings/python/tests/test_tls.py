@@ -207,7 +207,7 @@ def test_replaced_bundle_applies_to_new_connections(make: Any, tmp_path: Path) -
         server.shutdown()
 
 
-@pytest.mark.filterwarnings("ignore:ssl.OP_NO:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:ssl:DeprecationWarning")
 def test_settings_of_an_ssl_context_are_obeyed_or_refused(bundle: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import ssl
 
@@ -219,6 +219,11 @@ def test_settings_of_an_ssl_context_are_obeyed_or_refused(bundle: str, tmp_path:
     changed = context()
     changed.options |= ssl.OP_NO_TLSv1_3
     assert options_of(changed)["max_tls"] == "TLSv1.2"
+    changed = context()
+    changed.maximum_version = ssl.TLSVersion.TLSv1_1
+    changed.options |= ssl.OP_NO_TLSv1_3
+    with pytest.raises(TypeError, match="TLSv1_1 at most"):
+        options_of(changed)
     changed = context()
     changed.options |= ssl.OP_NO_TLSv1_2
     assert options_of(changed)["min_tls"] == "TLSv1.3"

@@ -32,7 +32,7 @@ def options_of(context: ssl.SSLContext) -> dict[str, Any]:
     lowest, highest = context.minimum_version, context.maximum_version
     if context.options & ssl.OP_NO_TLSv1_2:
         lowest = ssl.TLSVersion.TLSv1_3
-    if context.options & ssl.OP_NO_TLSv1_3:
+    if context.options & ssl.OP_NO_TLSv1_3 and highest in (ssl.TLSVersion.MAXIMUM_SUPPORTED, ssl.TLSVersion.TLSv1_3):
         highest = ssl.TLSVersion.TLSv1_2
     if lowest is ssl.TLSVersion.TLSv1_3:
         settings["min_tls"] = _VERSIONS[lowest]
