@@ -31,6 +31,10 @@ const MIN_PREALLOCATED: u64 = 64 << 10;
 /// limit is needed, because a server may announce any length.
 const MAX_PREALLOCATED: u64 = 1 << 30;
 
+/// The longest body, in bytes, for which the thread of an event loop allocates the Python object of a
+/// lone request. The engine's thread receives a longer body.
+const MAX_PREALLOCATED_IN_LOOP: u64 = 512 << 10;
+
 /// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
 
@@ -230,18 +234,19 @@ impl CollectedBytes {
 }
 
 impl BytesSink {
-    /// Creates a sink for which no thread of the engine acquires the interpreter lock. If a large
-    /// body begins in a thread of the program, that thread allocates the `bytes` object. Without
-    /// this, a copy of the body would exist beside the object, and the C library would return the
+    /// Creates a sink for which no thread of the engine acquires the interpreter lock. If a body of
+    /// at most [`MAX_PREALLOCATED_IN_LOOP`] begins in a thread of the program, that thread allocates
+    /// the `bytes` object. Without this, a copy of the body would exist beside the object, and the C library would return the
     /// memory of both to the kernel after each body.
     pub(crate) fn outside_interpreter(spare: &Arc<SpareBuffers>) -> Self {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
-    /// Returns the bytes of a body that was received without the interpreter lock. For a body that
-    /// was received into a Python `bytes` object, returns no bytes.
+    /// Returns the bytes of a body that was received without the interpreter lock. The body must not
+    /// be in a Python `bytes` object, as that of a lone request may be.
     #[cfg(feature = "arrow")]
     pub(crate) fn into_vec(self) -> Vec<u8> {
+        debug_assert!(!matches!(self.store, CollectedBytes::BytesObject(_)));
         match self.store {
             CollectedBytes::Gathered(bytes) => bytes,
             CollectedBytes::ReadBuffer(kept) => kept.bytes().to_vec(),
@@ -367,7 +372,7 @@ impl Sink for BytesSink {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
         let allocates_object = (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known)
-            && (self.spare.is_none() || is_thread_of_interpreter());
+            && (self.spare.is_none() || (known <= MAX_PREALLOCATED_IN_LOOP && is_thread_of_interpreter()));
         let object = if allocates_object { usize::try_from(known).ok().and_then(BytesObject::new) } else { None };
         self.store = object.map_or(CollectedBytes::Empty, CollectedBytes::BytesObject);
         self.expected = usize::try_from(known).ok().filter(|_| known <= MAX_RESERVED).unwrap_or(0);
