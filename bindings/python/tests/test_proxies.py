@@ -104,7 +104,7 @@ def test_user_of_a_proxy_may_contain_at_signs(proxy: Any) -> None:
 
 
 @pytest.mark.parametrize("url", ["example.com/x", "http://h:99999/", "http://[::1/"])
-def test_invalid_url_has_the_same_error_with_a_proxy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_keeps_the_error_of_invalid_urls(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
     async def get() -> None:

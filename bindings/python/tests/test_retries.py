@@ -249,12 +249,22 @@ def test_allowed_methods_as_text_are_refused() -> None:
 
 
 def test_pool_timeout_is_not_retried(pages: Any) -> None:
-    from haul._haul import EngineError
-    from haul._retry_policy import HostHolds, RetryState
+    import asyncio
 
-    state = RetryState(haul.Retry(2), HostHolds())
-    failure = EngineError("Timeout", "no connection became free in time", None, "connect")
-    assert state.after_failure(failure, "GET") is None
+    async def main() -> None:
+        limits = haul.ClientTimeout(pool=0.05)
+        async with haul.AsyncSession(max_parallel=1, retries=2, timeout=limits) as session:
+            retried: list[Any] = []
+            session.event_hooks["retry"].append(retried.append)
+            first = asyncio.ensure_future(session.get(f"{pages.url}/never"))
+            while not pages.heads:
+                await asyncio.sleep(0.01)
+            with pytest.raises(haul.exceptions.PoolTimeout):
+                await session.get(pages.url)
+            assert not retried
+            first.cancel()
+
+    asyncio.run(main())
 
 
 def test_retry_after_of_a_post_holds_its_host() -> None:

@@ -154,7 +154,7 @@ def test_raw_of_a_mocked_response_is_a_file(haul_mock: Any) -> None:
     assert response.content == b"content" and list(response.iter_content(4)) == [b"cont", b"ent"]
 
 
-def test_hooks_are_told_the_same_for_mounted_functions(haul_mock: Any) -> None:
+def test_mounted_functions_report_the_same_events(haul_mock: Any) -> None:
     import asyncio
 
     haul_mock.get("https://a.example/", haul.testing.response())

@@ -208,7 +208,7 @@ def test_replaced_bundle_applies_to_new_connections(make: Any, tmp_path: Path) -
 
 
 @pytest.mark.filterwarnings("ignore:ssl:DeprecationWarning")
-def test_settings_of_an_ssl_context_are_obeyed_or_refused(bundle: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ssl_context_settings_are_obeyed_or_refused(bundle: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import ssl
 
     from haul._ssl_context import options_of

@@ -126,7 +126,7 @@ def test_changed_url_of_prepared_request_is_sent_as_written(pages: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["/a%20b?discount=100%", "/100%?q=a%20b", "/a%20b?q=%41%zz"])
-def test_lone_percent_affects_its_part_of_a_url_only(path: str, pages: Any) -> None:
+def test_lone_percent_affects_one_part_of_a_url(path: str, pages: Any) -> None:
     requests.get(pages.url + path)
     haul.get(pages.url + path)
     (result,) = haul.fetch_many([pages.url + path])

@@ -29,18 +29,18 @@ def _written(value: Any) -> Any:
 def typed_files(files: Any) -> Any:
     """Returns files with the Content-Type that httpx guesses from their names."""
     pairs = files.items() if isinstance(files, Mapping) else files
-    return [(name, _typed(given)) for name, given in pairs]
+    return [(name, _typed(file)) for name, file in pairs]
 
 
-def _typed(given: Any) -> tuple[Any, ...]:
+def _typed(file: Any) -> tuple[Any, ...]:
     import mimetypes
     import os
 
-    if isinstance(given, (tuple, list)):
-        filename, content, kind, *headers = (*given, None) if len(given) == 2 else given
+    if isinstance(file, (tuple, list)):
+        filename, content, kind, *rest = (*file, None) if len(file) == 2 else file
     else:
-        filename, content, kind, headers = os.path.basename(str(getattr(given, "name", "upload"))), given, None, []
-    own = headers[0] if headers else None
-    if kind is None and filename and not any(name.lower() == "content-type" for name in own or ()):
+        filename, content, kind, rest = os.path.basename(str(getattr(file, "name", "upload"))), file, None, []
+    headers = rest[0] if rest else None
+    if kind is None and filename and not any(name.lower() == "content-type" for name in headers or ()):
         kind = mimetypes.guess_type(filename)[0] or "application/octet-stream"
-    return filename, content, kind, own
+    return filename, content, kind, headers
