@@ -590,32 +590,3 @@ def test_subclass_has_attributes_of_its_own(pages: Any) -> None:
 
     asyncio.run(run())
     assert dict(pages.heads[0][1])["X-Token"] == "abc"
-
-
-def test_stream_of_a_session_can_be_set(pages: Any) -> None:
-    async def main() -> None:
-        async with haul.AsyncSession() as session:
-            session.stream = True  # type: ignore[method-assign, assignment]
-            assert session._session._streams
-            async with session.stream("GET", pages.url) as response:
-                assert await response.aread() == b"page /"
-
-    asyncio.run(main())
-
-
-def test_settings_before_the_constructor_are_kept(pages: Any) -> None:
-    class Api(haul.AsyncSession):
-        def __init__(self) -> None:
-            self.headers = {"X": "1"}
-            self.region = "north"
-            super().__init__()
-
-    async def main() -> None:
-        async with Api() as api:
-            api.headers["Y"] = "2"
-            await api.get(pages.url)
-            assert api.region == "north"
-
-    asyncio.run(main())
-    fields = dict(pages.heads[-1][1])
-    assert (fields["X"], fields["Y"]) == ("1", "2")
