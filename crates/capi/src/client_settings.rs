@@ -67,8 +67,7 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let value =
-                if user_agent.is_null() { None } else { Some(c_arguments::required_bytes(user_agent, "user_agent")?) };
+            let value = c_arguments::optional_bytes(user_agent);
             c_arguments::check_field("User-Agent", value.unwrap_or_default())?;
             options.user_agent = value.map(Into::into);
             Ok(())
@@ -88,7 +87,7 @@ pub unsafe extern "C" fn haul_client_set_header(
     unsafe {
         change_options(client, |options| {
             let name = c_arguments::required_text(name, "name")?;
-            let value = if value.is_null() { None } else { Some(c_arguments::required_bytes(value, "value")?) };
+            let value = c_arguments::optional_bytes(value);
             c_arguments::check_field(name, value.unwrap_or_default())?;
             options.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             options.without.retain(|other| !other.eq_ignore_ascii_case(name));

@@ -214,7 +214,7 @@ pub unsafe extern "C" fn haul_request_set_header(
     unsafe {
         change(request, |request| {
             let name = c_arguments::required_text(name, "name")?;
-            let value = if value.is_null() { None } else { Some(c_arguments::required_bytes(value, "value")?) };
+            let value = c_arguments::optional_bytes(value);
             c_arguments::check_field(name, value.unwrap_or_default())?;
             request.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             request.own.without.retain(|other| !other.eq_ignore_ascii_case(name));

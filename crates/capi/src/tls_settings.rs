@@ -77,8 +77,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let passphrase =
-                if passphrase.is_null() { None } else { Some(c_arguments::required_bytes(passphrase, "passphrase")?) };
+            let passphrase = c_arguments::optional_bytes(passphrase);
             options.tls.identity_pem = copy_bytes(pem.cast(), len).map(Pem::new);
             options.tls.passphrase = passphrase.map(Passphrase::new);
             Ok(())

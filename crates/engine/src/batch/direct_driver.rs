@@ -525,7 +525,7 @@ fn has_plain_body(connection: &HttpConnection) -> bool {
 }
 
 /// Returns true if a part of a body was received, and a thread of the program may receive the rest:
-/// its length is known, and at most [`LONG_BODY`].
+/// the length of the rest is known, and at most [`LONG_BODY`].
 fn is_within_body(connection: &HttpConnection) -> bool {
     (1..=LONG_BODY).contains(&connection.remaining()) && has_plain_body(connection)
 }

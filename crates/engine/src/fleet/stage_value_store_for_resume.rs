@@ -58,8 +58,8 @@ pub trait StageValueStore: Send + Sync {
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// A kind of stored values, by the method with which an earlier run of the program recorded them.
-/// [`StageValueStore::recall_values`] returns the values of one kind.
+/// The kind of values that [`StageValueStore::recall_values`] returns. Each kind is recorded by a
+/// method of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecalledValueKind {
     /// Values from which transfers of the next stage were made ([`StageValueStore::on_queued`]).

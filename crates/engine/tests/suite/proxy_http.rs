@@ -5,8 +5,8 @@ use crate::common;
 use crate::support::proxy;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::thread;
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use common::{DRIVERS, start_origin, trusting_ca, with_proxy, with_time_limit};
@@ -18,6 +18,31 @@ use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, basic, client}
 use rustls::{ServerConnection, StreamOwned};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
+
+/// The connection of a client to a proxy of [`https_proxy`].
+type ProxyStream = StreamOwned<ServerConnection, TcpStream>;
+
+/// Starts a proxy that accepts one TLS connection and calls `serve` with it. Returns the URL of the
+/// proxy, and the thread that returns the result of `serve`.
+fn https_proxy<T: Send + 'static>(
+    identity: &TestCertificates,
+    serve: impl FnOnce(ProxyStream) -> T + Send + 'static,
+) -> (String, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let connection = ServerConnection::new(identity.server_config(&[])).unwrap();
+    (url, thread::spawn(move || serve(StreamOwned::new(connection, listener.accept().unwrap().0))))
+}
+
+/// Reads a request head, and no byte after it.
+fn read_head(stream: &mut ProxyStream) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+}
 
 #[test]
 fn forwarding_proxy_connection_serves_many_origins() {
@@ -155,19 +180,9 @@ fn proxy_close_notify_ends_a_tunnelled_plain_body() {
     let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for (driver, notifies) in DRIVERS.into_iter().flat_map(|driver| [(driver, true), (driver, false)]) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-        let config = identity.server_config(&[]);
-        let proxy = thread::spawn(move || {
-            let conn = ServerConnection::new(config).unwrap();
-            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
+        let (url, proxy) = https_proxy(&identity, move |mut stream| {
             for answer in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nall"] {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    let mut byte = [0];
-                    stream.read_exact(&mut byte).unwrap();
-                    head.push(byte[0]);
-                }
+                read_head(&mut stream);
                 stream.write_all(answer.as_bytes()).unwrap();
             }
             if notifies {
@@ -193,18 +208,8 @@ fn endless_tls_record_of_an_https_proxy_does_not_extend_the_time_limit() {
     let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for driver in DRIVERS {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-        let config = identity.server_config(&[]);
-        let proxy = thread::spawn(move || {
-            let conn = ServerConnection::new(config).unwrap();
-            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                stream.read_exact(&mut byte).unwrap();
-                head.push(byte[0]);
-            }
+        let (url, proxy) = https_proxy(&identity, move |mut stream| {
+            read_head(&mut stream);
             // The header of a record of 16 KiB, and then a byte of it at a time, until the client
             // has gone.
             let mut socket = stream.sock;
@@ -229,18 +234,8 @@ fn end_of_a_proxy_connection_within_a_tls_record_is_found_at_once() {
     let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());
     for driver in DRIVERS {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-        let config = identity.server_config(&[]);
-        let proxy = thread::spawn(move || {
-            let conn = ServerConnection::new(config).unwrap();
-            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                stream.read_exact(&mut byte).unwrap();
-                head.push(byte[0]);
-            }
+        let (url, proxy) = https_proxy(&identity, move |mut stream| {
+            read_head(&mut stream);
             // The header of a record and the end arrive together.
             stream.sock.write_all(&[0x17, 3, 3, 0x40, 0]).unwrap();
         });

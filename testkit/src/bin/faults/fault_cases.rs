@@ -56,7 +56,7 @@ impl FaultHttpVersions {
 
 impl FaultCase {
     /// Returns `true` if `code`, an exit code of haul other than 0, is acceptable for this fault.
-    /// These are the exit codes in `codes`. If that list is not empty and the fault has no time
+    /// The exit codes in `codes` are acceptable. If `codes` is not empty and the fault has no time
     /// limit of its own (`max_time`), 16 (connection error) and 92 (stream error) are acceptable
     /// over HTTP/2, too, and 95 over HTTP/3.
     pub(crate) fn allows(&self, code: i32, version: TestedVersion) -> bool {

@@ -321,17 +321,23 @@ mod tests {
     use super::super::{TlsContexts, TlsOptions};
     use super::*;
 
+    /// Returns the TLS of a connection attempt, and its session.
+    fn started() -> (Arc<QuicAttemptTls>, Box<dyn Session>) {
+        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
+        let context = TlsContexts::default().context(&options).unwrap();
+        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
+        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
+        let session = Arc::clone(&tls).start_session(1, "", &parameters).map_err(drop).unwrap();
+        (tls, session)
+    }
+
     #[test]
     fn retry_integrity_tag_of_rfc_9001_is_accepted() {
         // RFC 9001 appendix A.4.
         let original = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]);
         let header = b"\xff\x00\x00\x00\x01\x00\x08\xf0\x67\xa5\x50\x2a\x42\x62\xb5";
         let payload = b"token\x04\xa2\x65\xba\x2e\xff\x4d\x82\x90\x58\xfb\x3f\x0f\x24\x96\xba";
-        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
-        let context = TlsContexts::default().context(&options).unwrap();
-        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
-        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
-        let session = tls.start_session(1, "", &parameters).map_err(drop).unwrap();
+        let (_, session) = started();
         assert!(session.is_valid_retry(&original, header, payload));
         let mut changed = *payload;
         changed[0] ^= 1;
@@ -351,11 +357,7 @@ mod tests {
 
     #[test]
     fn unfinished_handshake_has_no_results() {
-        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
-        let context = TlsContexts::default().context(&options).unwrap();
-        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
-        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
-        let mut session = Arc::clone(&tls).start_session(1, "", &parameters).map_err(drop).unwrap();
+        let (tls, mut session) = started();
         assert!(session.export_keying_material(&mut [0; 8], b"label", b"").is_err());
         assert!(session.handshake_data().is_none() && session.peer_identity().is_none());
         assert!(session.early_crypto().is_none() && session.early_data_accepted() == Some(false));
@@ -372,11 +374,7 @@ mod tests {
 
     #[test]
     fn packet_keys_of_both_sides_fit() {
-        let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
-        let context = TlsContexts::default().context(&options).unwrap();
-        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
-        let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
-        let session = tls.start_session(1, "", &parameters).map_err(drop).unwrap();
+        let (_, session) = started();
         let id = ConnectionId::new(&[7; 8]);
         let [client, server] = [Side::Client, Side::Server].map(|side| session.initial_keys(&id, side));
         let (header, payload) = (b"\xc1\0\0\0\x01\0\0\x02", [5; 32]);
