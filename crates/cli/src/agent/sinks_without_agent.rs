@@ -158,6 +158,10 @@ impl Sink for KeepFileIfNotModifiedSink {
         self.sink.partial(target)
     }
 
+    fn continues_file(&self) -> bool {
+        self.sink.continues_file()
+    }
+
     fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }

@@ -186,3 +186,32 @@ fn folded_header_fields_are_shown_on_one_line() {
     assert_eq!(curl_quiet(&["-D", "-", &url]).text(), head);
     assert_eq!(curl_quiet(&["-w", "%header{server} %{size_header}", &url]).text(), format!("a/ b c {}", head.len()));
 }
+
+/// Servers ignore Range with methods other than GET (RFC 9110 section 14.2).
+#[test]
+fn continue_at_with_any_method_never_appends_whole_response() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("part");
+    for method in ["GET", "POST", "PUT", "DELETE", "OTHER"] {
+        for (from, status, body) in [("-", "200 OK", "abcdef"), ("3", "200 OK", "abcdef"), ("-", "404 No", "none")] {
+            fs::write(&file, "abc").unwrap();
+            let peer = H1Peer::always(reply_steps(status, body));
+            let ran = curl_in(dir.path(), &["-sS", "-C", from, "-X", method, "-o", "part", &peer.url("/")]);
+            assert_eq!((ran.code, fs::read_to_string(&file).unwrap()), (33, "abc".to_owned()), "{method} {from}");
+            assert!(received(&peer, 0).contains("Range: bytes=3-\r\n"), "{method} {from}");
+            let ran = run(program(HAUL)
+                .args(["-C", from, "-X", method, "-o", "part", &peer.url("/")])
+                .current_dir(dir.path()));
+            assert_ne!(ran.code, 0, "{method} {from}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "abc", "{method} {from} in haul's own name");
+        }
+        let peer = H1Peer::always(reply_steps("206 Partial\r\nContent-Range: bytes 3-5/6", "def"));
+        curl_in(dir.path(), &["-sS", "-C", "-", "-X", method, "-o", "part", &peer.url("/")]).ok();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "abcdef", "{method}");
+        fs::remove_file(&file).unwrap();
+        let peer = H1Peer::always(reply_steps("200 OK", "abcdef"));
+        curl_in(dir.path(), &["-sS", "-C", "-", "-X", method, "-o", "part", &peer.url("/")]).ok();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "abcdef", "{method} without a file");
+        assert!(!received(&peer, 0).contains("Range"), "{method} without a file");
+    }
+}

@@ -98,6 +98,10 @@ impl Sink for BudgetCountingSink {
         self.sink.partial(target)
     }
 
+    fn continues_file(&self) -> bool {
+        self.sink.continues_file()
+    }
+
     fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }

@@ -217,6 +217,12 @@ impl BodyDelivery {
         if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
 
+    /// Returns true if the sink keeps the existing content of its file and writes the body after it.
+    #[must_use]
+    pub fn continues_file(&self) -> bool {
+        self.sink.continues_file()
+    }
+
     /// Advances to the next missing range of the sink's file, once the current range is complete.
     /// Returns the new range, or `None` if no range is missing any more.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {

@@ -241,6 +241,12 @@ pub trait Sink: Any + Send {
         None
     }
 
+    /// Returns true if the sink keeps the existing content of its file and writes the body after it
+    /// (`-C`). By default, returns false.
+    fn continues_file(&self) -> bool {
+        false
+    }
+
     /// Advances to the next missing range of the sink's file, once the current range is complete.
     /// Further bytes belong to the new range. Returns `None`, the default, if nothing more is
     /// missing.

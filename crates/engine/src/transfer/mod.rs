@@ -166,7 +166,11 @@ impl Transfer {
         let method = particulars.method.take().unwrap_or_else(|| method(&options.method));
         let with_body = particulars.content(&options).is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
-        let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
+        // RFC 9110 section 14.2 defines Range for GET alone, so a server answers other methods with
+        // the whole content. The request to continue a file has a Range with any method, because
+        // the whole content must not be written after the existing bytes.
+        let continues = options.resume_from.is_some() || body.continues_file();
+        let may_range = (method == "GET" || continues) && !is_ranged && !with_body && !options.head_only;
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),

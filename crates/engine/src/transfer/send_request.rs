@@ -9,7 +9,7 @@ use haul_proto::request::{RequestHead, SendRequestError};
 use super::Transfer;
 use super::content_framing_and_expect::ExpectContinueState;
 use super::request_fields::{CallerFields, FieldLine, FieldLines, OwnedField};
-use super::resettable_state::ResponseDecisions;
+use super::resettable_state::{RangeFieldOwner, ResponseDecisions};
 use crate::drive::connection::ProtocolMachine;
 use crate::trace::{self, Milestone};
 use crate::{Error, ErrorKind, Result};
@@ -142,6 +142,8 @@ impl Transfer {
                 self.ranges.start = partial.gap.start;
             }
             self.progress.range.resume_partial(partial);
+        } else if self.current.method != "GET" {
+            self.ranges.mode = RangeFieldOwner::None;
         }
     }
 }

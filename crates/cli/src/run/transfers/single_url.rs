@@ -259,6 +259,10 @@ impl Sink for ProgressSink {
         partial
     }
 
+    fn continues_file(&self) -> bool {
+        self.sink.continues_file()
+    }
+
     fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }

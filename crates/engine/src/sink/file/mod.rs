@@ -399,6 +399,10 @@ impl Sink for FileSink {
         partial
     }
 
+    fn continues_file(&self) -> bool {
+        self.options.append.is_some()
+    }
+
     fn next_gap(&mut self) -> Option<Range<u64>> {
         let OutputFileState::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
