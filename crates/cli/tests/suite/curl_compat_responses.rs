@@ -230,3 +230,16 @@ fn verbose_shows_invalid_response_line() {
     assert!(ran.code == 1 && ran.stderr.contains("\n< this is ?no HTTP\n"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("nor this"), "{}", ran.stderr);
 }
+
+#[test]
+fn time_cond_does_not_apply_to_a_part() {
+    let part = "HTTP/1.1 206 Partial Content\r\nLast-Modified: Thu, 01 Jan 2015 00:00:00 GMT\r\n\
+                Content-Range: bytes 0-1/5\r\nContent-Length: 2\r\n\r\nab";
+    let whole = "HTTP/1.1 200 OK\r\nLast-Modified: Thu, 01 Jan 2015 00:00:00 GMT\r\nContent-Length: 5\r\n\r\nabcde";
+    let later = ["-z", "Fri, 01 Jan 2016 00:00:00 GMT"];
+    for (reply, body) in [(part, "ab"), (whole, "abcde")] {
+        let peer = answering(reply);
+        assert_eq!(curl_quiet(&[&later[..], &["-r", "0-1", &peer.url("/")]].concat()).text(), body);
+    }
+    assert_eq!(curl_quiet(&[&later[..], &[&answering(whole).url("/")]].concat()).text(), "");
+}

@@ -323,6 +323,10 @@ impl Transfer {
             let length = std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()?;
             return self.check_size(length).err().map(BodyDisposition::Fail);
         }
+        // As in curl, the condition does not apply to a request for a part.
+        if self.ranges.should_request_ranges() || self.ranges.must_continue {
+            return None;
+        }
         let is_unwanted = options.wants.as_ref().is_some_and(|wants| !wants.wants(head));
         if !is_unwanted || framing == ResponseBodyFraming::None {
             return None;
