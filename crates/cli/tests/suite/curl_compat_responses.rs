@@ -243,3 +243,11 @@ fn time_cond_does_not_apply_to_a_part() {
     }
     assert_eq!(curl_quiet(&[&later[..], &[&answering(whole).url("/")]].concat()).text(), "");
 }
+
+#[test]
+fn max_filesize_does_not_count_the_existing_part() {
+    let peer = answering("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-7/8\r\nContent-Length: 3\r\n\r\nabc");
+    let with = |limit: &str| curl_quiet(&["-C", "5", "--max-filesize", limit, &peer.url("/")]);
+    assert_eq!(with("3").text(), "abc");
+    assert_eq!(with("2").code, 63);
+}

@@ -132,7 +132,7 @@ impl Transfer {
             return Ok(());
         }
         let start = self.response.skip.min(bytes);
-        if let Some(limit) = self.options.max_size
+        if let Some(limit) = self.size_limit_offset()
             && self.wanted_until(bytes - start) > limit
         {
             return self.deliver_up_to(limit, &offered.bytes()[start as usize..]);
@@ -161,7 +161,13 @@ impl Transfer {
         pushed
     }
 
-    /// Delivers those of `bytes` that do not exceed the size limit `limit`. Returns an error if
+    /// Returns the offset in the content at which [`RequestOptions::max_size`] is reached. The bytes
+    /// before the offset of `-C` do not count.
+    fn size_limit_offset(&self) -> Option<u64> {
+        Some(self.options.max_size?.saturating_add(self.ranges.start))
+    }
+
+    /// Delivers those of `bytes` that are before the offset `limit`. Returns an error if
     /// `bytes` contains more.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
         let allowed = limit.saturating_sub(self.progress.range.at).min(bytes.len() as u64);
@@ -169,7 +175,7 @@ impl Transfer {
         self.set_position(end);
         self.facts.body_bytes += allowed;
         self.body.push(OfferedBodyBytes::borrowed(&bytes[..allowed as usize]))?;
-        self.check_size(end.saturating_add(1))
+        self.check_position(end.saturating_add(1))
     }
 
     /// Returns the offset in the body at which the wanted ones of the next `bytes` bytes end.
@@ -194,7 +200,7 @@ impl Transfer {
         let end = self.split.end_offset().map_or(received_to, |end| end.deliverable_end(at, received_to));
         self.set_position(end);
         self.facts.body_bytes += end - at;
-        self.check_size(end)?;
+        self.check_position(end)?;
         Ok(start..start + (end - at))
     }
 
@@ -218,7 +224,7 @@ impl Transfer {
         let (at, to) = (self.progress.range.at, self.progress.range.at + bytes);
         let is_whole = self.delivers_all_bytes()
             && self.split.end_offset().is_none_or(|end| end.deliverable_end(at, to) == to)
-            && self.options.max_size.is_none_or(|limit| to <= limit);
+            && self.size_limit_offset().is_none_or(|limit| to <= limit);
         if !is_whole || !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(OfferedBodyBytes::borrowed(piece), false, now));
         }
@@ -278,7 +284,7 @@ impl Transfer {
         self.set_position(self.progress.range.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.on_moved_bytes(bytes);
-        self.check_size(self.progress.range.at)
+        self.check_position(self.progress.range.at)
     }
 
     /// Returns the error to report when a write to the descriptor of

@@ -467,7 +467,7 @@ impl Transfer {
             self.progress.range = DeliveryRange::default();
         }
         let length = length.map(|length| length.saturating_sub(self.response.skip));
-        self.check_size(length.map_or(0, |length| length.saturating_add(self.progress.range.at)))?;
+        self.check_position(length.map_or(0, |length| length.saturating_add(self.progress.range.at)))?;
         self.progress.has_begun = true;
         let deviations = self.options.deviations;
         let decodes = !deviations.raw && length != Some(0) && self.decodes_content(head);
@@ -517,6 +517,12 @@ impl Transfer {
             && !self.progress.has_begun
             && !self.is_part()
             && !matches!(head.status(), 200 | 206)
+    }
+
+    /// Returns an error if a body that ends at the offset `end` of the content is larger than
+    /// [`RequestOptions::max_size`]. The bytes before the offset of `-C` do not count.
+    pub(super) fn check_position(&self, end: u64) -> Result<()> {
+        self.check_size(end.saturating_sub(self.ranges.start))
     }
 
     /// Returns an error if a body of this size is larger than [`RequestOptions::max_size`].
