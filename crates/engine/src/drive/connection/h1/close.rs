@@ -49,6 +49,7 @@ impl H1Connection {
             if !self.closing {
                 transfer.on_connection_kept();
             }
+            self.closing |= self.is_cut && self.queue.is_empty();
             // The range and the validator of a part already show that it is the right response.
             if !transfer.is_part() && self.pipelined.must_hold_back(transfer.reuse.is_pipelined()) {
                 return self.pipelined.hold_back(transfer, self.queue.is_empty(), now);
@@ -137,6 +138,26 @@ impl H1Connection {
         self.close(now, finished)
     }
 
+    /// Returns the position in the queue of the first transfer that has exceeded its deadline.
+    pub(super) fn first_overdue(&self, now: Instant) -> Option<usize> {
+        self.queue.iter().position(|transfer| transfer.deadline().is_some_and(|deadline| deadline <= now))
+    }
+
+    /// Ends the transfer at this position of the queue, whose deadline has passed. Removes the
+    /// transfers behind it, too: their responses follow one that is not read. They are sent again
+    /// on other connections. The transfers before it keep the connection.
+    pub(super) fn cut_queue(&mut self, at: usize, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        self.is_cut = true;
+        let mut removed = self.queue.drain(at..);
+        if let Some(mut overdue) = removed.next() {
+            let after = overdue.on_failure(timeout_error(), ExchangeFailurePoint::BeforeResponse, now);
+            finished.push((overdue, after));
+        }
+        // Only requests with idempotent methods are pipelined.
+        finished.extend(removed.map(|transfer| (transfer, TransferStep::Again(Duration::ZERO))));
+        ReceiveStatus::More
+    }
+
     /// Returns true if the peer closed the connection without announcing it. Some requests may then
     /// be unanswered.
     fn closed_unexpectedly(&self) -> bool {
@@ -168,6 +189,11 @@ impl H1Connection {
         }
         ReceiveStatus::Closed
     }
+}
+
+/// Makes the error of a transfer whose deadline has passed.
+pub(super) fn timeout_error() -> Error {
+    Error::new(ErrorKind::Timeout, "the operation timed out")
 }
 
 /// Returns true if `error` shows that the peer violated the protocol. Unsolicited bytes are not a

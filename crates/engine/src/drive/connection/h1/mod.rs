@@ -12,6 +12,8 @@
 mod close;
 mod receive;
 mod request_content;
+#[cfg(test)]
+mod tests;
 mod unverified_pipelined_responses;
 mod zero_copy_to_sink;
 
@@ -35,6 +37,7 @@ use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
+use close::timeout_error;
 use request_content::UnsentRequestContent;
 use unverified_pipelined_responses::UnconfirmedResponses;
 use zero_copy_to_sink::ZeroCopyDecision;
@@ -63,6 +66,9 @@ pub struct H1Connection {
     /// True if the connection may carry only a single request, because an earlier connection to the
     /// peer received an extra response (one that no request asked for).
     is_one_request_only: bool,
+    /// True if requests that were sent have been removed from the end of the queue. Their responses
+    /// are not read: the connection closes after the last response of the queue.
+    is_cut: bool,
     /// True if the server sent an extra response (one that no request asked for). The responses
     /// before it may then belong to other requests.
     has_extra_response: bool,
@@ -118,6 +124,7 @@ impl H1Connection {
             queue: VecDeque::new(),
             pipelined: UnconfirmedResponses::default(),
             is_one_request_only: false,
+            is_cut: false,
             has_extra_response: false,
             max_outstanding: depth.max(1),
             content: UnsentRequestContent::default(),
@@ -162,8 +169,10 @@ impl H1Connection {
     /// Returns true if the connection can carry another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        let is_free =
-            !self.closing && !self.content.has_unread_content() && !self.pipelined.is_full(self.max_outstanding);
+        let is_free = !self.closing
+            && !self.is_cut
+            && !self.content.has_unread_content()
+            && !self.pipelined.is_full(self.max_outstanding);
         let is_used_up =
             self.is_one_request_only && !(self.served == 0 && self.queue.is_empty() && self.pipelined.is_empty());
         is_free && !is_used_up && self.conn.can_enqueue() && !self.is_pipeline_limited()
@@ -526,10 +535,12 @@ impl H1Connection {
         }
         let overdue = if let Some(error) = self.content.take_failure() {
             Some(error)
-        } else if self.deadline().is_some_and(|deadline| deadline <= now) {
-            Some(Error::new(ErrorKind::Timeout, "the operation timed out"))
         } else {
-            self.queue.front_mut().and_then(|transfer| transfer.check_speed(now))
+            match self.first_overdue(now) {
+                None => self.queue.front_mut().and_then(|transfer| transfer.check_speed(now)),
+                Some(0) => Some(timeout_error()),
+                Some(at) => return self.cut_queue(at, now, finished),
+            }
         };
         match overdue {
             Some(error) => self.abort(error, now, finished),
