@@ -36,7 +36,6 @@ use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
-use crate::{Error, ErrorKind};
 use close::timeout_error;
 use request_content::UnsentRequestContent;
 use unverified_pipelined_responses::UnconfirmedResponses;

@@ -5,7 +5,7 @@ use super::*;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferPool;
 use crate::sink::memory::MemorySink;
-use crate::{RequestOptions, Target};
+use crate::{ErrorKind, RequestOptions, Target};
 
 /// A connection on which requests are pipelined, and the peer's socket.
 struct Pipeline {
