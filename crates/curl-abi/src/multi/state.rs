@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_long, c_void};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::engine::MultiEngine;
-use super::transfer::{MultiTransfer, PROGRESS_TICK};
+use super::transfer::MultiTransfer;
 use super::wakeup_descriptor::WakeupDescriptor;
 use super::{MULTIS, locked};
 use crate::client_settings::ClientSettings;
@@ -193,17 +193,21 @@ impl Multi {
     /// without an event; -1 if no call is needed.
     pub(super) fn timeout(&self) -> c_long {
         let state = locked(self);
-        let mut timeout = -1;
+        let now = Instant::now();
+        let mut timeout = None;
         for added in &state.handles {
             match &added.phase {
                 TransferPhase::New => return 0,
-                TransferPhase::Running(transfer) if transfer.has_progress() => {
-                    timeout = c_long::try_from(PROGRESS_TICK.as_millis()).unwrap_or(-1);
+                TransferPhase::Running(transfer) => {
+                    timeout = timeout.into_iter().chain(transfer.timeout(now)).min();
                 }
-                _ => {}
+                TransferPhase::Taken | TransferPhase::Over => {}
             }
         }
-        timeout
+        // Rounded up: a call before the time would have nothing to do.
+        let milliseconds =
+            |time: Duration| c_long::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(c_long::MAX);
+        timeout.map_or(-1, milliseconds)
     }
 
     pub(super) fn add(&self, easy: Arc<Easy>) -> CURLMcode {

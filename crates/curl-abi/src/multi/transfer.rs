@@ -30,7 +30,7 @@ use crate::transfer::running::{DeliveryResult, LinePosition, MAX_WRITE, PAUSE_RE
 const MAX_DELIVERED_AT_ONCE: usize = 1 << 20;
 
 /// The interval at which progress is reported when there are no events.
-pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
+const PROGRESS_TICK: Duration = Duration::from_millis(200);
 
 /// A transfer of an easy handle that has begun in a multi handle.
 pub(super) struct MultiTransfer {
@@ -151,15 +151,30 @@ impl MultiTransfer {
 
     /// Returns true if the C program's thread has work to do for this transfer.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.events.take_ready() || self.outcome.is_some() || self.is_progress_due(now)
+        self.events.take_ready() || self.outcome.is_some() || self.is_progress_due(now) || self.running.is_expired(now)
     }
 
     fn is_progress_due(&self, now: Instant) -> bool {
         self.has_progress() && now.saturating_duration_since(self.last_progress) >= PROGRESS_TICK
     }
 
-    pub(super) fn has_progress(&self) -> bool {
+    fn has_progress(&self) -> bool {
         self.running.callbacks().has_progress
+    }
+
+    /// Returns the time after which callbacks must be called even without an event: a callback
+    /// reports the progress, or a paused transfer reaches its time limit. Returns `None` if no call
+    /// is needed.
+    pub(super) fn timeout(&self, now: Instant) -> Option<Duration> {
+        let progress = self.has_progress().then_some(PROGRESS_TICK);
+        // The engine's thread ends a transfer that is not paused.
+        let limit = self.running.time_left(now).filter(|_| !self.is_cancelled && self.running.is_paused(PAUSE_RECV));
+        progress.into_iter().chain(limit).min()
+    }
+
+    /// Returns true if the C program has not accepted all that was received.
+    fn has_undelivered(&self) -> bool {
+        self.rest.is_some() || self.lines.is_some() || !self.events.is_empty()
     }
 
     /// Calls the callbacks for all queued events. Returns the result of the transfer if it has
@@ -175,13 +190,17 @@ impl MultiTransfer {
             self.running.finish_upload();
         }
         self.running.report_progress();
+        // What the engine has received already waits here, beyond the engine's own time limit.
+        if self.has_undelivered() && self.running.is_expired(self.last_progress) {
+            self.running.fail_at_deadline();
+        }
         if self.running.has_failed() && !self.is_cancelled {
             self.is_cancelled = true;
             (self.rest, self.lines) = (None, None);
             self.events.close();
             engine.batch.cancel(self.id);
         }
-        if self.rest.is_some() || self.lines.is_some() || !self.events.is_empty() {
+        if self.has_undelivered() {
             return None;
         }
         let outcome = self.outcome.take()?;

@@ -80,7 +80,8 @@ impl Multi {
 fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
     let until = Instant::now() + Duration::from_millis(u64::from(timeout.unsigned_abs()));
     loop {
-        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        // Rounded up: a wait that ends early would be repeated many times.
+        let left = until.saturating_duration_since(Instant::now()).as_nanos().div_ceil(1_000_000);
         let left = c_int::try_from(left).unwrap_or(c_int::MAX).min(timeout);
         // SAFETY: the entries live during the call.
         let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, left) };

@@ -151,6 +151,21 @@ impl RunningTransfer {
         }
     }
 
+    /// Returns the time from `now` to the time limit of the transfer; `None` without a limit.
+    pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
+        lock(&self.state).deadline.map(|at| at.saturating_duration_since(now))
+    }
+
+    /// Returns true if the transfer has reached its time limit.
+    pub(crate) fn is_expired(&self, now: Instant) -> bool {
+        self.time_left(now).is_some_and(|left| left.is_zero())
+    }
+
+    /// Records that the transfer has reached its time limit while it was paused.
+    pub(crate) fn fail_at_deadline(&self) {
+        self.fail(CURLE_OPERATION_TIMEDOUT, "Operation timed out while it was paused");
+    }
+
     pub(crate) fn is_paused(&self, bit: c_int) -> bool {
         lock(&self.state).paused & bit != 0
     }
@@ -354,7 +369,7 @@ impl RunningTransfer {
         while state.paused & bit != 0 {
             if state.deadline.is_some_and(|at| at <= Instant::now()) {
                 drop(state);
-                self.fail(CURLE_OPERATION_TIMEDOUT, "Operation timed out while it was paused");
+                self.fail_at_deadline();
                 return false;
             }
             drop(state);

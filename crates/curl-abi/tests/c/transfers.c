@@ -1,0 +1,75 @@
+/* Pauses, heads, connections and facts of transfers: one case of `cases` per run.
+ * Arguments: CASE BASE-URL */
+#include "check.h"
+
+static const char *base;
+
+/* Adds a handle, performs until its transfer ends, and removes it. Gives up after about 15 s. */
+static CURLcode perform_with(CURLM *multi, CURL *easy) {
+    IS(curl_multi_add_handle(multi, easy), CURLM_OK);
+    int running = 1;
+    for (int turn = 0; running > 0 && turn < 300; turn++) {
+        IS(curl_multi_perform(multi, &running), CURLM_OK);
+        if (running > 0)
+            IS(curl_multi_poll(multi, NULL, 0, 50, NULL), CURLM_OK);
+    }
+    IS(running, 0);
+    int left = 0;
+    CURLMsg *message = curl_multi_info_read(multi, &left);
+    CHECK(message != NULL && message->easy_handle == easy);
+    CURLcode result = message->data.result;
+    curl_multi_remove_handle(multi, easy);
+    return result;
+}
+
+static CURLcode perform_in_multi(CURL *easy) {
+    CURLM *multi = curl_multi_init();
+    CURLcode result = perform_with(multi, easy);
+    curl_multi_cleanup(multi);
+    return result;
+}
+
+static size_t pause_always(char *data, size_t size, size_t count, void *user) {
+    (void)data, (void)size, (void)count, (void)user;
+    return CURL_WRITEFUNC_PAUSE;
+}
+
+static void paused_until_timeout(void) {
+    const CURLoption callbacks[] = {CURLOPT_HEADERFUNCTION, CURLOPT_WRITEFUNCTION};
+    for (size_t at = 0; at < 4; at++) {
+        struct memory body = {0};
+        CURL *easy = new_easy(under(base, "/small"), &body);
+        curl_easy_setopt(easy, callbacks[at % 2], pause_always);
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 100L);
+        IS(at < 2 ? perform_in_multi(easy) : curl_easy_perform(easy), CURLE_OPERATION_TIMEDOUT);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, NULL);
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 0L);
+        IS(perform_in_multi(easy), CURLE_OK);
+        CHECK(body.length > 0);
+        forget(&body);
+        curl_easy_cleanup(easy);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"paused_until_timeout", paused_until_timeout},
+};
+
+int main(int count, char **arguments) {
+    CHECK(count == 3);
+    base = arguments[2];
+    curl_global_init(CURL_GLOBAL_ALL);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+        if (strcmp(arguments[1], cases[at].name) == 0) {
+            cases[at].run();
+            puts("as libcurl");
+            return 0;
+        }
+    }
+    fprintf(stderr, "there is no case %s\n", arguments[1]);
+    return 1;
+}
