@@ -333,7 +333,7 @@ impl EasyState {
     pub(crate) fn end_transfer(&mut self, running: &RunningTransfer, outcome: &TransferOutcome, url: &str) -> CURLcode {
         self.infos.set_at_end(&self.options, outcome, url);
         if let Some(head) = &outcome.head {
-            running.store_only_head(head);
+            let _ = running.store_only_head(head);
         }
         self.headers.add(running.take_heads_from(self.headers.len()));
         if let Some(failure) = running.failure() {

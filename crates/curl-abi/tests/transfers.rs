@@ -3,6 +3,7 @@
 mod common;
 
 use common::BuildDirectory;
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// Runs a case of `transfers.c` with a base URL.
@@ -20,4 +21,21 @@ fn run(case: &str) {
 #[test]
 fn paused_transfer_ends_at_its_time_limit() {
     run("paused_until_timeout");
+}
+
+/// Starts a peer whose responses have a trailer section.
+fn peer_with_trailers() -> H1Peer {
+    let head = "HTTP/1.1 200 OK\r\nX-Early: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let reply = format!("{head}3\r\nabc\r\n0\r\nX-Late: 1\r\n\r\n");
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
+}
+
+#[test]
+fn header_function_set_during_transfer_gets_later_lines() {
+    run_with("header_function_during_transfer", &peer_with_trailers().url("/"));
+}
+
+#[test]
+fn headers_api_finds_trailers_without_header_callback() {
+    run_with("stored_trailers", &peer_with_trailers().url("/"));
 }

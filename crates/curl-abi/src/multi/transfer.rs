@@ -146,6 +146,9 @@ impl MultiTransfer {
     /// Stores the outcome of the transfer after the engine has ended the transfer. The event queue
     /// may still contain events whose callbacks must be called first.
     pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) {
+        if let Some(raw) = self.running.unreported_trailers(&outcome) {
+            self.events.push(TransferEvent::Trailers(raw));
+        }
         self.outcome = Some(outcome);
     }
 
@@ -258,7 +261,10 @@ impl MultiTransfer {
                 TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
                 TransferEvent::Begin(begin) => {
                     running.change_progress(|progress| progress.down_total = begin.length.unwrap_or(0));
-                    running.store_only_head(&begin.head);
+                    if running.store_only_head(&begin.head) {
+                        let raw = begin.head.raw().to_vec();
+                        self.lines = Some((raw, HeaderMessageKind::Header, LinePosition::default()));
+                    }
                     lock(&running.easy.state).infos.set_at_body_start(&begin.facts, &begin.head, &begin.target);
                 }
                 TransferEvent::Body(chunk) => {

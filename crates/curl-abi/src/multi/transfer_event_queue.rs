@@ -104,7 +104,8 @@ impl TransferEventQueue {
         self.is_ready.swap(false, Ordering::SeqCst)
     }
 
-    fn push(&self, event: TransferEvent) {
+    /// Adds an event, unless the C program takes no more events, and notifies the program.
+    pub(super) fn push(&self, event: TransferEvent) {
         let mut state = lock(&self.state);
         if state.is_closed {
             return;

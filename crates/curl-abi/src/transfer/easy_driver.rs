@@ -51,6 +51,10 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
     running.report_progress();
     let request = Request::new(target, options, own);
     let (outcome, _) = client.perform(request, EasySink { running: Arc::clone(running), has_written: false });
+    if let Some(raw) = running.unreported_trailers(&outcome) {
+        running.store_lines(&raw, HeaderMessageKind::Trailer);
+        running.pass_lines_and_wait(&raw, HeaderMessageKind::Trailer);
+    }
     if outcome.result.is_ok() {
         running.finish_upload();
         running.report_progress();
@@ -108,8 +112,13 @@ impl Sink for EasySink {
         self.running.change_progress(|progress| {
             progress.down_total = begin.length.or(begin.total).unwrap_or(0);
         });
-        self.running.store_only_head(begin.head);
         lock(&self.running.easy.state).infos.set_at_body_start(begin.facts, begin.head, begin.place);
+        if self.running.store_only_head(begin.head) {
+            self.running.pass_lines_and_wait(begin.head.raw(), HeaderMessageKind::Header);
+        }
+        if self.running.has_failed() {
+            return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));
+        }
         Ok(())
     }
 

@@ -73,6 +73,9 @@ enum LineStep {
 pub(crate) struct RunningTransfer {
     pub(crate) easy: Arc<Easy>,
     callbacks: Mutex<Callbacks>,
+    /// True if the engine reports heads and trailer sections, because a callback wanted them when
+    /// the transfer began.
+    reports_heads: bool,
     started: Instant,
     state: Mutex<RunningState>,
     /// The condition variable that is notified when a pause ends.
@@ -119,7 +122,9 @@ impl RunningTransfer {
         let started = Instant::now();
         let deadline = time_limit.and_then(|limit| started.checked_add(limit));
         let state = RunningState { deadline, request: -1, ..RunningState::default() };
-        Self { easy, callbacks: Mutex::new(callbacks), started, state: Mutex::new(state), resumed: Condvar::new() }
+        let reports_heads = callbacks.wants_heads();
+        let (callbacks, state) = (Mutex::new(callbacks), Mutex::new(state));
+        Self { easy, callbacks, reports_heads, started, state, resumed: Condvar::new() }
     }
 
     /// Returns the callbacks as they are set now.
@@ -198,13 +203,23 @@ impl RunningTransfer {
         heads.split_off(first.min(heads.len()))
     }
 
-    /// Stores the head of the response unless heads were stored before: without a callback for
-    /// heads, the engine does not report them.
-    pub(crate) fn store_only_head(&self, head: &ResponseHead) {
+    /// Stores the head of the response unless heads were stored before: if no callback wanted heads
+    /// when the transfer began, the engine does not report them. Returns true if it stores the
+    /// head; the caller then passes its lines to the callbacks, which may be set by now.
+    pub(crate) fn store_only_head(&self, head: &ResponseHead) -> bool {
         let heads = &mut lock(&self.state).heads;
-        if heads.is_empty() {
+        let is_first = heads.is_empty();
+        if is_first {
             heads.push(StoredHead { origin: HeaderMessageKind::Header, request: 0, raw: head.raw().to_vec() });
         }
+        is_first
+    }
+
+    /// Returns the trailer section of a transfer that has ended, if the engine has not reported it
+    /// because no callback wanted heads when the transfer began.
+    pub(crate) fn unreported_trailers(&self, outcome: &TransferOutcome) -> Option<Vec<u8>> {
+        let trailers = outcome.trailers.as_ref().filter(|_| !self.reports_heads)?;
+        Some(trailers.raw().to_vec())
     }
 
     /// Returns the progress so far.

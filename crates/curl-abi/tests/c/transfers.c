@@ -52,11 +52,77 @@ static void paused_until_timeout(void) {
     }
 }
 
+struct program {
+    CURL *easy;
+    struct memory heads;
+    int origins;
+};
+
+static size_t set_header_function(char *data, size_t size, size_t count, void *user) {
+    (void)data;
+    struct program *program = user;
+    IS(curl_easy_setopt(program->easy, CURLOPT_HEADERFUNCTION, collect), CURLE_OK);
+    IS(curl_easy_setopt(program->easy, CURLOPT_HEADERDATA, &program->heads), CURLE_OK);
+    return size * count;
+}
+
+static size_t supply(char *data, size_t size, size_t count, void *user) {
+    struct program *program = user;
+    CHECK(size * count > 0);
+    if (program->heads.calls > 0 || program->origins++ > 0)
+        return 0;
+    set_header_function(NULL, 0, 0, program);
+    *data = 'x';
+    return 1;
+}
+
+/* BASE-URL sends a trailer section with X-Late: 1. */
+static void header_function_during_transfer(void) {
+    for (int turn = 0; turn < 4; turn++) {
+        struct memory body = {0};
+        struct program program = {0};
+        CURL *easy = program.easy = new_easy(base, &body);
+        if (turn % 2 == 0) {
+            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, set_header_function);
+            curl_easy_setopt(easy, CURLOPT_WRITEDATA, &program);
+        } else {
+            curl_easy_setopt(easy, CURLOPT_POST, 1L);
+            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 1L);
+            curl_easy_setopt(easy, CURLOPT_READFUNCTION, supply);
+            curl_easy_setopt(easy, CURLOPT_READDATA, &program);
+        }
+        IS(turn < 2 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        IS(contains(&program.heads, "HTTP/1.1 200 OK\r\n"), turn % 2);
+        CHECK(contains(&program.heads, "X-Late: 1\r\n"));
+        forget(&body), forget(&program.heads);
+        curl_easy_cleanup(easy);
+    }
+}
+
+/* BASE-URL sends a trailer section with X-Late: 1. */
+static void stored_trailers(void) {
+    for (int turn = 0; turn < 4; turn++) {
+        struct memory body = {0};
+        struct curl_header *header = NULL;
+        CURL *easy = new_easy(base, &body);
+        curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, turn % 2 == 0 ? 0L : 1L);
+        IS(turn < 2 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        IS(curl_easy_header(easy, "x-late", 0, CURLH_TRAILER, -1, &header), CURLHE_OK);
+        CHECK(strcmp(header->value, "1") == 0 && header->origin == CURLH_TRAILER && header->amount == 1);
+        IS(curl_easy_header(easy, "x-late", 0, CURLH_HEADER, -1, &header), CURLHE_MISSING);
+        IS(curl_easy_header(easy, "x-early", 0, CURLH_HEADER, -1, &header), CURLHE_OK);
+        forget(&body);
+        curl_easy_cleanup(easy);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
     {"paused_until_timeout", paused_until_timeout},
+    {"header_function_during_transfer", header_function_during_transfer},
+    {"stored_trailers", stored_trailers},
 };
 
 int main(int count, char **arguments) {
