@@ -69,6 +69,10 @@ pub struct EasyState {
     /// The parts of the last request that the handle's next request can use again.
     pub(crate) reusable_request: ReusableRequest,
     is_performing: bool,
+    /// The id of the current or last transfer (`CURLINFO_XFER_ID`); `None` before the first one.
+    pub(crate) transfer_id: Option<i64>,
+    /// The number of transfers that `curl_easy_perform` has begun with this handle.
+    performed: i64,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
     /// The form copy that the current call of `curl_easy_setopt` has replaced; `None` between two
@@ -427,6 +431,8 @@ pub extern "C" fn curl_easy_perform(easy: OpaqueHandle) -> CURLcode {
                 return CURLE_FAILED_INIT;
             }
             state.is_performing = true;
+            state.transfer_id = Some(state.performed);
+            state.performed += 1;
         }
         let code = catch_panic(CURLE_FAILED_INIT, || perform(&easy));
         lock(&easy.state).is_performing = false;

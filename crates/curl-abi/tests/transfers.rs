@@ -39,3 +39,8 @@ fn header_function_set_during_transfer_gets_later_lines() {
 fn headers_api_finds_trailers_without_header_callback() {
     run_with("stored_trailers", &peer_with_trailers().url("/"));
 }
+
+#[test]
+fn transfer_ids_count_the_transfers_of_a_handle() {
+    run("transfer_ids");
+}

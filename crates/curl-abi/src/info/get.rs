@@ -19,6 +19,9 @@ const POINTER: c_int = 0x40_0000;
 const SOCKET: c_int = 0x50_0000;
 const OFF_T: c_int = 0x60_0000;
 
+/// The number of `CURLINFO_XFER_ID`, the only 64-bit item that the handle keeps.
+const XFER_ID: c_int = 63;
+
 /// The TLS library, as `curl/curl.h` describes it.
 #[repr(C)]
 struct curl_tlssessioninfo {
@@ -63,7 +66,7 @@ impl TransferInfo {
             55 => micros(self.times.redirect),
             56 => micros(self.times.app_connect),
             57 => self.retry_after,
-            63 | 65 | 68 => 0,
+            65 | 68 => 0,
             64 => self.connection.map_or(-1, saturated),
             71 => saturated(self.delivered),
             _ => return None,
@@ -214,8 +217,9 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int,
                 .double(number)
                 .map(|value: c_double| unsafe { c_strings::write_unless_null(place.cast(), value) }),
             OFF_T => {
+                let value = if number == XFER_ID { state.transfer_id.or(Some(-1)) } else { state.infos.off_t(number) };
                 // SAFETY: as above.
-                state.infos.off_t(number).map(|value| unsafe { c_strings::write_unless_null(place.cast(), value) })
+                value.map(|value| unsafe { c_strings::write_unless_null(place.cast(), value) })
             }
             SOCKET if number == 44 => {
                 const CURL_SOCKET_BAD: c_int = -1;

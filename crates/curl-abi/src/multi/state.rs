@@ -101,6 +101,8 @@ pub(crate) struct MultiState {
     pub(super) settings: MultiSettings,
     engine: Option<Arc<MultiEngine>>,
     handles: Vec<AddedHandle>,
+    /// The number of times that an easy handle was added. It is the id of the next transfer.
+    added: i64,
     /// The ids of the easy handles whose messages the C program has not read yet.
     messages: VecDeque<usize>,
     /// The descriptors that the socket callback has told the C program to watch.
@@ -230,7 +232,9 @@ impl Multi {
             state.engine = Some(Arc::new(engine));
         }
         easy_state.multi = Some(self.number);
+        easy_state.transfer_id = Some(state.added);
         drop(easy_state);
+        state.added += 1;
         state.handles.push(AddedHandle { easy, phase: TransferPhase::New, message: None });
         drop(state);
         self.notifier.notify();

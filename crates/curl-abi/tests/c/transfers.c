@@ -116,6 +116,29 @@ static void stored_trailers(void) {
     }
 }
 
+/* `CURLINFO_XFER_ID`, which older headers do not have. */
+#define XFER_ID ((CURLINFO)(CURLINFO_OFF_T + 63))
+
+static void transfer_ids(void) {
+    struct memory body = {0};
+    CURL *first = new_easy(under(base, "/small"), &body), *second = new_easy(under(base, "/small"), &body);
+    IS(off_t_info(first, XFER_ID), -1);
+    IS(curl_easy_perform(first), CURLE_OK);
+    IS(off_t_info(first, XFER_ID), 0);
+    IS(curl_easy_perform(first), CURLE_OK);
+    IS(off_t_info(first, XFER_ID), 1);
+    CURLM *multi = curl_multi_init();
+    IS(perform_with(multi, second), CURLE_OK);
+    IS(off_t_info(second, XFER_ID), 0);
+    IS(perform_with(multi, first), CURLE_OK);
+    IS(off_t_info(first, XFER_ID), 1);
+    IS(perform_with(multi, second), CURLE_OK);
+    IS(off_t_info(second, XFER_ID), 2);
+    forget(&body);
+    curl_easy_cleanup(first), curl_easy_cleanup(second);
+    curl_multi_cleanup(multi);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -123,6 +146,7 @@ static const struct {
     {"paused_until_timeout", paused_until_timeout},
     {"header_function_during_transfer", header_function_during_transfer},
     {"stored_trailers", stored_trailers},
+    {"transfer_ids", transfer_ids},
 };
 
 int main(int count, char **arguments) {
