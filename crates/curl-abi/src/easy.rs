@@ -453,21 +453,14 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
         Ok(client) => client,
         Err(failure) => return state.fail_transfer(&failure),
     };
-    if state.options.is_on(opt::FRESH_CONNECT) {
-        client.close_idle();
-    }
     state.infos.set_upload_length(prepared.content.length());
     let callbacks = Callbacks::from_options(&state.options);
-    let closes = state.options.is_on(opt::FORBID_REUSE);
     drop(state);
     let running = Arc::new(RunningTransfer::new(Arc::clone(easy), callbacks, prepared.time_limit));
     easy.set_running(Some(Arc::clone(&running)));
     let url = prepared.url.clone();
     let outcome = easy_driver::run(&client, prepared, &running);
     easy.set_running(None);
-    if closes {
-        client.close_idle();
-    }
     running.on_end(&outcome);
     lock(&easy.state).end_transfer(&running, &outcome, &url)
 }

@@ -44,3 +44,8 @@ fn headers_api_finds_trailers_without_header_callback() {
 fn transfer_ids_count_the_transfers_of_a_handle() {
     run("transfer_ids");
 }
+
+#[test]
+fn connection_options_leave_other_idle_connections_open() {
+    run("connection_reuse");
+}

@@ -19,7 +19,6 @@ use crate::codes::CURLcode;
 use crate::easy::Easy;
 use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
-use crate::options::curlopt_numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::request_content_segments::RequestContentReader;
@@ -47,7 +46,6 @@ pub(super) struct MultiTransfer {
     outcome: Option<TransferOutcome>,
     is_cancelled: bool,
     last_progress: Instant,
-    closes: bool,
 }
 
 impl MultiTransfer {
@@ -68,12 +66,8 @@ impl MultiTransfer {
         state.set_resolver(&engine.client).map_err(|failure| state.fail_transfer(&failure))?;
         let settings = ClientSettings::from_options(&state.options);
         engine.set_servers(settings).map_err(|failure| state.fail_transfer(&failure))?;
-        if state.options.is_on(opt::FRESH_CONNECT) {
-            engine.client.close_idle();
-        }
         state.infos.set_upload_length(prepared.content.length());
         let callbacks = Callbacks::from_options(&state.options);
-        let closes = state.options.is_on(opt::FORBID_REUSE);
         drop(state);
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
         let events = TransferEventQueue::new(Arc::clone(notifier));
@@ -111,7 +105,6 @@ impl MultiTransfer {
             outcome: None,
             is_cancelled: false,
             last_progress: Instant::now(),
-            closes,
         };
         transfer.submit(engine, target, options, body);
         easy.set_running(Some(Arc::clone(&transfer.running)));
@@ -209,9 +202,6 @@ impl MultiTransfer {
         let outcome = self.outcome.take()?;
         let easy = &self.running.easy;
         easy.set_running(None);
-        if self.closes {
-            engine.client.close_idle();
-        }
         self.running.on_end(&outcome);
         Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
     }

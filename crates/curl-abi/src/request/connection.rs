@@ -109,6 +109,8 @@ pub(super) fn set_connection_options(
         _ => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
     };
     request.prior_knowledge = version == HTTP_2_PRIOR_KNOWLEDGE;
+    request.fresh_connection = options.is_on(opt::FRESH_CONNECT);
+    request.closes_connection = options.is_on(opt::FORBID_REUSE);
     request.http3 = match version {
         HTTP_3 => Http3Policy::Race,
         HTTP_3_ONLY => Http3Policy::Only,

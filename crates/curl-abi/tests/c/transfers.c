@@ -116,6 +116,38 @@ static void stored_trailers(void) {
     }
 }
 
+/* `CURLINFO_CONN_ID`, which older headers do not have. */
+#define CONNECTION_ID ((CURLINFO)(CURLINFO_OFF_T + 64))
+
+/* Sends one request with `option` (0: none), in `multi` unless it is NULL. Returns the number of
+ * the connection. */
+static curl_off_t connection_of(CURLM *multi, CURL *easy, CURLoption option) {
+    if (option != 0)
+        IS(curl_easy_setopt(easy, option, 1L), CURLE_OK);
+    IS(multi == NULL ? curl_easy_perform(easy) : perform_with(multi, easy), CURLE_OK);
+    if (option != 0)
+        IS(curl_easy_setopt(easy, option, 0L), CURLE_OK);
+    return off_t_info(easy, CONNECTION_ID);
+}
+
+static void connection_reuse(void) {
+    for (int turn = 0; turn < 2; turn++) {
+        struct memory body = {0};
+        CURLM *multi = turn == 0 ? NULL : curl_multi_init();
+        CURL *easy = new_easy(under(base, "/small"), &body);
+        curl_off_t kept = connection_of(multi, easy, 0);
+        curl_off_t fresh = connection_of(multi, easy, CURLOPT_FRESH_CONNECT);
+        CHECK(fresh != kept);
+        /* Either connection is used, and then closed. The other one stays open. */
+        curl_off_t used = connection_of(multi, easy, CURLOPT_FORBID_REUSE);
+        CHECK(used == kept || used == fresh);
+        IS(connection_of(multi, easy, 0), used == kept ? fresh : kept);
+        forget(&body);
+        curl_easy_cleanup(easy);
+        curl_multi_cleanup(multi);
+    }
+}
+
 /* `CURLINFO_XFER_ID`, which older headers do not have. */
 #define XFER_ID ((CURLINFO)(CURLINFO_OFF_T + 63))
 
@@ -147,6 +179,7 @@ static const struct {
     {"header_function_during_transfer", header_function_during_transfer},
     {"stored_trailers", stored_trailers},
     {"transfer_ids", transfer_ids},
+    {"connection_reuse", connection_reuse},
 };
 
 int main(int count, char **arguments) {

@@ -552,7 +552,13 @@ fn is_simple(request: &Request) -> bool {
         || options.recorder.is_some()
         || request.own.trailers.is_some();
     let is_limited = options.limit_rate.is_some() || options.limit_rate_total.is_some();
-    has_little_content && !calls_program && !is_limited && options.hsts.is_none() && !options.auth.allowed.negotiate
+    let is_pooled = !options.fresh_connection && !options.closes_connection;
+    has_little_content
+        && is_pooled
+        && !calls_program
+        && !is_limited
+        && options.hsts.is_none()
+        && !options.auth.allowed.negotiate
 }
 
 #[cfg(all(test, linux_calls))]

@@ -64,6 +64,8 @@ impl fmt::Debug for RequestOptions {
             .field("connect", &self.connect)
             .field("connect_to", &self.connect_to)
             .field("prior_knowledge", &self.prior_knowledge)
+            .field("fresh_connection", &self.fresh_connection)
+            .field("closes_connection", &self.closes_connection)
             .field("http3", &self.http3)
             .field("http3_cache", &self.http3_cache)
             .field("tls", &self.tls)

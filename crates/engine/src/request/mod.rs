@@ -231,6 +231,12 @@ pub struct RequestOptions {
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
+    /// True to send the request on a new connection, not on one from the pool. A request after a
+    /// redirect may use any connection. Default: false.
+    pub fresh_connection: bool,
+    /// True to close the connection after the response instead of keeping it for later requests.
+    /// Default: false.
+    pub closes_connection: bool,
     /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`].
     /// HTTP/3 needs the feature `http3` of this crate.
     pub http3: Http3Policy,
@@ -460,6 +466,8 @@ impl Default for RequestOptions {
             connect: ConnectOptions::default(),
             connect_to: Vec::new(),
             prior_knowledge: false,
+            fresh_connection: false,
+            closes_connection: false,
             http3: Http3Policy::Off,
             http3_cache: Http3Cache::default(),
             tls: TlsOptions::default(),

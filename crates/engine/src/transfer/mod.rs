@@ -202,7 +202,7 @@ impl Transfer {
             record: None,
             facts: Box::write(facts, TransferFacts::new(now)),
             scheduling: TransferSchedulingData { tag, ..TransferSchedulingData::default() },
-            reuse: ExchangeConnectionState::default(),
+            reuse: ExchangeConnectionState::new(options.fresh_connection),
             options,
         };
         let mut transfer = Box::write(place, transfer);
@@ -265,7 +265,8 @@ impl Transfer {
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| {
             let binds = transfer.options.auth.negotiate_on_connection().is_some();
-            is_idempotent(&transfer.current.method) && !transfer.has_content() && !binds
+            let shares = !binds && !transfer.options.closes_connection;
+            is_idempotent(&transfer.current.method) && !transfer.has_content() && shares
         };
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }

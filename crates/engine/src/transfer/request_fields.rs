@@ -179,11 +179,13 @@ impl Transfer {
             .collect()
     }
 
-    /// Returns true if the caller has set the field `Connection: close`: the connection must not
-    /// carry another request. HTTP/2 and HTTP/3 do not send this field (RFC 9113 section 8.2.2).
+    /// Returns true if the connection must not carry another request: the options say so
+    /// ([`RequestOptions::closes_connection`]), or the caller has set the field `Connection:
+    /// close`. HTTP/2 and HTTP/3 do not send this field (RFC 9113 section 8.2.2).
     pub(crate) fn asks_to_close(&self) -> bool {
         let callers = CallerFields::from_options(&self.options, &self.particulars.fields, &self.current);
-        !callers.is_empty && callers.allowed().any(|(name, value)| is_connection(name) && contains_close_option(value))
+        let has_close = |(name, value): &OwnedField| is_connection(name) && contains_close_option(value);
+        self.options.closes_connection || !callers.is_empty && callers.allowed().any(has_close)
     }
 
     /// Returns true if a header field with this name describes content, but the request has no

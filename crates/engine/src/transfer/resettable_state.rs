@@ -195,6 +195,11 @@ pub(crate) struct ExchangeConnectionState {
 }
 
 impl ExchangeConnectionState {
+    /// Makes the state before the first exchange.
+    pub(super) fn new(needs_new_connection: bool) -> Self {
+        Self { needs_new_connection, ..Self::default() }
+    }
+
     /// Records two properties of the next request: whether its connection is reused, and whether it
     /// is pipelined.
     pub(crate) fn on_connection(&mut self, is_reused: bool, is_pipelined: bool) {

@@ -45,7 +45,7 @@ impl H1Connection {
             if let Some(next) = self.queue.front_mut() {
                 next.on_slot_granted(now);
             }
-            self.closing |= transfer.content_may_be_unread();
+            self.closing |= transfer.content_may_be_unread() || transfer.options().closes_connection;
             if !self.closing {
                 transfer.on_connection_kept();
             }
