@@ -41,12 +41,14 @@ pub(crate) fn fetch(
         // The archive is this process's.
         || request.recorder.is_some();
     let goes_on = stage.request.continue_at.is_some();
+    // If the agent dies, this process sends the request again (RFC 9110 section 9.2.2).
+    let is_unrepeatable = !request.retry.may_repeat(&request.method);
     // Whether -z wants the body is decided by the head, before anything is written.
     let is_conditional = stage.request.time_cond.is_some();
     let watched = is_conditional || request.trace.is_some() || request.include_head || request.body.is_some();
     // Output to a terminal is checked for binary content.
     let to_terminal = file.is_none() && std::io::stdout().is_terminal();
-    if is_ours || goes_on || watched || to_terminal {
+    if is_ours || goes_on || is_unrepeatable || watched || to_terminal {
         return Ok(None);
     }
     let mut fetcher = match AgentFetcher::with_agent(client, args) {

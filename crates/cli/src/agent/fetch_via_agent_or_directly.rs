@@ -129,8 +129,7 @@ impl<'a> AgentFetcher<'a> {
             }
             let span = WantedContentRange::Rest { from: at, to: Some(to), total, validator: validator.clone() };
             let Some(options) = with_time_left(options, began) else {
-                outcome.result =
-                    Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+                outcome.result = Err(timeout_error(&outcome.target));
                 break;
             };
             let next = self.fetch_next_range(url, &mut mirror, &options, span, out);
@@ -202,9 +201,15 @@ impl<'a> AgentFetcher<'a> {
                 drop(descriptor);
                 if let AgentCallEnd::Done(done) = carried.end {
                     let mut outcome = finished_outcome(*done, carried.began, started);
-                    // A conditional request keeps the existing file if the content is unchanged.
-                    if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
-                        outcome.result = file.finish();
+                    let has_content = match &outcome.result {
+                        // A conditional request keeps the existing file if the content is unchanged.
+                        Ok(()) => outcome.facts.status != NOT_MODIFIED,
+                        Err(error) => {
+                            error.kind() == ErrorKind::Status && options.fail_with_body && !how.remove_on_error
+                        }
+                    };
+                    if has_content {
+                        outcome.result = file.finish().and(outcome.result);
                     }
                     return outcome;
                 }
@@ -212,7 +217,11 @@ impl<'a> AgentFetcher<'a> {
                 self.session = None;
             }
         }
-        self.client.fetch(target, Arc::new(options.clone()), Box::new(KeepFileIfNotModifiedSink::new(*sink())))
+        let Some(options) = with_time_left(options, started) else {
+            let error = timeout_error(&target);
+            return TransferOutcome::unsent(target, error, started);
+        };
+        self.client.fetch(target, Arc::new(options), Box::new(KeepFileIfNotModifiedSink::new(*sink())))
     }
 
     fn fetch_range(
@@ -258,6 +267,11 @@ impl<'a> AgentFetcher<'a> {
                 }
             }
         }
+        let Some(options) = with_time_left(&options, started) else {
+            let mut outcome = unfinished_outcome(url, &options, None, 0, started);
+            outcome.result = Err(timeout_error(&outcome.target));
+            return RangeFetchOutcome { outcome, moved: 0, content_facts: LengthAndValidator::default() };
+        };
         self.fetch_without_agent(url, &options, out, None)
     }
 
@@ -303,8 +317,7 @@ impl<'a> AgentFetcher<'a> {
             return RangeFetchOutcome { outcome, moved, content_facts };
         };
         let Some(options) = with_time_left(&options, started) else {
-            outcome.result =
-                Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+            outcome.result = Err(timeout_error(&outcome.target));
             return RangeFetchOutcome { outcome, moved, content_facts };
         };
         let rest = self.fetch_without_agent(url, &options, out, skipped);
@@ -380,6 +393,11 @@ fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOpt
         None => None,
     };
     Some(RequestOptions { total_time, ..options.clone() })
+}
+
+/// Returns the error of a transfer to `target` whose total time limit has passed.
+fn timeout_error(target: &Target) -> Error {
+    Error::new(ErrorKind::Timeout, "the operation timed out").with_url(target.to_url())
 }
 
 fn parse(url: &str, options: &RequestOptions) -> Result<Target> {

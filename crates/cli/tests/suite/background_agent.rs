@@ -4,9 +4,13 @@
 use crate::common;
 
 use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use common::agent::{TestAgentDirectory, is_zombie};
 use common::{HAUL, REFUSED, RunningCommand, eventually, haul, origin, program, run, skipped};
@@ -358,7 +362,7 @@ fn downloads_complete_when_the_agent_is_killed() {
         args.push(&url);
         let pid = agent.pid();
         let call = RunningCommand::start(&mut agent.haul(&args));
-        std::thread::sleep(std::time::Duration::from_micros(random.below(6_000)));
+        thread::sleep(Duration::from_micros(random.below(6_000)));
         if let Some(pid) = pid
             && kill_process(pid, Signal::KILL).is_ok()
         {
@@ -414,11 +418,11 @@ fn idle_agent_is_small_and_never_wakes() {
     let mut before = switches();
     // The last call's connection may still be closing.
     eventually("it comes to rest", || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
         let now = switches();
         std::mem::replace(&mut before, now) == now
     });
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(3));
     assert_eq!(switches(), before, "it woke up though nobody asked");
 }
 
@@ -505,4 +509,59 @@ fn agent_is_used_for_output_to_dev_null() {
         assert_eq!(ran.text(), "200 70000");
     }
     assert_eq!((origin.connections(), agent.status("calls")), (1, Some(3)));
+}
+
+#[test]
+fn agent_carries_no_unrepeatable_request() {
+    let origin = origin();
+    let agent = TestAgentDirectory::new();
+    agent.run(&["-s", "-X", "PUT", &origin.url("/echo")]).ok();
+    assert_eq!(agent.status("calls"), Some(1));
+    agent.run(&["-s", "-X", "POST", &origin.url("/echo")]).ok();
+    assert_eq!(agent.status("calls"), Some(1), "this process sends the POST");
+}
+
+#[test]
+fn agent_saves_error_body_with_fail_with_body() {
+    let origin = origin();
+    let agent = TestAgentDirectory::new();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let url = origin.url("/status/404");
+    for remove in [&[][..], &["--remove-on-error"]] {
+        let args = [&["-s", "--fail-with-body", "-o", file.to_str().unwrap(), &url], remove].concat();
+        let results = [agent.haul(&args), haul(&args)].map(|mut command| {
+            let code = run(&mut command).code;
+            let content = fs::read(&file).ok();
+            let _ = fs::remove_file(&file);
+            (code, content)
+        });
+        assert_eq!(results[0], results[1], "{remove:?}");
+        assert_eq!((results[0].0, results[0].1.is_some()), (22, remove.is_empty()));
+    }
+}
+
+/// The server answers the second request 2.5 s after it arrived. The agent has used at least 1 s of
+/// the 3 s by then.
+#[test]
+fn time_limit_includes_the_time_of_a_killed_agent() {
+    let agent = TestAgentDirectory::new();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    for output in [&[][..], &["-o", file.to_str().unwrap()]] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let call = RunningCommand::start(&mut agent.haul(&[&["-s", "-m", "3", &url], output].concat()));
+        let mut first = listener.accept().unwrap().0;
+        first.read_exact(&mut [0]).unwrap();
+        thread::sleep(Duration::from_secs(1));
+        kill_process(agent.pid().unwrap(), Signal::KILL).unwrap();
+        let mut second = listener.accept().unwrap().0;
+        let server = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(2_500));
+            let _ = second.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        });
+        assert_eq!(call.wait().code, 28, "{output:?}");
+        server.join().unwrap();
+    }
 }
