@@ -231,3 +231,16 @@ fn write_out_corner_cases_match_curl() {
     // Neither content nor transfer coding is undone.
     assert_eq!(told("Content-Encoding: gzip\r\n", "200 O", &["--compressed", "--raw"]), text(0, "body"));
 }
+
+#[test]
+fn etag_save_forgets_tag_of_replaced_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let tag = dir.path().join("tag");
+    for (status, saved) in [("200", ""), ("304", "\"old\"\n"), ("404", "\"old\"\n")] {
+        fs::write(&tag, "\"old\"\n").unwrap();
+        let response = format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\n\r\n");
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(response)]);
+        run_in(dir.path(), HAUL, &["-s", "--etag-save", "tag", &peer.url("/")]);
+        assert_eq!(fs::read_to_string(&tag).unwrap(), saved, "{status}");
+    }
+}

@@ -26,10 +26,17 @@ impl Transfer {
         if let (Some(hsts), Some(field)) = (&options.hsts, head.get("strict-transport-security")) {
             hsts.store_field(target, field);
         }
-        if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
-            known.store_field_by_version(target, head.version(), field);
-        } else if let (true, Some(field)) = (self.stores_http3_offers(), head.get("alt-svc")) {
-            options.http3_cache.store_alt_svc(target, source_protocol(head.version()), field);
+        if options.alt_svc.is_none() && !self.stores_http3_offers() {
+            return;
+        }
+        // Several field lines are one list (RFC 9110 section 5.3).
+        let offers = head.get_all("alt-svc").collect::<Vec<_>>().join(&b", "[..]);
+        if offers.is_empty() {
+            return;
+        }
+        match &options.alt_svc {
+            Some(known) => known.store_field_by_version(target, head.version(), &offers),
+            None => options.http3_cache.store_alt_svc(target, source_protocol(head.version()), &offers),
         }
     }
 

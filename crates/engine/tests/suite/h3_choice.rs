@@ -191,7 +191,9 @@ fn requests_stay_on_http2_until_http3_is_open() {
                 // The client has completed its handshake before the server does.
                 seen.wait_for_connection();
             }
-            conn.send(frames::headers(asked.stream, false, &[(":status", "200"), ("alt-svc", &offer)]))?;
+            // The offer is in the second of two field lines.
+            let head = [(":status", "200"), ("alt-svc", "h2=\":1\""), ("alt-svc", &offer)];
+            conn.send(frames::headers(asked.stream, false, &head))?;
             conn.send(frames::data(asked.stream, true, b"HTTP/2 "))?;
         }
     });

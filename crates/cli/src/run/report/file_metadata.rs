@@ -83,15 +83,19 @@ pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
     Some([tag, b"\n"].concat())
 }
 
-/// Writes the entity tag of a response to the file of `--etag-save`. If the response has no entity
-/// tag, an existing file stays unchanged, and a missing file is created empty. Does nothing for
-/// `-`, because the tag was printed when the head arrived.
-pub(crate) fn save_entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
+/// Writes the entity tag of a successful response to the file of `--etag-save`. A 2xx response
+/// without an entity tag empties the file, because a tag identifies only the content with which it
+/// came (RFC 9110 section 8.8.3). In curl's place (`in_place`) the file keeps the old tag, as in
+/// curl. Any other response without a tag leaves an existing file unchanged, and creates a missing
+/// file empty. Does nothing for `-`, because the tag was printed when the head arrived.
+pub(crate) fn save_entity_tag(path: &Path, outcome: &TransferOutcome, in_place: bool) -> std::io::Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
+    let replaces_content = !in_place && outcome.head.as_ref().is_some_and(|head| (200..300).contains(&head.status()));
     match outcome.head.as_ref().and_then(entity_tag_line) {
         Some(tag) => fs::write(path, tag),
+        None if replaces_content => fs::write(path, ""),
         None => File::options().create(true).append(true).open(path).map(|_| ()),
     }
 }

@@ -489,7 +489,8 @@ impl UrlGroupReporter {
         let tracer = self.traces.get(report.stage).and_then(Option::as_ref);
         let lost_tag = tracer.and_then(|tracer| tracer.entity_tag_failure());
         if let Some(path) = saved
-            && let Err(error) = lost_tag.map_or_else(|| file_metadata::save_entity_tag(path, report.outcome), Err)
+            && let Err(error) =
+                lost_tag.map_or_else(|| file_metadata::save_entity_tag(path, report.outcome, self.group.in_place), Err)
         {
             self.report_unwritten(path, error);
         }
