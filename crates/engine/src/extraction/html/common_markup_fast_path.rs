@@ -8,12 +8,12 @@
 //! element's text is read again and collected.
 
 use super::byte_mask::ONES;
+use super::markup_skipper::MarkupSkipper;
 use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{FastPathTagCondition, IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements};
-use super::recognized_tag_cache::{HEAD_SIZE, has_no_end_tag_rules, short_tag_name, skip_attributes, word_at};
+use super::tag_caches::{TAG_HEAD_SIZE, has_no_end_tag_rules, short_tag_name, skip_attributes, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
-use super::uncollected_markup::UncollectedMarkup;
 use crate::Result;
 use crate::extraction::inline_memchr::find_near;
 
@@ -25,7 +25,7 @@ impl TreeBuilder<'_, '_> {
         let mut at = 0;
         while self.is_in_html_body() {
             if self.collects_nothing() {
-                at = self.skip_uncollected(bytes, at)?;
+                at = self.skip_uncollected_markup(bytes, at)?;
                 if !self.is_in_html_body() {
                     break;
                 }
@@ -54,10 +54,10 @@ impl TreeBuilder<'_, '_> {
     /// Skips common markup (text and tags) from the index `at` on, and opens and closes its
     /// elements. Returns the index at which skipping ends: there begins a tag that the fast path
     /// cannot read, or the text of a selected element that must be collected.
-    fn skip_uncollected(&mut self, bytes: &[u8], at: usize) -> Result<usize> {
-        let mut markup = self.uncollected_markup();
+    fn skip_uncollected_markup(&mut self, bytes: &[u8], at: usize) -> Result<usize> {
+        let mut markup = self.markup_skipper();
         let at = markup.skip(bytes, at);
-        let UncollectedMarkup { open, skipped, texts, .. } = markup;
+        let MarkupSkipper { open, skipped, texts, .. } = markup;
         texts.outcome?;
         if skipped.depth == 0 {
             return Ok(at);
@@ -84,11 +84,11 @@ impl TreeBuilder<'_, '_> {
     /// Reads a tag at the beginning of `bytes` by the fast path, and opens or closes its element.
     /// Returns the length of the tag, or 0 if the fast path cannot read this tag.
     fn read_common_tag(&mut self, bytes: &[u8]) -> Result<usize> {
-        let Some(head) = bytes.first_chunk::<HEAD_SIZE>() else { return Ok(0) };
+        let Some(head) = bytes.first_chunk::<TAG_HEAD_SIZE>() else { return Ok(0) };
         let is_end = head[1] == b'/';
         let current = self.tree.open.current();
         if is_end
-            && let Some(length) = end_of_end_tag(head, current.name)
+            && let Some(length) = end_tag_length(head, current.name)
             && has_no_end_tag_rules(current.properties)
         {
             self.end_run();
@@ -115,7 +115,7 @@ impl TreeBuilder<'_, '_> {
         let end = if head[name_end] == b'>' {
             Some(name_end + 1)
         } else {
-            skip_attributes(bytes, name_end, &mut self.tree.recent.attributes)
+            skip_attributes(bytes, name_end, &mut self.tree.caches.attribute_names)
         };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
@@ -152,15 +152,15 @@ impl TreeBuilder<'_, '_> {
 /// Returns the length of the end tag at the beginning of `head`, if it closes the innermost
 /// element. Returns `None` for any other tag, or if the element's end tag has special rules.
 #[inline(never)]
-pub(super) fn end_of_innermost(head: &[u8; HEAD_SIZE], open: &OpenElements) -> Option<usize> {
+pub(super) fn innermost_end_tag_length(head: &[u8; TAG_HEAD_SIZE], open: &OpenElements) -> Option<usize> {
     let current = open.current();
     let has_no_rules = open.is_in_html() && has_no_end_tag_rules(current.properties);
-    end_of_end_tag(head, current.name).filter(|_| has_no_rules)
+    end_tag_length(head, current.name).filter(|_| has_no_rules)
 }
 
 /// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` for any
 /// other tag, or if the name has more than seven bytes.
-fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
+fn end_tag_length(head: &[u8; TAG_HEAD_SIZE], name: TagName) -> Option<usize> {
     let packed = name.short()?;
     let unused = packed.leading_zeros() & !7;
     if unused == 0 || unused == 64 {
@@ -182,21 +182,21 @@ mod tests {
     fn end_tag_has_its_name_in_any_case() {
         for name in ["a", "h1", "Td", "TBODY", "caption"] {
             let number = TagName::new(name.as_bytes());
-            let mut head = [b'x'; HEAD_SIZE];
+            let mut head = [b'x'; TAG_HEAD_SIZE];
             let tag = format!("</{name}>");
             head[..tag.len()].copy_from_slice(tag.as_bytes());
-            assert_eq!(end_of_end_tag(&head, number), Some(tag.len()), "{name}");
+            assert_eq!(end_tag_length(&head, number), Some(tag.len()), "{name}");
             for at in 2..tag.len() {
                 for byte in 0..=u8::MAX {
                     let mut other = head;
                     other[at] = byte;
                     let is_same = other[at].eq_ignore_ascii_case(&head[at]);
-                    assert_eq!(end_of_end_tag(&other, number).is_some(), is_same, "{name}: {byte} at {at}");
+                    assert_eq!(end_tag_length(&other, number).is_some(), is_same, "{name}: {byte} at {at}");
                 }
             }
         }
         for name in ["", "fieldset", "blockquote"] {
-            assert_eq!(end_of_end_tag(b"</fieldset>xxxxx", TagName::new(name.as_bytes())), None);
+            assert_eq!(end_tag_length(b"</fieldset>xxxxx", TagName::new(name.as_bytes())), None);
         }
     }
 }

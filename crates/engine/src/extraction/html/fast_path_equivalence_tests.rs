@@ -337,7 +337,7 @@ const ROW_PARTS: [&str; 38] = [
     "<option value=\"#\">#",
 ];
 
-/// Pages in which some rows repeat, so that runs of markup are known.
+/// Pages in which some rows repeat, so that the automaton of repeated markup is used.
 fn repeated_rows() -> impl Strategy<Value = String> {
     let row = proptest::collection::vec(proptest::sample::select(&ROW_PARTS[..]), 1..10);
     let rows = proptest::collection::vec(row, 1..4);

@@ -18,10 +18,11 @@ mod byte_mask;
 mod common_markup_fast_path;
 #[cfg(test)]
 mod fast_path_equivalence_tests;
+mod markup_automaton;
+mod markup_skipper;
 mod open_and_selected_elements;
 mod open_elements;
-mod recognized_tag_cache;
-mod repeated_markup;
+mod tag_caches;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;
 #[cfg(test)]
@@ -29,7 +30,6 @@ mod tests;
 mod text;
 mod tokenizer;
 mod tree_rules;
-mod uncollected_markup;
 
 use std::sync::Arc;
 

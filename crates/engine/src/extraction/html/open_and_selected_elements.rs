@@ -9,14 +9,14 @@ use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
 use super::attribute_output::{attribute_values, trimmed};
+use super::markup_automaton::SelectedTextCollector;
+use super::markup_skipper::{MarkupSkipper, SkippedSelectedElement};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
-use super::recognized_tag_cache::RecentTagsAndAttributes;
-use super::repeated_markup::SelectedTextCollector;
+use super::tag_caches::MarkupCaches;
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::{AttributeValue, ImpliedElementAttributes, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
-use super::uncollected_markup::{SkippedSelectedElement, UncollectedMarkup};
 use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
@@ -90,7 +90,7 @@ pub(super) struct PageParserState {
     /// such text must be collected. `None` if all text must be collected, because there is no
     /// filter or no test for it.
     hits: Option<HitAcrossMarkupTest>,
-    pub(super) recent: Box<RecentTagsAndAttributes>,
+    pub(super) caches: Box<MarkupCaches>,
 }
 
 impl PageParserState {
@@ -98,7 +98,7 @@ impl PageParserState {
         Self {
             keeps_empty,
             hits,
-            recent: Box::default(),
+            caches: Box::default(),
             open: OpenElements::new(),
             selectors: SelectorState::default(),
             insertion_mode: InsertionMode::BeforeHead,
@@ -334,9 +334,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     }
 
     /// Returns a reader of markup whose text is not collected.
-    pub(super) fn uncollected_markup(&mut self) -> UncollectedMarkup<'_, 'f> {
+    pub(super) fn markup_skipper(&mut self) -> MarkupSkipper<'_, 'f> {
         let Self { tree, queries, on_found, .. } = self;
-        let PageParserState { open, recent, hits, text, base, keeps_empty, limit, .. } = &mut **tree;
+        let PageParserState { open, caches, hits, text, base, keeps_empty, limit, .. } = &mut **tree;
         let texts = SelectedTextCollector {
             text,
             queries,
@@ -347,7 +347,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             outcome: Ok(()),
         };
         let skipped = SkippedSelectedElement { start: 0, depth: 0 };
-        UncollectedMarkup { open, hits: hits.as_ref(), recent, queries, texts, skipped }
+        MarkupSkipper { open, hits: hits.as_ref(), caches, queries, texts, skipped }
     }
 
     /// Makes the tree builder read the page by the rules of XML instead of HTML.

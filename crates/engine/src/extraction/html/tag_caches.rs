@@ -1,66 +1,66 @@
-//! A cache of recently read tags and attribute names. Most tags of a page equal an earlier tag, and
-//! are then recognized by comparing a few words.
+//! Caches of start tags, attribute names and attribute lists. Most tags of a page equal an earlier
+//! tag, and are recognized by comparing a few 64-bit words instead of byte by byte.
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
+use super::markup_automaton::MarkupAutomaton;
 use super::open_elements::{FastPathTagCondition, Namespace, OpenElement, OpenElements, StartTagQuickTest};
-use super::repeated_markup::RepeatedMarkup;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
 use crate::extraction::inline_memchr::find_near;
 
-/// The number of bytes from the `<` of a tag on that the fast path examines to find the name. They
-/// suffice for the longest name that the fast path accepts, and the byte after that name.
-pub(super) const HEAD_SIZE: usize = 16;
+/// The number of bytes, from the `<` of a tag on, that the fast path reads to find the tag's name:
+/// `</`, a name of at most 7 bytes, the byte after it, and padding to 16.
+pub(super) const TAG_HEAD_SIZE: usize = 16;
 
-/// The number of entries in [`RecentAttributeNames`] and in [`RecentTagEnds`], and of pairs of
-/// entries in [`RecentTags`].
-const RECENT: usize = 64;
+/// The number of entries in [`AttributeNameCache`] and in [`AttributeListCache`], and of pairs of
+/// entries in [`StartTagCache`].
+const CACHE_SIZE: usize = 64;
 
-/// The recently read parts of start tags: tag names, attribute names, and whole ends of tags (the
-/// attributes and the `>`). Most tags of a page consist of such parts. A part that was read
-/// recently is recognised by a single comparison, instead of byte by byte.
+/// The caches of a search for markup that repeats: start tags, attribute names, and attribute
+/// lists, and the automaton that compares several tags at once.
 #[derive(Default)]
-pub(super) struct RecentTagsAndAttributes {
-    pub(super) tags: RecentTags,
-    pub(super) attributes: RecentAttributeNames,
-    pub(super) tag_ends: RecentTagEnds,
-    pub(super) repeated: RepeatedMarkup,
+pub(super) struct MarkupCaches {
+    pub(super) start_tags: StartTagCache,
+    pub(super) attribute_names: AttributeNameCache,
+    pub(super) attribute_lists: AttributeListCache,
+    pub(super) automaton: MarkupAutomaton,
 }
 
-/// The recently read start tags. Of each pair of entries, the first is for a tag without
-/// attributes, the second for one with attributes.
-pub(super) struct RecentTags([KnownTag; 2 * RECENT]);
+/// A cache of recently read start tags, such as `<td` and `<td>`. Of each pair of entries, the
+/// first is for a tag without attributes, the second for one with attributes.
+pub(super) struct StartTagCache([CachedStartTag; 2 * CACHE_SIZE]);
 
-/// The recently read names of attributes, each with the `="` after it.
-pub(super) struct RecentAttributeNames([WordPrefix; RECENT]);
+/// A cache of recently read attribute names, each with the `="` after it, such as `href="`.
+pub(super) struct AttributeNameCache([WordPrefix; CACHE_SIZE]);
 
-/// The recently read ends of start tags (all attributes and the `>`) whose first attribute begins
-/// with `c`, such as `class` or `colspan`. The values of these attributes often repeat from tag to
-/// tag; those of other attributes rarely do.
-pub(super) struct RecentTagEnds([KnownTagEnd; RECENT]);
+/// A cache of recently read attribute lists, each with the `>` after it, such as ` class="odd">`.
+/// Only lists whose first name begins with `c`, such as `class` or `colspan`, are cached: their
+/// values often repeat from tag to tag.
+pub(super) struct AttributeListCache([CachedAttributeList; CACHE_SIZE]);
 
-/// The maximum length in bytes of the end of a start tag (its attributes and the `>`) that is
-/// remembered as a [`KnownTagEnd`].
-const TAG_END_SIZE: usize = 32;
+/// The maximum length in bytes of an attribute list that is cached as a [`CachedAttributeList`],
+/// with the `>` after it.
+const MAX_CACHED_LIST_SIZE: usize = 32;
 
-/// The part of a recently read start tag after its name: the attributes and the `>`. The default
-/// value is an empty entry, which matches no tag.
+/// An entry of the [`AttributeListCache`]: the bytes of a start tag after its name, up to and
+/// including the `>`. The default value matches no tag.
 #[derive(Clone, Copy, Default)]
-struct KnownTagEnd {
-    words: [u64; TAG_END_SIZE / 8],
-    /// The mask for each number in `words`: 0xff for a byte of the tag's end, and 0 for an unused
-    /// byte after it.
-    masks: [u64; TAG_END_SIZE / 8],
+struct CachedAttributeList {
+    /// The bytes as little-endian words. Unused bytes are 0.
+    words: [u64; MAX_CACHED_LIST_SIZE / 8],
+    /// A mask for `words`: 0xff for each byte of the list, and 0 for each unused byte.
+    masks: [u64; MAX_CACHED_LIST_SIZE / 8],
     /// The length in bytes; 0 if the entry is empty.
     length: usize,
 }
 
-/// A recently read start tag: its name, and the facts that hold for all tags with this name.
+/// An entry of the [`StartTagCache`]: the name of a start tag, and the facts that hold for all
+/// start tags with this name.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-pub(super) struct KnownTag {
-    /// The name in the tag, and the byte after the name.
+pub(super) struct CachedStartTag {
+    /// The bytes of the name as in the tag, and the byte after the name.
     start: WordPrefix,
     /// The element that the tag opens.
     pub(super) element: OpenElement,
@@ -70,42 +70,42 @@ pub(super) struct KnownTag {
     pub(super) length: u8,
     pub(super) has_attributes: bool,
     pub(super) is_void: bool,
-    /// True if a query may select an element with this name. The fast path reads such a tag only if
-    /// a query selects the text of all elements with the name.
+    /// True if a query may select an element with this name. The fast path then reads the tag only
+    /// if one query selects the text of all elements with this name.
     pub(super) may_be_selected: bool,
 }
 
-impl Default for RecentTags {
+impl Default for StartTagCache {
     fn default() -> Self {
-        Self([KnownTag::default(); 2 * RECENT])
+        Self([CachedStartTag::default(); 2 * CACHE_SIZE])
     }
 }
 
-impl Default for RecentAttributeNames {
+impl Default for AttributeNameCache {
     fn default() -> Self {
-        Self([WordPrefix::default(); RECENT])
+        Self([WordPrefix::default(); CACHE_SIZE])
     }
 }
 
-impl Default for RecentTagEnds {
+impl Default for AttributeListCache {
     fn default() -> Self {
-        Self([KnownTagEnd::default(); RECENT])
+        Self([CachedAttributeList::default(); CACHE_SIZE])
     }
 }
 
-/// Returns an index below [`RECENT`]: a hash of `start`, which is a few bytes of a tag's name, of
-/// an attribute's name, or of a tag's end.
-fn recent_index(start: u64) -> usize {
+/// Returns the index of a cache entry, below [`CACHE_SIZE`]. It is a hash of `start`, which is a
+/// few bytes of a tag or of an attribute's name.
+fn cache_index(start: u64) -> usize {
     (start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
 }
 
-impl RecentTags {
-    /// Returns the entry for the start tag that begins with `head`. Returns `None` if the tag's
-    /// name does not consist of one to seven letters and digits.
+impl StartTagCache {
+    /// Returns the entry for the start tag that begins with `head`, and adds it if it is new.
+    /// Returns `None` if the tag's name does not consist of one to seven letters and digits.
     #[inline(always)]
-    pub(super) fn tag(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+    pub(super) fn tag(&mut self, head: &[u8; TAG_HEAD_SIZE], queries: &HtmlQueries) -> Option<&CachedStartTag> {
         let word = word_at(head, 1);
-        let first = 2 * recent_index(word & 0xffff);
+        let first = 2 * cache_index(word & 0xffff);
         if self.0[first].start.begins(word) {
             return Some(&self.0[first]);
         }
@@ -117,20 +117,21 @@ impl RecentTags {
     }
 
     #[inline(never)]
-    fn add(&mut self, first: usize, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
-        let tag = KnownTag::new(head, queries)?;
+    fn add(&mut self, first: usize, head: &[u8; TAG_HEAD_SIZE], queries: &HtmlQueries) -> Option<&CachedStartTag> {
+        let tag = CachedStartTag::new(head, queries)?;
         let entry = &mut self.0[first + usize::from(tag.has_attributes)];
         *entry = tag;
         Some(entry)
     }
 }
 
-impl RecentAttributeNames {
-    /// Returns the length of an attribute's name and the `="` after it, if `word` begins with them
-    /// and the name has one to six letters or digits. Otherwise returns `None`.
+impl AttributeNameCache {
+    /// Returns the length of the attribute's name and the `="` after it at the beginning of `word`,
+    /// such as 6 for `href="`. Returns `None` if the name does not consist of one to six letters or
+    /// digits, or if no `="` follows.
     #[inline(always)]
     fn length(&mut self, word: u64) -> Option<usize> {
-        let entry = &mut self.0[recent_index(word & 0x00ff_ffff)];
+        let entry = &mut self.0[cache_index(word & 0x00ff_ffff)];
         if !entry.begins(word) {
             let length = length_of_name(word);
             let is_common =
@@ -144,49 +145,50 @@ impl RecentAttributeNames {
     }
 }
 
-impl RecentTagEnds {
-    /// Returns the length of the start tag at the beginning of `tag`. Returns `None` if the tag is
-    /// not complete, or if [`skip_attributes`] cannot read it. `from` is the length of the tag's
-    /// `<` and name.
+impl AttributeListCache {
+    /// Returns the length in bytes of the start tag at the beginning of `tag`. `from` is the length
+    /// of its `<` and name. Returns `None` if the tag is not complete, or if [`skip_attributes`]
+    /// cannot read it.
     #[inline(always)]
-    pub(super) fn skip(&mut self, tag: &[u8], from: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
-        let text = tag.get(from..).and_then(|rest| rest.first_chunk::<TAG_END_SIZE>());
-        let Some(text) = text.filter(|text| text[1] == b'c') else { return skip_attributes(tag, from, recent) };
+    pub(super) fn skip(&mut self, tag: &[u8], from: usize, names: &mut AttributeNameCache) -> Option<usize> {
+        let text = tag.get(from..).and_then(|rest| rest.first_chunk::<MAX_CACHED_LIST_SIZE>());
+        let Some(text) = text.filter(|text| text[1] == b'c') else { return skip_attributes(tag, from, names) };
         // Both values begin near this place.
-        let index = recent_index(u64::from(u16::from_le_bytes([text[8], text[9]])));
-        if self.0[index].begins(text) { Some(from + self.0[index].length) } else { self.add(index, tag, from, recent) }
+        let index = cache_index(u64::from(u16::from_le_bytes([text[8], text[9]])));
+        if self.0[index].matches(text) { Some(from + self.0[index].length) } else { self.add(index, tag, from, names) }
     }
 
     #[inline(never)]
-    fn add(&mut self, index: usize, tag: &[u8], from: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
-        let end = skip_attributes(tag, from, recent)?;
-        if end - from <= TAG_END_SIZE {
-            self.0[index] = KnownTagEnd::new(&tag[from..end]);
+    fn add(&mut self, index: usize, tag: &[u8], from: usize, names: &mut AttributeNameCache) -> Option<usize> {
+        let end = skip_attributes(tag, from, names)?;
+        if end - from <= MAX_CACHED_LIST_SIZE {
+            self.0[index] = CachedAttributeList::new(&tag[from..end]);
         }
         Some(end)
     }
 }
 
-impl KnownTagEnd {
-    /// Makes the entry for the end of a tag, which has at most [`TAG_END_SIZE`] bytes.
+impl CachedAttributeList {
+    /// Makes the entry for an attribute list and its `>`, which have at most
+    /// [`MAX_CACHED_LIST_SIZE`] bytes.
     fn new(text: &[u8]) -> Self {
-        let (mut words, mut masks) = ([[0; 8]; TAG_END_SIZE / 8], [[0; 8]; TAG_END_SIZE / 8]);
+        let (mut words, mut masks) = ([[0; 8]; MAX_CACHED_LIST_SIZE / 8], [[0; 8]; MAX_CACHED_LIST_SIZE / 8]);
         words.as_flattened_mut()[..text.len()].copy_from_slice(text);
         masks.as_flattened_mut()[..text.len()].fill(0xff);
         Self { words: words.map(u64::from_le_bytes), masks: masks.map(u64::from_le_bytes), length: text.len() }
     }
 
-    /// Returns true if `text` begins with this end of a tag.
+    /// Returns true if `text` begins with this attribute list.
     #[inline(always)]
-    fn begins(&self, text: &[u8; TAG_END_SIZE]) -> bool {
+    fn matches(&self, text: &[u8; MAX_CACHED_LIST_SIZE]) -> bool {
         let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| text[8 * index + at]));
         let is_same = |index: usize| word(index) & self.masks[index] == self.words[index];
-        (0..TAG_END_SIZE / 8).all(is_same) && self.length > 0
+        (0..MAX_CACHED_LIST_SIZE / 8).all(is_same) && self.length > 0
     }
 }
 
-impl KnownTag {
-    fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
+impl CachedStartTag {
+    fn new(head: &[u8; TAG_HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
         let (name, length) = short_tag_name(head, 1)?;
         let word = word_at(head, 1);
         let known = queries.names.rules(name);
@@ -221,8 +223,8 @@ impl KnownTag {
 
     /// Returns the effect of this start tag on the open elements, after the tag has failed its
     /// [`StartTagQuickTest`]. `Some(true)`: the tag only opens its element (or is void).
-    /// `Some(false)`: the tag closes the innermost open element, an `<a>`, and opens an `<a>`
-    /// instead, so that the open elements stay the same. `None`: the tag may have other effects.
+    /// `Some(false)`: the tag is an `<a>` that closes the innermost element, another `<a>`, so that
+    /// the stack stays the same. `None`: the tag may have other effects.
     #[inline(never)]
     pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
         if !open.is_in_html() {
@@ -235,25 +237,25 @@ impl KnownTag {
     }
 }
 
-/// Returns the length of a tag whose name ends at the index `at`. Returns `None` if the tag is not
-/// complete, or if it is uncertain which quotation marks enclose values (see
-/// [`skip_common_attributes`]).
+/// Returns the index in `bytes` after the `>` of a tag whose name ends at the index `at`. Returns
+/// `None` if the tag is not complete, or if [`skip_common_attributes`] cannot tell which quotation
+/// marks enclose values.
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
-/// The names of such attributes are looked up in `recent`.
+/// The names of such attributes are looked up in `names`.
 #[inline(never)]
-pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut RecentAttributeNames) -> Option<usize> {
+pub(super) fn skip_attributes(bytes: &[u8], mut at: usize, names: &mut AttributeNameCache) -> Option<usize> {
     while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
-        let Some(length) = recent.length(u64::from_le_bytes(*start)) else { break };
+        let Some(length) = names.length(u64::from_le_bytes(*start)) else { break };
         let value = at + 1 + length;
         at = value + find_near(b'"', bytes.get(value..)?)? + 1;
     }
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes in `word` before the first byte that ends an attribute's name: a
-/// byte of at most 0x2f (`/`), or one from 0x3c (`<`) to 0x3f (`?`). The first byte of `word` is in
-/// its lowest bits. Returns 8 if no byte ends the name.
+/// Returns the length in bytes of the attribute's name at the beginning of `word`. The first byte
+/// of `word` is in its lowest bits. A byte of at most 0x2f (`/`), or from 0x3c (`<`) to 0x3f (`?`),
+/// ends the name. Returns 8 if no byte of `word` ends the name.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -265,7 +267,7 @@ fn length_of_name(word: u64) -> usize {
 /// Returns a tag's name, which begins at the index `start` of `head` (the first bytes of the tag),
 /// and the number of bytes of the name. The name ends before the first byte that is not a letter or
 /// a digit. Returns `None` if the name is empty, begins with a digit, or has more than seven bytes.
-pub(super) fn short_tag_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
+pub(super) fn short_tag_name(head: &[u8; TAG_HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
     // digits, as their highest bits.
@@ -283,8 +285,9 @@ pub(super) fn short_tag_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(Ta
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
 }
 
-/// Returns true if no special rules apply to the end tag of an element that is in the body and is
-/// the innermost open element. `properties` is the bit set of the properties of the element's name.
+/// Returns true if the end tag of the innermost open element simply closes that element: HTML has
+/// no special rules for it in the body. `properties` is the bit set of the element's properties
+/// ([`properties::IS_VOID`] and so on).
 pub(super) fn has_no_end_tag_rules(properties: u32) -> bool {
     // `</p>` and `</li>` are no exceptions in the body.
     properties & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
@@ -293,7 +296,7 @@ pub(super) fn has_no_end_tag_rules(properties: u32) -> bool {
 /// Returns the eight bytes of `head` from the index `at` on as a number, with the first byte in the
 /// lowest bits.
 #[inline(always)]
-pub(super) fn word_at(head: &[u8; HEAD_SIZE], at: usize) -> u64 {
+pub(super) fn word_at(head: &[u8; TAG_HEAD_SIZE], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|index| head[at + index]))
 }
 
@@ -317,43 +320,43 @@ mod tests {
     }
 
     #[test]
-    fn recent_tags_tell_names_and_attributes_apart() {
+    fn start_tag_cache_distinguishes_names_and_attributes() {
         let query = crate::extraction::css::CssQuery::new("td").unwrap();
         let queries = HtmlQueries::new(&[query]).unwrap();
-        let mut recent = RecentTags::default();
+        let mut cache = StartTagCache::default();
         let names = ["td", "tr", "th", "thead", "TD", "div", "dir", "span", "a", "b", "section", "s", "h1", "h2"];
         let ends = [">", " class=\"x\">", "\nid=y>", "/>"];
         for round in 0..1000 {
             let (name, end) = (names[round * 5 % names.len()], ends[round * round % ends.len()]);
             let mut head = *b"................";
             let tag = format!("<{name}{end}");
-            let length = tag.len().min(HEAD_SIZE);
+            let length = tag.len().min(TAG_HEAD_SIZE);
             head[..length].copy_from_slice(&tag.as_bytes()[..length]);
-            let known = recent.tag(&head, &queries).unwrap();
+            let known = cache.tag(&head, &queries).unwrap();
             assert!(known.element.name == TagName::new(name.as_bytes()), "{tag}");
             assert_eq!(known.has_attributes, end != ">", "{tag}");
             assert_eq!(usize::from(known.length), name.len() + 1 + usize::from(end == ">"), "{tag}");
             assert_eq!(known.may_be_selected, name.eq_ignore_ascii_case("td"), "{tag}");
         }
-        assert!(recent.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
-        assert!(recent.tag(b"<sections>......", &queries).is_none());
+        assert!(cache.tag(b"<section-x>.....", &queries).is_some_and(|tag| tag.has_attributes), "skipped later");
+        assert!(cache.tag(b"<sections>......", &queries).is_none());
     }
 
     #[test]
-    fn repeated_tag_end_matches_itself_only() {
-        let (mut repeated, mut recent) = (RecentTagEnds::default(), RecentAttributeNames::default());
+    fn cached_attribute_list_matches_itself_only() {
+        let (mut lists, mut names) = (AttributeListCache::default(), AttributeNameCache::default());
         for length in 0..40 {
             let tag = format!("<td class=\"{}\">text of the cell and more text </td>", "x".repeat(length));
             for _ in 0..2 {
-                assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+                assert_eq!(lists.skip(tag.as_bytes(), 3, &mut names), Some(13 + length), "{tag}");
             }
             for at in 4..13 + length {
                 for byte in *b">\" xc" {
                     let mut other = tag.clone().into_bytes();
                     other[at] = byte;
-                    let expected = skip_attributes(&other, 3, &mut RecentAttributeNames::default());
-                    assert_eq!(repeated.skip(&other, 3, &mut recent), expected, "{}", other.escape_ascii());
-                    assert_eq!(repeated.skip(tag.as_bytes(), 3, &mut recent), Some(13 + length), "{tag}");
+                    let expected = skip_attributes(&other, 3, &mut AttributeNameCache::default());
+                    assert_eq!(lists.skip(&other, 3, &mut names), expected, "{}", other.escape_ascii());
+                    assert_eq!(lists.skip(tag.as_bytes(), 3, &mut names), Some(13 + length), "{tag}");
                 }
             }
         }
