@@ -91,7 +91,7 @@ impl TreeBuilder<'_, '_> {
             && let Some(length) = end_tag_length(head, current.name)
             && has_no_end_tag_rules(current.properties)
         {
-            self.end_run();
+            self.end_text_node();
             self.close_innermost()?;
             return Ok(length);
         }
@@ -105,7 +105,7 @@ impl TreeBuilder<'_, '_> {
             if head[name_end] != b'>' {
                 return Ok(0);
             }
-            self.end_run();
+            self.end_text_node();
             self.html_end(name, properties)?;
             return Ok(name_end + 1);
         }
@@ -118,7 +118,7 @@ impl TreeBuilder<'_, '_> {
             skip_attributes(bytes, name_end, &mut self.tree.caches.attribute_names)
         };
         let Some(end) = end else { return Ok(0) };
-        self.end_run();
+        self.end_text_node();
         let is_plain = self.tree.open.meets_condition(name, FastPathTagCondition::new(name, properties));
         if is_plain && !self.queries.program.may_match(rules.steps) {
             self.open_plain(name, properties, false);

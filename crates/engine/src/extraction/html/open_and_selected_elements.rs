@@ -14,9 +14,9 @@ use super::markup_skipper::{MarkupSkipper, SkippedSelectedElement};
 use super::open_elements::{ALLOWS_HTML, IS_SELECTED, KEEPS_BLANKS, MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_caches::MarkupCaches;
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
-use super::tag_parser::{AttributeValue, ImpliedElementAttributes, Tag, is_space};
+use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
-use super::tokenizer::{TextKind, TokenSink};
+use super::tokenizer::{TextState, TokenSink};
 use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
@@ -189,15 +189,15 @@ impl TokenSink for TreeBuilder<'_, '_> {
         TreeBuilder::read_common_markup(self, bytes)
     }
 
-    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
-        self.end_run();
+    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextState> {
+        self.end_text_node();
         let name = tag.id;
         if self.tree.is_xml {
             self.open(name, Namespace::Xml, TagSearchRules { properties: 0, ..tag.rules }, Some(tag))?;
             if tag.is_self_closing {
                 self.close_to(self.tree.open.depth() - 1)?;
             }
-            return Ok(TextKind::Markup);
+            return Ok(TextState::Data);
         }
         if self.tree.open.is_foreign() {
             let leaves = tag.rules.properties & properties::ENDS_FOREIGN_CONTENT != 0
@@ -212,7 +212,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
     }
 
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()> {
-        self.end_run();
+        self.end_text_node();
         let name = tag.id;
         let open = &self.tree.open;
         if open.current().namespace == Namespace::Html {
@@ -255,7 +255,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
     }
 
     fn end_text(&mut self) -> Result<()> {
-        self.end_run();
+        self.end_text_node();
         Ok(())
     }
 
@@ -357,13 +357,13 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
 
     /// Closes all elements at the end of the page.
     pub(super) fn finish(&mut self) -> Result<()> {
-        self.end_run();
+        self.end_text_node();
         self.close_to(0)
     }
 
-    pub(super) fn end_run(&mut self) {
+    pub(super) fn end_text_node(&mut self) {
         let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
-        self.tree.text.end_run(is_preformatted);
+        self.tree.text.end_text_node(is_preformatted);
     }
 
     pub(super) fn check_memory(&self) -> Result<()> {
@@ -400,7 +400,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             full_name: tag.map(|tag| if is_image { &b"img"[..] } else { tag.name() }),
             steps: rules.steps,
             is_root: tree.open.depth() == 0,
-            element: tag.map_or(&ImpliedElementAttributes as &dyn ElementAttributes, |tag| tag),
+            element: tag.map_or(&NoAttributes as &dyn ElementAttributes, |tag| tag),
         };
         let matches = self.queries.program.start_element(&mut tree.selectors, &start);
         let first_value = tree.waiting.len();
@@ -457,7 +457,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             let Some(tag) = tag else { continue };
             match tag.value(attribute) {
                 None => {}
-                Some(AttributeValue::Cut) => return Err(too_long(self.tree.limit)),
+                Some(AttributeValue::TooLong) => return Err(too_long(self.tree.limit)),
                 Some(AttributeValue::Whole(value)) => self.attribute(query, tag.name(), attribute, &value)?,
             }
         }

@@ -10,36 +10,43 @@ use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
 use super::tag_name_and_rules::{TagName, TagSearchRules};
 use crate::extraction::css::ElementAttributes;
 
-/// A parsed start or end tag.
+/// A parsed start or end tag of the page, with the ranges of its name and attributes.
 pub(super) struct Tag<'t> {
     /// The bytes of the tag, beginning with its `<`. The ranges of the name and of the attributes
     /// are relative to them.
     pub(super) bytes: &'t [u8],
+    /// The name as a number, without regard to case.
     pub(super) id: TagName,
+    /// The rules for tags with this name: properties by HTML, and what the queries need.
     pub(super) rules: TagSearchRules,
+    /// The range of the name in `bytes`.
     pub(super) name: Range<usize>,
+    /// The attributes. Empty if they are not needed.
     pub(super) attributes: &'t [AttributeSpan],
+    /// True if the tag ends with `/>`.
     pub(super) is_self_closing: bool,
 }
 
 /// The ranges of an attribute's name and value in the bytes of its tag.
 #[derive(Clone, Debug)]
 pub(super) struct AttributeSpan {
+    /// The range of the attribute's name in the tag's bytes.
     name: Range<usize>,
     value: Range<usize>,
-    /// True if the value was too long to be kept. The range of the value is then empty.
-    is_cut: bool,
+    /// True if the value was too long to be kept in memory. The range of the value is then empty.
+    is_too_long: bool,
 }
 
-/// The value of an attribute.
+/// The value of an attribute in a start tag.
 pub(super) enum AttributeValue<'t> {
-    /// The value. Character references in it are decoded.
+    /// The value with decoded character references.
     Whole(Cow<'t, [u8]>),
-    /// The value was too long to be kept.
-    Cut,
+    /// The value was too long to be kept in memory.
+    TooLong,
 }
 
 impl<'t> Tag<'t> {
+    /// Returns the name as written in the tag.
     pub(super) fn name(&self) -> &'t [u8] {
         &self.bytes[self.name.clone()]
     }
@@ -55,14 +62,15 @@ impl<'t> Tag<'t> {
     pub(super) fn value(&self, name: &str) -> Option<AttributeValue<'t>> {
         let named = |span: &&AttributeSpan| self.bytes[span.name.clone()].eq_ignore_ascii_case(name.as_bytes());
         let span = self.attributes.iter().find(named)?;
-        if span.is_cut {
-            return Some(AttributeValue::Cut);
+        if span.is_too_long {
+            return Some(AttributeValue::TooLong);
         }
         let raw = &self.bytes[span.value.clone()];
         Some(AttributeValue::Whole(decoded(raw)))
     }
 
-    /// Returns true if this `<annotation-xml>` contains HTML.
+    /// Returns true if the `encoding` attribute says that this `<annotation-xml>` of MathML
+    /// contains HTML.
     pub(super) fn is_html_annotation(&self) -> bool {
         let is_html = |value: &[u8]| {
             value.eq_ignore_ascii_case(b"text/html") || value.eq_ignore_ascii_case(b"application/xhtml+xml")
@@ -75,22 +83,23 @@ impl ElementAttributes for Tag<'_> {
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         match self.value(name)? {
             AttributeValue::Whole(value) => Some(value),
-            AttributeValue::Cut => Some(Cow::Borrowed(b"")),
+            AttributeValue::TooLong => Some(Cow::Borrowed(b"")),
         }
     }
 }
 
-/// The attributes of an implied element, whose start tag is missing: there are none.
-pub(super) struct ImpliedElementAttributes;
+/// The empty list of attributes. Elements whose start tag is missing, such as an implied `<tbody>`,
+/// have it.
+pub(super) struct NoAttributes;
 
-impl ElementAttributes for ImpliedElementAttributes {
+impl ElementAttributes for NoAttributes {
     fn attribute(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
         None
     }
 }
 
-/// Decodes the character references of an attribute's value. Null bytes become U+FFFD, and each
-/// line break becomes a line feed.
+/// Returns an attribute's value with decoded character references, such as `a&b` for `a&amp;b`.
+/// Null bytes become U+FFFD, and each line break becomes a line feed.
 fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     let needs_change = |byte: &u8| matches!(byte, b'&' | b'\r' | 0);
     if !raw.iter().any(needs_change) {
@@ -114,23 +123,24 @@ fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
 /// The maximum number of attributes of a tag that are kept. Further attributes are ignored.
 const MAX_ATTRIBUTES: usize = 1024;
 
-/// The states of the tokenizer within a tag.
+/// The states of the tokenizer inside a tag. The names are those of WHATWG HTML, "Tokenization",
+/// such as "before attribute name state".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TagState {
     #[default]
-    Name,
+    TagName,
     BeforeAttributeName,
     AttributeName,
     AfterAttributeName,
     BeforeAttributeValue,
-    DoubleQuoted,
-    SingleQuoted,
-    Unquoted,
+    DoubleQuotedValue,
+    SingleQuotedValue,
+    UnquotedValue,
     AfterQuotedValue,
-    SelfClosing,
+    SelfClosingStartTag,
 }
 
-/// The parser of one tag, and the attributes found so far.
+/// Parses one tag, which may arrive in pieces, and stores the attributes found so far.
 #[derive(Debug, Default)]
 pub(super) struct TagParser {
     state: TagState,
@@ -138,6 +148,7 @@ pub(super) struct TagParser {
     at: usize,
     /// The name of the tag; known once the tag is complete.
     id: TagName,
+    /// The rules for tags with the name `id`.
     rules: TagSearchRules,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
@@ -148,10 +159,10 @@ pub(super) struct TagParser {
 }
 
 impl TagParser {
-    /// Begins to parse a tag whose name begins at the index `name` of its bytes: 1 in a start tag,
-    /// 2 in an end tag.
+    /// Begins to parse a tag. `name` is the index in its bytes at which its name begins: 1 in a
+    /// start tag, 2 in an end tag.
     pub(super) fn begin(&mut self, name: usize) {
-        self.state = TagState::Name;
+        self.state = TagState::TagName;
         self.at = name;
         self.name = name..name;
         self.attributes.clear();
@@ -207,7 +218,7 @@ impl TagParser {
             }
             let value = value..value + memchr(b'"', &bytes[value..])?;
             at = value.end + 1;
-            self.attributes.push(AttributeSpan { name: name..name + length, value, is_cut: false });
+            self.attributes.push(AttributeSpan { name: name..name + length, value, is_too_long: false });
         }
         Some(at + 1)
     }
@@ -217,7 +228,7 @@ impl TagParser {
     pub(super) fn parse(&mut self, bytes: &[u8]) -> Option<usize> {
         while let Some(&byte) = bytes.get(self.at) {
             match self.state {
-                TagState::Name => {
+                TagState::TagName => {
                     let rest = &bytes[self.at..];
                     let length = rest.iter().position(|byte| ends_name(*byte)).unwrap_or(rest.len());
                     self.at += length;
@@ -225,7 +236,7 @@ impl TagParser {
                     match rest.get(length) {
                         None => return None,
                         Some(b'>') => return Some(self.at + 1),
-                        Some(b'/') => self.step(TagState::SelfClosing),
+                        Some(b'/') => self.step(TagState::SelfClosingStartTag),
                         Some(_) => self.step(TagState::BeforeAttributeName),
                     }
                 }
@@ -255,7 +266,7 @@ impl TagParser {
                 }
                 TagState::AfterAttributeName => match byte {
                     byte if is_space(byte) => self.at += 1,
-                    b'/' => self.step(TagState::SelfClosing),
+                    b'/' => self.step(TagState::SelfClosingStartTag),
                     b'=' => self.step(TagState::BeforeAttributeValue),
                     b'>' => return Some(self.at + 1),
                     _ => self.begin_attribute(),
@@ -263,19 +274,19 @@ impl TagParser {
                 TagState::BeforeAttributeValue => match byte {
                     byte if is_space(byte) => self.at += 1,
                     b'>' => return Some(self.at + 1),
-                    b'"' => self.begin_value(1, TagState::DoubleQuoted),
-                    b'\'' => self.begin_value(1, TagState::SingleQuoted),
-                    _ => self.begin_value(0, TagState::Unquoted),
+                    b'"' => self.begin_value(1, TagState::DoubleQuotedValue),
+                    b'\'' => self.begin_value(1, TagState::SingleQuotedValue),
+                    _ => self.begin_value(0, TagState::UnquotedValue),
                 },
-                TagState::DoubleQuoted | TagState::SingleQuoted => {
-                    let quote = if self.state == TagState::DoubleQuoted { b'"' } else { b'\'' };
+                TagState::DoubleQuotedValue | TagState::SingleQuotedValue => {
+                    let quote = if self.state == TagState::DoubleQuotedValue { b'"' } else { b'\'' };
                     let found = memchr(quote, &bytes[self.at..]);
                     self.at = found.map_or(bytes.len(), |found| self.at + found);
                     self.end_value();
                     found?;
                     self.step(TagState::AfterQuotedValue);
                 }
-                TagState::Unquoted => {
+                TagState::UnquotedValue => {
                     let rest = &bytes[self.at..];
                     let ends = |byte: &u8| is_space(*byte) || *byte == b'>';
                     let length = rest.iter().position(ends).unwrap_or(rest.len());
@@ -287,11 +298,11 @@ impl TagParser {
                     self.state = TagState::BeforeAttributeName;
                 }
                 TagState::AfterQuotedValue => match byte {
-                    b'/' => self.step(TagState::SelfClosing),
+                    b'/' => self.step(TagState::SelfClosingStartTag),
                     b'>' => return Some(self.at + 1),
                     _ => self.state = TagState::BeforeAttributeName,
                 },
-                TagState::SelfClosing => {
+                TagState::SelfClosingStartTag => {
                     if byte == b'>' {
                         self.is_self_closing = true;
                         return Some(self.at + 1);
@@ -303,25 +314,30 @@ impl TagParser {
         None
     }
 
+    /// Enters `state` after the current byte.
     fn step(&mut self, state: TagState) {
         self.state = state;
         self.at += 1;
     }
 
+    /// Adds an attribute whose name begins at the current byte, and enters the attribute name
+    /// state.
     fn begin_attribute(&mut self) {
         self.is_kept = self.attributes.len() < MAX_ATTRIBUTES;
         if self.is_kept {
-            self.attributes.push(AttributeSpan { name: self.at..self.at, value: 0..0, is_cut: false });
+            self.attributes.push(AttributeSpan { name: self.at..self.at, value: 0..0, is_too_long: false });
         }
         self.state = TagState::AttributeName;
     }
 
-    /// Returns the attribute that is being parsed. Returns `None` if it is ignored because there
-    /// are too many.
+    /// Returns the attribute that is being parsed. Returns `None` if it is ignored, because the tag
+    /// has more than [`MAX_ATTRIBUTES`] attributes.
     fn current(&mut self) -> Option<&mut AttributeSpan> {
         if self.is_kept { self.attributes.last_mut() } else { None }
     }
 
+    /// Enters `state` at the beginning of an attribute's value. `quote` is 1 if a quotation mark
+    /// precedes the value, otherwise 0.
     fn begin_value(&mut self, quote: usize, state: TagState) {
         self.at += quote;
         self.state = state;
@@ -331,6 +347,7 @@ impl TagParser {
         }
     }
 
+    /// Ends the value of the current attribute before the current byte.
     fn end_value(&mut self) {
         let end = self.at;
         if let Some(current) = self.current() {
@@ -338,15 +355,18 @@ impl TagParser {
         }
     }
 
-    /// Shortens an unfinished tag in `bytes` that is longer than `limit`. Drops the value or name
-    /// that is being parsed. If the attributes before it take more than half of `limit`, drops
-    /// them, too.
+    /// Removes parts of an unfinished tag from `bytes`, because it is longer than `limit` bytes:
+    /// the name or value that is being parsed and, if the attributes before it take more than half
+    /// of `limit`, these too.
     pub(super) fn drop_oversized(&mut self, bytes: &mut Vec<u8>, limit: usize) {
         let is_in_attribute = matches!(
             self.state,
-            TagState::AttributeName | TagState::DoubleQuoted | TagState::SingleQuoted | TagState::Unquoted
+            TagState::AttributeName
+                | TagState::DoubleQuotedValue
+                | TagState::SingleQuotedValue
+                | TagState::UnquotedValue
         );
-        if self.state == TagState::Name {
+        if self.state == TagState::TagName {
             self.name.end = self.name.start;
         }
         let is_in_name = self.state == TagState::AttributeName;
@@ -354,7 +374,7 @@ impl TagParser {
             if is_in_name {
                 current.name.end = current.name.start;
             }
-            (current.value, current.is_cut) = (0..0, true);
+            (current.value, current.is_too_long) = (0..0, true);
         }
         if self.needed_end() > limit / 2 {
             self.attributes.clear();
@@ -363,8 +383,8 @@ impl TagParser {
         bytes.truncate(self.at);
     }
 
-    /// Returns the number of bytes of the tag, from its `<` on, that must be kept: those up to the
-    /// end of the tag's name and of all attributes parsed so far.
+    /// Returns the number of bytes of the tag, from its `<` on, up to the end of its name and of
+    /// all attributes parsed so far.
     fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
@@ -446,10 +466,13 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
+/// Returns true for the bytes of common attribute names, such as `href`, `data-id` and
+/// `xlink:href`.
 fn is_common_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')
 }
 
+/// Returns true for the bytes that end the name of a tag: white space, `/` and `>`.
 fn ends_name(byte: u8) -> bool {
     is_space(byte) || byte == b'/' || byte == b'>'
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tag_name_and_rules::{TagName, TagSearchRules};
 use super::tag_parser::Tag;
-use super::tokenizer::{TextKind, TokenSink, Tokenizer};
+use super::tokenizer::{TextState, TokenSink, Tokenizer};
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{ErrorKind, Result, Target};
 
@@ -348,7 +348,7 @@ struct TokenLog {
 }
 
 impl TokenLog {
-    fn end_run(&mut self) {
+    fn end_text_node(&mut self) {
         let text = std::mem::take(&mut self.text);
         let text = match self.has_references {
             true => htmlize::unescape_bytes_in(text, htmlize::Context::General).into_owned(),
@@ -365,8 +365,8 @@ impl TokenSink for TokenLog {
         TagSearchRules { needs_attributes: true, ..TagSearchRules::default() }
     }
 
-    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
-        self.end_run();
+    fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextState> {
+        self.end_text_node();
         let mut attributes = BTreeMap::new();
         for name in tag.attribute_names() {
             if let Some(super::tag_parser::AttributeValue::Whole(value)) = tag.value(&name) {
@@ -378,11 +378,11 @@ impl TokenSink for TokenLog {
             true => serde_json::json!(["StartTag", name, attributes, true]),
             false => serde_json::json!(["StartTag", name, attributes]),
         });
-        Ok(TextKind::Markup)
+        Ok(TextState::Data)
     }
 
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()> {
-        self.end_run();
+        self.end_text_node();
         let name = String::from_utf8_lossy(tag.name()).to_ascii_lowercase();
         self.tokens.push(serde_json::json!(["EndTag", name]));
         Ok(())
@@ -390,7 +390,7 @@ impl TokenSink for TokenLog {
 
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()> {
         if has_references != self.has_references {
-            self.end_run();
+            self.end_text_node();
         }
         self.has_references = has_references;
         self.text.extend_from_slice(text);
@@ -398,7 +398,7 @@ impl TokenSink for TokenLog {
     }
 
     fn end_text(&mut self) -> Result<()> {
-        self.end_run();
+        self.end_text_node();
         Ok(())
     }
 
@@ -440,12 +440,12 @@ fn tokens_of(input: &str, state: &str, last_tag: &str, size: usize) -> Option<Ve
     let mut log = TokenLog::default();
     match state {
         "Data state" => {}
-        "RCDATA state" => tokenizer.begin_in(TextKind::References, last_tag),
-        "RAWTEXT state" => tokenizer.begin_in(TextKind::Raw, last_tag),
-        "Script data state" => tokenizer.begin_in(TextKind::Script, last_tag),
-        "PLAINTEXT state" => tokenizer.begin_in(TextKind::Plain, last_tag),
+        "RCDATA state" => tokenizer.begin_in_state(TextState::Rcdata, last_tag),
+        "RAWTEXT state" => tokenizer.begin_in_state(TextState::RawText, last_tag),
+        "Script data state" => tokenizer.begin_in_state(TextState::ScriptData, last_tag),
+        "PLAINTEXT state" => tokenizer.begin_in_state(TextState::PlainText, last_tag),
         "CDATA section state" => {
-            tokenizer.begin_in_cdata();
+            tokenizer.begin_in_cdata_section();
             log.is_cdata = true;
         }
         _ => return None,
@@ -454,7 +454,7 @@ fn tokens_of(input: &str, state: &str, last_tag: &str, size: usize) -> Option<Ve
         tokenizer.push(piece, &mut log).unwrap();
     }
     tokenizer.finish(&mut log).unwrap();
-    log.end_run();
+    log.end_text_node();
     Some(comparable(&log.tokens))
 }
 

@@ -89,7 +89,7 @@ impl ElementText {
     /// Ends a piece of text before a tag or comment. If a character reference at the end of the
     /// piece is incomplete, decodes it now, since it cannot continue after the tag or comment.
     /// `is_preformatted` is true if spaces in the text are kept.
-    pub(super) fn end_run(&mut self, is_preformatted: bool) {
+    pub(super) fn end_text_node(&mut self, is_preformatted: bool) {
         if !self.partial_reference.is_empty() {
             self.end_reference(is_preformatted);
         }

@@ -5,13 +5,13 @@ use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
 use super::open_elements::{ElementScope, Namespace};
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::Tag;
-use super::tokenizer::{TextKind, TokenSink};
+use super::tokenizer::{TextState, TokenSink};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the syntax
     /// of the text after the tag.
-    pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
+    pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, properties) = (tag.id, tag.rules.properties);
         if properties & properties::HAS_START_TAG_RULES != 0 || self.tree.insertion_mode != InsertionMode::Body {
             return self.start_by_rules(tag);
@@ -27,19 +27,19 @@ impl TreeBuilder<'_, '_> {
         if properties & properties::IS_VOID != 0 {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(text_kind(name, properties))
+        Ok(text_state(name, properties))
     }
 
     /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or a
     /// start tag outside of the body.
-    fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
+    fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, rules) = match tag.id {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
             name => (name, tag.rules),
         };
         let properties = rules.properties;
         if !self.enter_insertion_mode(name, rules, tag)? || self.ignores_start_tag(name)? {
-            return Ok(TextKind::Markup);
+            return Ok(TextState::Data);
         }
         self.close_before(name, properties)?;
         match name {
@@ -54,7 +54,7 @@ impl TreeBuilder<'_, '_> {
         if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(text_kind(name, properties))
+        Ok(text_state(name, properties))
     }
 
     /// Returns true if a start tag opens no element. That is the case for a `<form>` inside a form,
@@ -329,7 +329,7 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
+    pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextState> {
         let is_script_or_style = matches!(name, names::SCRIPT | names::STYLE);
         let properties =
             if is_script_or_style { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
@@ -337,20 +337,20 @@ impl TreeBuilder<'_, '_> {
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
         }
-        Ok(TextKind::Markup)
+        Ok(TextState::Data)
     }
 }
 
 /// Returns the syntax of the text inside an element with this name. `properties` is the bit set of
 /// the name's properties.
-fn text_kind(name: TagName, properties: u32) -> TextKind {
+fn text_state(name: TagName, properties: u32) -> TextState {
     if properties & properties::HAS_RAW_TEXT == 0 {
-        return TextKind::Markup;
+        return TextState::Data;
     }
     match name {
-        names::TITLE | names::TEXTAREA => TextKind::References,
-        names::SCRIPT => TextKind::Script,
-        names::PLAINTEXT => TextKind::Plain,
-        _ => TextKind::Raw,
+        names::TITLE | names::TEXTAREA => TextState::Rcdata,
+        names::SCRIPT => TextState::ScriptData,
+        names::PLAINTEXT => TextState::PlainText,
+        _ => TextState::RawText,
     }
 }

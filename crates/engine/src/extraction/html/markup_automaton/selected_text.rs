@@ -51,7 +51,7 @@ impl SelectedTextCollector<'_, '_> {
     /// needs more than `limit` bytes of memory.
     fn push(&mut self, text: &[u8]) -> bool {
         self.text.push(text, true, false);
-        self.text.end_run(false);
+        self.text.end_text_node(false);
         self.text.memory_in_use() + MEMORY_OF_ONE_TEXT <= self.limit
     }
 
