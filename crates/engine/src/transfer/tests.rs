@@ -1,8 +1,16 @@
-use std::sync::Mutex;
+mod delivery;
+mod end_of_exchange;
+mod request_content;
+mod request_fields;
+mod response;
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
 
 use haul_policy::concurrency::{CompletionKind, RefusedLoad};
 use haul_policy::retry::RetryRules;
-use haul_proto::h1::ResponseBodyFraming;
+use haul_proto::h1::{H1Config, H1Machine, ResponseBodyFraming};
+use rustix::fd::BorrowedFd;
 
 use super::host_overload::OverloadRefusal;
 use super::resettable_state::BodyDisposition;
@@ -11,6 +19,7 @@ use crate::buffer_pool::OfferedBodyBytes;
 use crate::net::connection_info::ConnectionInfo;
 use crate::request::SpeedLimit;
 use crate::sink::memory::MemorySink;
+use crate::sink::{ExistingPartialContent, ReceivedIntoSink, ResponseForSink, Sink, TransferWaker};
 use crate::trace::{TraceEvent, TransferObserver};
 use crate::transfer_facts::TlsFacts;
 use crate::{ErrorKind, Result};
@@ -32,6 +41,159 @@ fn retrying(rules: RetryRules) -> RequestOptions {
 
 fn head(text: &str) -> ResponseHead {
     ResponseHead::from_raw(format!("HTTP/1.1 {text}\r\n\r\n").as_bytes()).unwrap()
+}
+
+/// The calls that a [`TestSink`] has received, and the results that it returns.
+#[derive(Default)]
+struct SinkState {
+    /// The announced length and the offset of each response that was begun.
+    begun: Vec<(Option<u64>, u64)>,
+    bytes: Vec<u8>,
+    finished: u32,
+    restarted: u32,
+    can_restart: bool,
+    keeps_part: bool,
+    credit: Option<u64>,
+    gap: Option<Range<u64>>,
+    partial: Option<ExistingPartialContent>,
+}
+
+/// A sink whose state the test shares.
+#[derive(Clone, Default)]
+struct TestSink(Arc<Mutex<SinkState>>);
+
+impl TestSink {
+    fn state(&self) -> MutexGuard<'_, SinkState> {
+        self.0.lock().unwrap()
+    }
+
+    /// Makes a sink that can discard the received bytes.
+    fn restartable() -> Self {
+        let sink = Self::default();
+        sink.state().can_restart = true;
+        sink
+    }
+
+    /// Makes a transfer that delivers to this sink.
+    fn transfer(&self, options: RequestOptions) -> Box<Transfer> {
+        let body = BodyDelivery::new(Box::new(self.clone()));
+        Transfer::new(Target::parse("http://a.example/").unwrap(), Arc::new(options), body, Instant::now(), 0)
+    }
+
+    fn begun(&self) -> Vec<(Option<u64>, u64)> {
+        self.state().begun.clone()
+    }
+
+    fn restarted(&self) -> u32 {
+        self.state().restarted
+    }
+
+    fn finished(&self) -> u32 {
+        self.state().finished
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.state().bytes.clone()).unwrap()
+    }
+}
+
+impl Sink for TestSink {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
+        self.state().begun.push((begin.length, begin.offset));
+        Ok(())
+    }
+
+    fn credit(&mut self, _: Option<&Arc<dyn TransferWaker>>, _: usize) -> u64 {
+        self.state().credit.unwrap_or(u64::MAX)
+    }
+
+    fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
+        self.state().bytes.extend_from_slice(offered.bytes());
+        Ok(())
+    }
+
+    fn partial(&mut self, _: &Target) -> Option<ExistingPartialContent> {
+        self.state().partial.take()
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.state().gap.take()
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        Some(rustix::stdio::stdin())
+    }
+
+    fn receive(&mut self, _: BorrowedFd<'_>, most: usize) -> Option<std::io::Result<ReceivedIntoSink>> {
+        Some(Ok(ReceivedIntoSink::new(0, most)))
+    }
+
+    fn keeps(&mut self) -> bool {
+        self.state().keeps_part
+    }
+
+    fn restart(&mut self) -> bool {
+        let mut state = self.state();
+        if state.can_restart {
+            state.restarted += 1;
+            state.bytes.clear();
+        }
+        state.can_restart
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.state().finished += 1;
+        Ok(())
+    }
+}
+
+/// Returns the head of the transfer's next request as text of HTTP/1.1.
+fn try_request(transfer: &mut Transfer) -> Result<String> {
+    let mut machine = H1Machine::new(H1Config::default());
+    transfer.enqueue(&mut machine, Instant::now())?;
+    Ok(String::from_utf8(machine.output().to_vec()).unwrap())
+}
+
+fn request(transfer: &mut Transfer) -> String {
+    try_request(transfer).unwrap()
+}
+
+/// Reports a response head to the transfer, whose framing its `Content-Length` decides.
+fn respond(transfer: &mut Transfer, text: &str) {
+    let head = head(text);
+    let length = head.get("content-length").map(|length| std::str::from_utf8(length).unwrap().parse().unwrap());
+    let framing = length.map_or(ResponseBodyFraming::UntilClose, ResponseBodyFraming::Length);
+    transfer.on_head(head, framing, Instant::now());
+}
+
+/// Reports a whole response to the transfer, and returns the next step.
+fn exchange(transfer: &mut Transfer, text: &str, body: &str) -> TransferStep {
+    request(transfer);
+    respond(transfer, text);
+    transfer.on_body(OfferedBodyBytes::borrowed(body.as_bytes()), false, Instant::now()).unwrap();
+    transfer.on_complete(Instant::now())
+}
+
+/// Returns the error of a finished transfer.
+fn error_of(step: TransferStep) -> Error {
+    match step {
+        TransferStep::Done(Err(error)) => error,
+        step => panic!("{step:?}"),
+    }
+}
+
+/// Returns the name of the decision about the body of the current response.
+fn decision(transfer: &Transfer) -> &'static str {
+    match transfer.response.disposition {
+        BodyDisposition::Unknown => "unknown",
+        BodyDisposition::Deliver => "deliver",
+        BodyDisposition::Follow(_) => "follow",
+        BodyDisposition::Retry(_) => "retry",
+        BodyDisposition::Again => "again",
+        BodyDisposition::RestartAtCallerUrl => "restart",
+        BodyDisposition::Complete => "complete",
+        BodyDisposition::Fail(_) => "fail",
+    }
 }
 
 /// A trace that stores the texts of its informational events.
