@@ -73,6 +73,8 @@ frame_fields! {
         interrupt,
         keep_history,
         limit_rate_total,
+        fresh_connection,
+        closes_connection,
         // These go with `body`.
         content_type,
         content_range,

@@ -85,6 +85,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.recorder.is_some()
         || options.limit_rate_total.is_some()
         || options.interrupt.is_some();
+    let has_own_connection = options.fresh_connection || options.closes_connection;
     // The agent binds all credentials to their origin.
     let is_handed_on =
         |name: &str| may_send_as_curl(name, SecretHandling::Drop) && !may_send(name, SecretHandling::Drop);
@@ -114,7 +115,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
             || options.socks_gssapi.is_some()
             || is_socket
     });
-    !(has_objects || keeps_secret_fields || is_local || connects_otherwise || has_special_proxy)
+    !(has_objects || has_own_connection || keeps_secret_fields || is_local || connects_otherwise || has_special_proxy)
 }
 
 #[cfg(test)]
