@@ -218,6 +218,9 @@ fn write_out_corner_cases_match_curl() {
     };
     let text = |code: i32, text: &str| (code, text.to_owned());
     assert_eq!(told("Location: \r\n", "302 F", &["-w", "[%{redirect_url}]"]), text(0, "body[]"));
+    // The status does not matter.
+    assert_eq!(told("Location: /new\r\n", "201 C", &["-w", "[%{redirect_url}]"]), text(0, "body[/new]"));
+    assert_eq!(told("Location: /new\r\n", "201 C", &["-L", "-w", "[%{redirect_url}]"]), text(0, "body[/new]"));
     let two = "Content-Type: a/b\r\nContent-Type: c/d\r\n";
     assert_eq!(told(two, "200 O", &["-w", "[%{content_type}]"]), text(0, "body[c/d]"));
     assert_eq!(told("", "200 O", &["-G", "-d", "q=1", "-w", "[%{url}]"]), text(0, "body[/?q=1]"));

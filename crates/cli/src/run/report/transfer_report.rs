@@ -85,16 +85,17 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the target of the redirect in the last response, for `%{redirect_url}`. `follows` is
-    /// true if redirects are followed. In that case, returns a target only if the transfer
-    /// succeeded, or if the redirect itself was refused. Returns `None` if there is no target.
+    /// Returns the target of Location in the last response, for `%{redirect_url}`. Like curl,
+    /// ignores the status, so the Location of a 201 response is a target, too. `follows` is true if
+    /// redirects are followed. In that case, returns a target only if the transfer succeeded, or if
+    /// the redirect itself was refused. Returns `None` if there is no target.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
         if follows && !self.error().is_none_or(is_refused) {
             return None;
         }
-        let head = self.outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
+        let head = self.outcome.head.as_ref()?;
         let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
         match self.outcome.target.join(&location) {
             Ok(target) => Some(with_fragment(with_port(&target), target.fragment())),
