@@ -422,9 +422,11 @@ pub struct ParsedProxyOptions {
     pub preproxy: Option<Proxy>,
     /// `-U`: the user and password for the proxy. `None` without the option.
     pub user: Option<ParsedUserOption>,
-    /// `--proxy-basic` and similar options: the schemes for the proxy. `None` without such an
-    /// option.
+    /// `--proxy-basic` and similar options: the named schemes for the proxy. `None` without such
+    /// an option.
     pub allowed: Option<AllowedAuthSchemes>,
+    /// `--proxy-anyauth`: allows every scheme for the proxy, whatever `allowed` says.
+    pub anyauth: bool,
     /// `--proxy-service-name` and `--delegation`: the settings for Negotiate.
     pub negotiate: crate::plan::NegotiateArgs,
     /// `--socks5-gssapi`: allows GSS-API with SOCKS 5 proxies.

@@ -186,7 +186,7 @@ impl PlanBuilder<'_> {
                 Some(user) => self.credentials(user, "proxy", "--proxy-user")?,
                 None => None,
             },
-            allowed: parsed.allowed.filter(|&allowed| allowed != AllowedAuthSchemes::NONE).unwrap_or(default.allowed),
+            allowed: proxy_schemes(parsed.allowed, parsed.anyauth).unwrap_or(default.allowed),
             negotiate: parsed.negotiate,
             socks_gssapi: parsed.socks_gssapi,
             socks_nec: parsed.socks_nec,
@@ -199,6 +199,22 @@ impl PlanBuilder<'_> {
             tls: parsed.tls,
         })
     }
+}
+
+/// Returns the schemes that may be used with the proxy, or `None` if no option allows one. Like
+/// curl, allows only the strongest of the named schemes, so that a proxy that asks for a weaker
+/// one does not get the password.
+fn proxy_schemes(named: Option<AllowedAuthSchemes>, anyauth: bool) -> Option<AllowedAuthSchemes> {
+    if anyauth {
+        return Some(AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY });
+    }
+    let named = named?;
+    let by_strength = [
+        (named.negotiate, AllowedAuthSchemes::NEGOTIATE),
+        (named.digest, AllowedAuthSchemes::DIGEST),
+        (named.basic, AllowedAuthSchemes::BASIC),
+    ];
+    by_strength.into_iter().find_map(|(is_named, scheme)| is_named.then_some(scheme))
 }
 
 /// Converts the error of an invalid proxy argument to a usage error with exit code 5 or 7. (The

@@ -2,7 +2,6 @@
 //! supports.
 
 use super::prelude::*;
-use haul_policy::auth::AllowedAuthSchemes;
 
 pub(super) struct ProxyAnyauthFlag;
 
@@ -22,8 +21,7 @@ impl FlagDefinition for ProxyAnyauthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
-        args.proxy().allowed = value.is_on().then_some(any);
+        args.proxy().anyauth = value.is_on();
         Ok(())
     }
 }

@@ -75,6 +75,22 @@ fn auth_scheme_options_add_to_the_allowed_schemes() {
 }
 
 #[test]
+fn strongest_proxy_scheme_excludes_the_others() {
+    let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
+    for (args, expected) in [
+        (&["--proxy-basic", "--proxy-digest"][..], AllowedAuthSchemes::DIGEST),
+        (&["--proxy-digest", "--proxy-basic"], AllowedAuthSchemes::DIGEST),
+        (&["--proxy-digest", "--proxy-negotiate"], AllowedAuthSchemes::NEGOTIATE),
+        (&["--proxy-basic", "--proxy-digest", "--no-proxy-digest"], AllowedAuthSchemes::BASIC),
+        (&["--proxy-anyauth", "--proxy-digest"], any),
+        (&["--proxy-anyauth", "--no-proxy-digest"], any),
+        (&["--proxy-digest", "--proxy-anyauth", "--no-proxy-anyauth"], AllowedAuthSchemes::DIGEST),
+    ] {
+        assert_eq!(proxy(args).allowed, expected, "{args:?}");
+    }
+}
+
+#[test]
 fn cookie_options_are_joined_into_one_field() {
     let cookie = |args: &[&str]| stage(args).request.cookie.map(|text| String::from_utf8(text).expect("text"));
     assert_eq!(cookie(&["-b", "a=1;b=2", "-b", "c=3"]).as_deref(), Some("a=1;b=2; c=3"));
