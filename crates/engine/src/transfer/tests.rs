@@ -1,5 +1,7 @@
+mod auth;
 mod delivery;
 mod end_of_exchange;
+mod exchange_record;
 mod request_content;
 mod request_fields;
 mod response;
