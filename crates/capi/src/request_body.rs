@@ -136,6 +136,8 @@ impl RequestBodyCallback {
             if let Some(length) = self.length {
                 fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
                 fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
+                // As with `rewind`, the callback is not called after the last byte.
+                return RequestBody::pieces([BodyPiece::Once(OneShotSource::new(reader.take(length)))]);
             }
             return RequestBody::pieces([BodyPiece::Once(OneShotSource::new(reader))]);
         };

@@ -38,6 +38,20 @@ fn piped_upload_takes_a_range_but_no_resume() {
 }
 
 #[test]
+fn piped_upload_longer_than_content_length_fails() {
+    for (text, code) in [("hello", 0), ("hello-world", 26)] {
+        let peer = page("");
+        let mut command = program("sh");
+        let script = format!("printf {text} | exec \"$@\"");
+        command.args(["-c", &script, "sh", HAUL, "curl", "-q", "-sS", "-H", "Content-Length: 5", "-H", "Expect:"]);
+        let ran = run(command.args(["-T", "-", &peer.url("/")]));
+        assert_eq!(ran.code, code, "{text}: {}", ran.stderr);
+        let names_remedy = ran.stderr.contains("announced length of 5 bytes; correct Content-Length or leave it out");
+        assert_eq!(names_remedy, code != 0, "{text}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn impossible_upload_fails_before_sending_anything() {
     let peer = H1Peer::start(vec![reply_steps("", "ok")]);
     let ran = curl(&["-0", "-T", "-", &peer.url("/")]);

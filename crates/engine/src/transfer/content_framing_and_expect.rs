@@ -7,7 +7,7 @@ use haul_proto::response_head::ResponseHead;
 use super::Transfer;
 use super::resettable_state::BodyDisposition;
 use crate::body::upload::rate_limited::RateLimitedUpload;
-use crate::body::upload::{BodyUpload, RequestBody};
+use crate::body::upload::{AnnouncedLengthUpload, BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
 /// The size of content, in bytes, above which a request asks for a 100 (Continue) and waits for it,
@@ -47,6 +47,10 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
+        let upload: Box<dyn BodyUpload> = match self.announced_length() {
+            Some(announced) if upload.length().is_none() => Box::new(AnnouncedLengthUpload::new(upload, announced)),
+            _ => upload,
+        };
         let upload = match (self.options.limit_rate, self.speed.total()) {
             (None, None) => upload,
             (rate, total) => Box::new(RateLimitedUpload::new(upload, rate, total.cloned(), self.deadline())),
@@ -56,6 +60,17 @@ impl Transfer {
         }
         // Even empty content, if chunked, has a last chunk to send.
         (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
+    }
+
+    /// Returns the length that the caller announces in a `Content-Length` field. Returns `None` if
+    /// there is no such field, or if the content is sent in chunks.
+    fn announced_length(&self) -> Option<u64> {
+        if self.particulars.trailers.is_some() || self.has_caller_field("Transfer-Encoding") {
+            return None;
+        }
+        let mut fields = self.options.fields.iter().chain(&self.particulars.fields);
+        let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Length"))?;
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
     }
 
     /// Returns true if the caller sets a header field with the name `field`.

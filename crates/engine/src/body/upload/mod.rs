@@ -29,7 +29,9 @@
 //! | `async_body_stream_poller` | lets the task that awaits the response poll a stream |
 //! | `rate_limited` | limits the rate of an upload |
 //! | `length_checked_stream` | checks the length of a stream |
+//! | `announced_length` | checks the length of an upload |
 
+mod announced_length;
 mod async_body_stream_poller;
 mod length_checked_stream;
 mod memory_and_piece_list_upload;
@@ -52,6 +54,7 @@ use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
 use rustix::fd::BorrowedFd;
 
+pub(crate) use announced_length::AnnouncedLengthUpload;
 pub(crate) use async_body_stream_poller::StreamFeeder;
 pub(crate) use length_checked_stream::LengthCheckedStream;
 pub use one_shot::OneShotSource;
