@@ -9,11 +9,13 @@
 
 use super::byte_mask::ONES;
 use super::markup_skipper::MarkupSkipper;
-use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
-use super::open_elements::{FastPathTagCondition, IS_SELECTED, KEEPS_BLANKS, Namespace, OpenElement, OpenElements};
+use super::open_element_stack::{
+    FastPathTagCondition, IS_SELECTED, KEEPS_WHITE_SPACE, Namespace, OpenElement, OpenElementStack,
+};
 use super::tag_caches::{TAG_HEAD_SIZE, has_no_end_tag_rules, short_tag_name, skip_attributes, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::Tag;
+use super::tree_builder::{InsertionMode, TreeBuilder};
 use crate::Result;
 use crate::extraction::inline_memchr::find_near;
 
@@ -67,14 +69,14 @@ impl TreeBuilder<'_, '_> {
         }
         open.select_innermost();
         let rules = self.queries.names.rules(self.tree.open.current().name);
-        self.tree.begin_only_text(rules);
+        self.tree.begin_single_text(rules);
         Ok(skipped.start)
     }
 
     /// Adds `text`, which contains no tag, to the collected text, if text is collected at present.
     fn collect_text(&mut self, text: &[u8]) -> Result<()> {
         if !text.is_empty() && self.tree.collects_text() {
-            let is_preformatted = self.tree.open.current().is(KEEPS_BLANKS);
+            let is_preformatted = self.tree.open.current().is(KEEPS_WHITE_SPACE);
             self.tree.text.push(text, true, is_preformatted);
             self.check_memory()?;
         }
@@ -106,7 +108,7 @@ impl TreeBuilder<'_, '_> {
                 return Ok(0);
             }
             self.end_text_node();
-            self.html_end(name, properties)?;
+            self.html_end_tag(name, properties)?;
             return Ok(name_end + 1);
         }
         if rules.needs_attributes || properties & properties::HAS_RAW_TEXT != 0 {
@@ -121,13 +123,13 @@ impl TreeBuilder<'_, '_> {
         self.end_text_node();
         let is_plain = self.tree.open.meets_condition(name, FastPathTagCondition::new(name, properties));
         if is_plain && !self.queries.program.may_match(rules.steps) {
-            self.open_plain(name, properties, false);
-        } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {
-            self.open_plain(name, properties, true);
+            self.open_without_other_effects(name, properties, false);
+        } else if is_plain && rules.text_query > 0 && self.tree.begin_single_text(rules) {
+            self.open_without_other_effects(name, properties, true);
         } else {
             let bytes = &bytes[..end];
             let tag = Tag { bytes, id: name, rules, name: start..name_end, attributes: &[], is_self_closing: false };
-            self.html_start(&tag)?;
+            self.html_start_tag(&tag)?;
         }
         Ok(end)
     }
@@ -136,7 +138,7 @@ impl TreeBuilder<'_, '_> {
     /// none, and no parent element is missing). `properties` is the bit set of the properties of
     /// the element's name, such as [`properties::IS_VOID`]. `is_selected` is true if the element's
     /// text is collected.
-    fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
+    fn open_without_other_effects(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
             tree.text.separate_next_word();
@@ -152,7 +154,7 @@ impl TreeBuilder<'_, '_> {
 /// Returns the length of the end tag at the beginning of `head`, if it closes the innermost
 /// element. Returns `None` for any other tag, or if the element's end tag has special rules.
 #[inline(never)]
-pub(super) fn innermost_end_tag_length(head: &[u8; TAG_HEAD_SIZE], open: &OpenElements) -> Option<usize> {
+pub(super) fn innermost_end_tag_length(head: &[u8; TAG_HEAD_SIZE], open: &OpenElementStack) -> Option<usize> {
     let current = open.current();
     let has_no_rules = open.is_in_html() && has_no_end_tag_rules(current.properties);
     end_tag_length(head, current.name).filter(|_| has_no_rules)

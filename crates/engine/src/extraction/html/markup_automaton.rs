@@ -18,7 +18,7 @@
 mod selected_text;
 mod state_and_transition;
 
-use super::open_elements::{Namespace, OpenElement, OpenElements};
+use super::open_element_stack::{Namespace, OpenElement, OpenElementStack};
 use super::tag_name_and_rules::TagName;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::prefilter::HitAcrossMarkupTest;
@@ -122,7 +122,7 @@ impl MarkupAutomaton {
     /// Returns the index of the state that stands for this stack of open elements, and adds the
     /// state if it is new. `skipped_depth` is the depth of the selected element whose text is
     /// skipped; 0 if there is none. Returns `None` if there are too many states.
-    pub(super) fn state_of(&mut self, open: &OpenElements, skipped_depth: usize) -> Option<u16> {
+    pub(super) fn state_of(&mut self, open: &OpenElementStack, skipped_depth: usize) -> Option<u16> {
         let elements = open.elements();
         self.path.truncate(elements.len() + 1);
         for (index, element) in elements.iter().enumerate() {
@@ -147,7 +147,7 @@ impl MarkupAutomaton {
     /// Closes and opens elements in `open` until they are those that the state with the index
     /// `state` stands for. The caller must not have changed `open` since the last call of
     /// [`state_of`](Self::state_of) or [`restore_open_elements`](Self::restore_open_elements).
-    pub(super) fn restore_open_elements(&mut self, open: &mut OpenElements, state: u16) {
+    pub(super) fn restore_open_elements(&mut self, open: &mut OpenElementStack, state: u16) {
         let mut state = state;
         self.added.clear();
         while let entry = &self.states[usize::from(state)]
@@ -162,7 +162,7 @@ impl MarkupAutomaton {
         }
         self.path.truncate(common + 1);
         for added in self.added.drain(..).rev() {
-            open.push_exact(&self.states[usize::from(added)].element);
+            open.push_with_final_flags(&self.states[usize::from(added)].element);
             self.path.push(added);
         }
     }

@@ -9,7 +9,7 @@ use super::markup_automaton::{
     AutomatonCursor, AutomatonStateKind, MAX_LITERAL_SIZE, MarkupAutomaton, MarkupTransition, SelectedTextCollector,
     TextCollectionResult, TransitionTextEffect, VariableBytes,
 };
-use super::open_elements::{KEEPS_BLANKS, OpenElement, OpenElements};
+use super::open_element_stack::{KEEPS_WHITE_SPACE, OpenElement, OpenElementStack};
 use super::tag_caches::{MarkupCaches, TAG_HEAD_SIZE, word_at};
 use super::tag_name_and_rules::{self as properties, TagName};
 use super::tag_parser::is_space;
@@ -49,7 +49,7 @@ pub(super) struct SkippedSelectedElement {
 /// Skips tags and text while no text must be collected for a query. Each tag only opens or closes
 /// elements.
 pub(super) struct MarkupSkipper<'a, 'f> {
-    pub(super) open: &'a mut OpenElements,
+    pub(super) open: &'a mut OpenElementStack,
     /// The test that finds texts in which the regular expression of `--extract` may match. Only
     /// such texts are collected. `None` if all text of selected elements is collected.
     pub(super) hits: Option<&'a HitAcrossMarkupTest>,
@@ -232,7 +232,7 @@ impl MarkupSkipper<'_, '_> {
             let space =
                 bytes[tag.end..].iter().take(MAX_SPACE_IN_LITERAL + 1).take_while(|byte| is_space(**byte)).count();
             builder.add_text_effect(match tag.properties & properties::SEPARATES_WORDS {
-                _ if self.open.current().is(KEEPS_BLANKS) => TransitionTextEffect::NeedsTokenizer,
+                _ if self.open.current().is(KEEPS_WHITE_SPACE) => TransitionTextEffect::NeedsTokenizer,
                 0 if space == 0 => TransitionTextEffect::None,
                 _ => TransitionTextEffect::SeparatesWords,
             });

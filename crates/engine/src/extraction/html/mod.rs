@@ -20,8 +20,7 @@ mod common_markup_fast_path;
 mod fast_path_equivalence_tests;
 mod markup_automaton;
 mod markup_skipper;
-mod open_and_selected_elements;
-mod open_elements;
+mod open_element_stack;
 mod tag_caches;
 pub(super) mod tag_name_and_rules;
 mod tag_parser;
@@ -29,6 +28,7 @@ mod tag_parser;
 mod tests;
 mod text;
 mod tokenizer;
+mod tree_builder;
 mod tree_rules;
 
 use std::sync::Arc;
@@ -40,9 +40,9 @@ use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use super::prefilter::HitAcrossMarkupTest;
 use crate::{Error, ErrorKind, Result};
-use open_and_selected_elements::{PageParserState, TreeBuilder};
 use tag_name_and_rules::{TagName, TagRulesTable, TagSearchRules, names};
 use tokenizer::Tokenizer;
+use tree_builder::{PageParserState, TreeBuilder};
 
 /// The compiled CSS queries of a search.
 pub(super) struct HtmlQueries {

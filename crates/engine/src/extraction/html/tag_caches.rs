@@ -4,7 +4,7 @@
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix};
 use super::markup_automaton::MarkupAutomaton;
-use super::open_elements::{FastPathTagCondition, Namespace, OpenElement, OpenElements, StartTagQuickTest};
+use super::open_element_stack::{FastPathTagCondition, Namespace, OpenElement, OpenElementStack, StartTagQuickTest};
 use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::skip_common_attributes;
 use crate::extraction::inline_memchr::find_near;
@@ -226,7 +226,7 @@ impl CachedStartTag {
     /// `Some(false)`: the tag is an `<a>` that closes the innermost element, another `<a>`, so that
     /// the stack stays the same. `None`: the tag may have other effects.
     #[inline(never)]
-    pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElements) -> Option<bool> {
+    pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElementStack) -> Option<bool> {
         if !open.is_in_html() {
             return None;
         }

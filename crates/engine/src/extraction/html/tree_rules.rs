@@ -1,25 +1,25 @@
 //! The rules of HTML that decide which elements a tag opens and closes (WHATWG HTML, "Tree
 //! construction").
 
-use super::open_and_selected_elements::{InsertionMode, TreeBuilder};
-use super::open_elements::{ElementScope, Namespace};
+use super::open_element_stack::{ElementScope, Namespace};
 use super::tag_name_and_rules::{self as properties, TagName, TagSearchRules, names};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextState, TokenSink};
+use super::tree_builder::{InsertionMode, TreeBuilder};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the syntax
     /// of the text after the tag.
-    pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextState> {
+    pub(super) fn html_start_tag(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, properties) = (tag.id, tag.rules.properties);
         if properties & properties::HAS_START_TAG_RULES != 0 || self.tree.insertion_mode != InsertionMode::Body {
-            return self.start_by_rules(tag);
+            return self.start_tag_by_special_rules(tag);
         }
         if properties & properties::IS_TABLE_PART != 0 {
             self.close_before_table_part(name)?;
         } else if properties & properties::IS_RUBY_TEXT != 0 {
-            self.close_ruby()?;
+            self.close_ruby_text()?;
         } else if properties & properties::CLOSES_P != 0 {
             self.close_paragraph(properties)?;
         }
@@ -32,7 +32,7 @@ impl TreeBuilder<'_, '_> {
 
     /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or a
     /// start tag outside of the body.
-    fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextState> {
+    fn start_tag_by_special_rules(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, rules) = match tag.id {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
             name => (name, tag.rules),
@@ -41,7 +41,7 @@ impl TreeBuilder<'_, '_> {
         if !self.enter_insertion_mode(name, rules, tag)? || self.ignores_start_tag(name)? {
             return Ok(TextState::Data);
         }
-        self.close_before(name, properties)?;
+        self.close_before_start_tag(name, properties)?;
         match name {
             names::SVG => return self.open_foreign(name, Namespace::Svg, tag),
             names::MATH => return self.open_foreign(name, Namespace::MathMl, tag),
@@ -86,7 +86,7 @@ impl TreeBuilder<'_, '_> {
             return Ok(!matches!(name, names::HEAD | names::BODY));
         }
         if self.tree.open.depth() == 0 {
-            self.open_missing("html")?;
+            self.open_implied_element("html")?;
         }
         if self.tree.open.find(names::TEMPLATE).is_some() {
             return Ok(true);
@@ -100,7 +100,7 @@ impl TreeBuilder<'_, '_> {
             }
             (_, names::HEAD) => return Ok(false),
             (InsertionMode::BeforeHead, _) if is_in_head => {
-                self.open_missing("head")?;
+                self.open_implied_element("head")?;
                 self.tree.insertion_mode = InsertionMode::Head;
             }
             _ if is_in_head => {}
@@ -118,17 +118,17 @@ impl TreeBuilder<'_, '_> {
     /// Opens a missing `<body>`, and `<html>` around it.
     pub(super) fn enter_body(&mut self) -> Result<()> {
         if self.tree.open.depth() == 0 {
-            self.open_missing("html")?;
+            self.open_implied_element("html")?;
         }
         self.leave_head()?;
         self.tree.insertion_mode = InsertionMode::Body;
-        self.open_missing("body")
+        self.open_implied_element("body")
     }
 
     /// Closes `<head>` and all elements inside it. If there was no `<head>`, opens it first.
     fn leave_head(&mut self) -> Result<()> {
         if self.tree.insertion_mode == InsertionMode::BeforeHead {
-            self.open_missing("head")?;
+            self.open_implied_element("head")?;
         }
         self.close_to(1)
     }
@@ -136,11 +136,11 @@ impl TreeBuilder<'_, '_> {
     /// Closes the elements that this start tag ends, such as an open `<li>` before the next `<li>`.
     /// Also opens missing table elements, such as `<tr>` before `<td>`. `properties` is the bit set
     /// of the properties of the element's name, such as [`CLOSES_P`](properties::CLOSES_P).
-    fn close_before(&mut self, name: TagName, properties: u32) -> Result<()> {
+    fn close_before_start_tag(&mut self, name: TagName, properties: u32) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
-            names::LI => open.open_item(&[names::LI]),
-            names::DD | names::DT => open.open_item(&[names::DD, names::DT]),
+            names::LI => open.list_item_to_close(&[names::LI]),
+            names::DD | names::DT => open.list_item_to_close(&[names::DD, names::DT]),
             names::BUTTON => open.find_name_in_scope(ElementScope::Default, names::BUTTON),
             names::INPUT => open.find_name_in_scope(ElementScope::Default, names::SELECT),
             names::OPTION if open.current().name == names::OPTION => Some(open.depth()),
@@ -148,14 +148,14 @@ impl TreeBuilder<'_, '_> {
                 .find_name_in_scope(ElementScope::Default, names::OPTGROUP)
                 .or_else(|| (open.current().name == names::OPTION).then(|| open.depth())),
             names::A | names::NOBR => {
-                return match open.open_format(name) {
-                    Some(depth) => self.end_format(depth),
+                return match open.formatting_element_in_scope(name) {
+                    Some(depth) => self.close_formatting_element(depth),
                     None => Ok(()),
                 };
             }
-            names::TABLE => open.open_table_without_cell(),
+            names::TABLE => open.table_to_close(),
             _ if properties & properties::IS_TABLE_PART != 0 => return self.close_before_table_part(name),
-            _ if properties & properties::IS_RUBY_TEXT != 0 => return self.close_ruby(),
+            _ if properties & properties::IS_RUBY_TEXT != 0 => return self.close_ruby_text(),
             _ => None,
         };
         if let Some(depth) = closed {
@@ -168,7 +168,7 @@ impl TreeBuilder<'_, '_> {
     /// innermost element if that is a heading. `properties` is the bit set of the block's
     /// properties, such as [`IS_HEADING`](properties::IS_HEADING).
     fn close_paragraph(&mut self, properties: u32) -> Result<()> {
-        if let Some(depth) = self.tree.open.open_paragraph() {
+        if let Some(depth) = self.tree.open.paragraph_in_button_scope() {
             self.close_to(depth - 1)?;
         }
         if properties & properties::IS_HEADING != 0 && self.tree.open.current().has(properties::IS_HEADING) {
@@ -179,7 +179,7 @@ impl TreeBuilder<'_, '_> {
 
     /// Closes the innermost open element if it is a ruby text element (`<rb>`, `<rt>` or a similar
     /// one), because the start tag of another one follows.
-    fn close_ruby(&mut self) -> Result<()> {
+    fn close_ruby_text(&mut self) -> Result<()> {
         let is_open = self.tree.open.current().has(properties::IS_RUBY_TEXT);
         if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }
     }
@@ -202,28 +202,28 @@ impl TreeBuilder<'_, '_> {
         match name {
             names::TD | names::TH => {
                 let is_row = |name: TagName| name == names::TR || GROUPS.contains(&name);
-                let depth = open.depth_of_context(is_row);
+                let depth = open.depth_of_innermost(is_row);
                 self.close_to(depth)?;
                 if self.tree.open.current().name == names::TABLE {
-                    self.open_missing("tbody")?;
+                    self.open_implied_element("tbody")?;
                 }
                 if self.tree.open.current().name != names::TR && self.tree.open.current().name != names::TEMPLATE {
-                    self.open_missing("tr")?;
+                    self.open_implied_element("tr")?;
                 }
             }
             names::TR => {
-                let depth = open.depth_of_context(|name| GROUPS.contains(&name));
+                let depth = open.depth_of_innermost(|name| GROUPS.contains(&name));
                 self.close_to(depth)?;
                 if self.tree.open.current().name == names::TABLE {
-                    self.open_missing("tbody")?;
+                    self.open_implied_element("tbody")?;
                 }
             }
             names::COL if open.current().name == names::COLGROUP => {}
             _ => {
-                let depth = open.depth_of_context(|name| matches!(name, names::TABLE | names::TEMPLATE));
+                let depth = open.depth_of_innermost(|name| matches!(name, names::TABLE | names::TEMPLATE));
                 self.close_to(depth)?;
                 if name == names::COL && self.tree.open.current().name == names::TABLE {
-                    self.open_missing("colgroup")?;
+                    self.open_implied_element("colgroup")?;
                 }
             }
         }
@@ -241,12 +241,12 @@ impl TreeBuilder<'_, '_> {
 
     /// Handles the end tag `name` in HTML content (not in XML, SVG or MathML content). `properties`
     /// is the bit set of the name's properties, such as [`IS_HEADING`](properties::IS_HEADING).
-    pub(super) fn html_end(&mut self, name: TagName, properties: u32) -> Result<()> {
+    pub(super) fn html_end_tag(&mut self, name: TagName, properties: u32) -> Result<()> {
         if self.closes_innermost(name, properties) {
             return self.close_innermost();
         }
         if properties & properties::HAS_END_TAG_RULES != 0 {
-            return self.end_by_rules(name);
+            return self.end_tag_by_special_rules(name);
         }
         let open = &self.tree.open;
         let closed = if properties & properties::END_TAG_STOPS_AT_TABLE != 0 {
@@ -254,14 +254,14 @@ impl TreeBuilder<'_, '_> {
         } else if properties & properties::IS_HEADING != 0 {
             open.heading_in_scope()
         } else if properties & properties::IS_FORMATTING != 0 {
-            return match open.open_format(name) {
-                Some(depth) => self.end_format(depth),
+            return match open.formatting_element_in_scope(name) {
+                Some(depth) => self.close_formatting_element(depth),
                 None => Ok(()),
             };
         } else if properties & properties::END_TAG_CLOSES_ALL_INSIDE != 0 {
             open.find_name_in_scope(ElementScope::Default, name)
         } else {
-            open.find_closed_by_end_tag(name)
+            open.find_for_any_other_end_tag(name)
         };
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
@@ -269,7 +269,7 @@ impl TreeBuilder<'_, '_> {
     /// Handles an end tag for which HTML has special rules
     /// ([`HAS_END_TAG_RULES`](properties::HAS_END_TAG_RULES)), such as `</p>`, which opens an empty
     /// `p` element if none is open.
-    fn end_by_rules(&mut self, name: TagName) -> Result<()> {
+    fn end_tag_by_special_rules(&mut self, name: TagName) -> Result<()> {
         let open = &self.tree.open;
         let closed = match name {
             names::HTML | names::BODY => None,
@@ -291,25 +291,25 @@ impl TreeBuilder<'_, '_> {
             }
             // These end tags stand for an empty element.
             names::BR => return self.open_empty("br"),
-            names::P => match open.open_paragraph() {
+            names::P => match open.paragraph_in_button_scope() {
                 Some(depth) => Some(depth),
                 None => return self.open_empty("p"),
             },
             names::LI => open.find_name_in_scope(ElementScope::ListItem, name),
-            names::FORM => return self.end_form(),
+            names::FORM => return self.close_form(),
             names::TEMPLATE => open.find(name),
-            _ => open.find_closed_by_end_tag(name),
+            _ => open.find_for_any_other_end_tag(name),
         };
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
     /// Opens an element and closes it at once.
     fn open_empty(&mut self, name: &'static str) -> Result<()> {
-        self.open_missing(name)?;
+        self.open_implied_element(name)?;
         self.close_to(self.tree.open.depth() - 1)
     }
 
-    fn end_form(&mut self) -> Result<()> {
+    fn close_form(&mut self) -> Result<()> {
         self.tree.has_form &= self.tree.open.find(names::TEMPLATE).is_some();
         let Some(depth) = self.tree.open.find_name_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
         while self.tree.open.depth() > depth && self.tree.open.current().has(properties::HAS_IMPLIED_END_TAG) {
@@ -320,9 +320,9 @@ impl TreeBuilder<'_, '_> {
 
     /// Closes the formatting element at this depth, such as `<b>`. If a block or another formatting
     /// element is open inside it, that element and all others inside stay open.
-    fn end_format(&mut self, depth: usize) -> Result<()> {
+    fn close_formatting_element(&mut self, depth: usize) -> Result<()> {
         let stays = properties::IS_SPECIAL | properties::IS_FORMATTING;
-        if self.tree.open.any_above(depth, |element| element.has(stays)) {
+        if self.tree.open.any_inside(depth, |element| element.has(stays)) {
             self.remove(depth)
         } else {
             self.close_to(depth - 1)

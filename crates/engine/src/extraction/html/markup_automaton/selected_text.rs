@@ -10,10 +10,10 @@ use super::{
 use crate::Result;
 use crate::extraction::html::HtmlQueries;
 use crate::extraction::html::attribute_output::trimmed;
-use crate::extraction::html::open_and_selected_elements::MEMORY_OF_ONE_TEXT;
-use crate::extraction::html::open_elements::KEEPS_BLANKS;
+use crate::extraction::html::open_element_stack::KEEPS_WHITE_SPACE;
 use crate::extraction::html::tag_name_and_rules::TagName;
 use crate::extraction::html::text::ElementText;
+use crate::extraction::html::tree_builder::DEFERRED_VALUE_SIZE;
 use crate::extraction::inline_memchr::find_near;
 use crate::extraction::page_search::{FoundValue, OnFound};
 
@@ -52,7 +52,7 @@ impl SelectedTextCollector<'_, '_> {
     fn push(&mut self, text: &[u8]) -> bool {
         self.text.push(text, true, false);
         self.text.end_text_node(false);
-        self.text.memory_in_use() + MEMORY_OF_ONE_TEXT <= self.limit
+        self.text.memory_in_use() + DEFERRED_VALUE_SIZE <= self.limit
     }
 
     /// Passes the collected text to the callback. `name` is the name of the selected element, which
@@ -142,7 +142,11 @@ impl MarkupAutomaton {
         let length = match transition.variable {
             VariableBytes::None => Some(0),
             VariableBytes::Text => None,
-            VariableBytes::SelectedText if self.states[usize::from(transition.target)].element.is(KEEPS_BLANKS) => None,
+            VariableBytes::SelectedText
+                if self.states[usize::from(transition.target)].element.is(KEEPS_WHITE_SPACE) =>
+            {
+                None
+            }
             VariableBytes::SelectedText => find_near(b'<', rest).filter(|length| texts.push(&rest[..*length])),
             VariableBytes::AttributeValue => {
                 if let Some(offset) = transition.tag_start {

@@ -1,7 +1,7 @@
 //! The states and transitions of the [`MarkupAutomaton`](super::MarkupAutomaton), and positions in
 //! the bytes that the automaton reads.
 
-use super::super::open_elements::OpenElement;
+use super::super::open_element_stack::OpenElement;
 use super::{MAX_LITERAL_SIZE, NO_INDEX, PREDICTIONS_PER_TRANSITION, TRANSITIONS_PER_STATE};
 
 /// A state of the [`MarkupAutomaton`](super::MarkupAutomaton). It stands for one stack of open

@@ -1,14 +1,17 @@
 //! The stack of open elements, with the rules of HTML for missing end tags (WHATWG HTML, "Tree
 //! construction", as far as a page without a tree can follow them).
 
+mod start_tag_condition;
+
 use super::byte_mask::WordPrefix;
 use super::tag_name_and_rules::{self as properties, TagName, names};
+pub(super) use start_tag_condition::{FastPathTagCondition, StartTagQuickTest};
 
 /// The maximum number of open elements inside each other. An element inside the deepest one becomes
 /// its sibling, as in browsers.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// The namespace of an element, which decides the rules for it.
+/// The namespace of an element. It decides which rules apply to the element's tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Namespace {
     #[default]
@@ -19,117 +22,48 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// Flag: the element is in the HTML namespace. (The entry for the document lacks this flag.)
+/// A flag of an [`OpenElement`]: the element is in the HTML namespace. (The entry for the document
+/// lacks this flag.)
 pub(super) const IS_HTML: u16 = 1;
-/// Flag: the element is a table.
+/// A flag of an [`OpenElement`]: the element is a `<table>`.
 const IS_TABLE: u16 = 1 << 1;
-/// Flag: the element is known to be a row group (such as `<tbody>`) directly inside a table.
-const IS_GROUP_IN_TABLE: u16 = 1 << 2;
-/// Flag: the element is known to be a row directly inside a row group of a table.
+/// A flag of an [`OpenElement`]: the element is known to be a row group, such as `<tbody>`,
+/// directly inside a table.
+const IS_ROW_GROUP_IN_TABLE: u16 = 1 << 2;
+/// A flag of an [`OpenElement`]: the element is known to be a row (`<tr>`) directly inside a row
+/// group of a table.
 const IS_ROW_IN_TABLE: u16 = 1 << 3;
-/// Flag: the element is `<ol>` or `<ul>`.
+/// A flag of an [`OpenElement`]: the element is `<ol>` or `<ul>`.
 const IS_LIST: u16 = 1 << 4;
-/// Flag: the element is an HTML element other than a heading.
+/// A flag of an [`OpenElement`]: the element is an HTML element, and not a heading (`<h1>` to
+/// `<h6>`).
 const IS_NO_HEADING: u16 = 1 << 5;
-/// Flag: the element is an SVG or MathML element that may contain HTML elements.
-pub(super) const ALLOWS_HTML: u16 = 1 << 6;
-/// Flag: a query selects the text of the element.
+/// A flag of an [`OpenElement`]: the element is an SVG or MathML element that may contain HTML
+/// elements, such as `<foreignObject>` (WHATWG HTML: an integration point).
+pub(super) const IS_INTEGRATION_POINT: u16 = 1 << 6;
+/// A flag of an [`OpenElement`]: a query selects the text of the element.
 pub(super) const IS_SELECTED: u16 = 1 << 7;
-/// Flag: white space inside the element is kept.
-pub(super) const KEEPS_BLANKS: u16 = 1 << 8;
-/// A flag that no element has. A [`StartTagQuickTest`] that requires this flag always fails.
+/// A flag of an [`OpenElement`]: white space inside the element is kept, as in `<pre>`.
+pub(super) const KEEPS_WHITE_SPACE: u16 = 1 << 8;
+/// A flag that no [`OpenElement`] has. A [`StartTagQuickTest`] that requires it always fails.
 const IS_NEVER_SET: u16 = 1 << 15;
 
-/// An open element. The type is small and owns no memory, because most elements are only opened and
-/// closed.
+/// An entry of the stack of open elements. It is small and owns no memory, because most elements
+/// are only opened and closed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
-    /// The name of the element with the `>` after it: the bytes that follow `</` in its end tag
-    /// (unless that contains white space).
+    /// The bytes after the `</` of the element's usual end tag: its name and `>`. The default
+    /// value, which no tag matches, if the end tag has special rules.
     pub(super) end_tag: WordPrefix,
+    /// The properties of the element by its name, a bit set of [`properties::IS_VOID`] and the
+    /// constants after it.
     pub(super) properties: u32,
-    /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it: facts that
-    /// do not follow from the name alone, and facts that the rules for start tags often test.
+    /// The flags of this element, a bit set of [`IS_HTML`] and the constants after it.
     flags: u16,
     pub(super) namespace: Namespace,
-    /// The [`TagName::bucket`] of the name, an index into [`OpenElements::counts`].
+    /// The [`TagName::bucket`] of the name, an index into [`OpenElementStack::counts`].
     bucket: u8,
-}
-
-/// The condition under which a start tag in the body affects no other element: it closes no
-/// element, and no parent element is missing. The fast path can then read the tag.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum FastPathTagCondition {
-    /// No condition: such a tag never affects another element.
-    None,
-    /// No `<p>` may be open.
-    Block,
-    /// The innermost element must be a row of a table.
-    Cell,
-    /// The innermost element must be a group of rows of a table, such as `<tbody>`.
-    Row,
-    /// No `<a>` may be open.
-    Anchor,
-    ListItem,
-    Heading,
-    /// The start tag always needs the tree builder, which applies all rules.
-    #[default]
-    Other,
-}
-
-impl FastPathTagCondition {
-    /// Returns the condition for the start tag of an HTML element with the name `name`.
-    /// `properties` is the bit set of the name's properties, such as [`properties::CLOSES_P`].
-    #[inline]
-    pub(super) fn new(name: TagName, properties: u32) -> Self {
-        const RULES: u32 = properties::HAS_START_TAG_RULES
-            | properties::HAS_SEPARATE_TEXT
-            | properties::IS_TABLE_PART
-            | properties::IS_RUBY_TEXT
-            | properties::CLOSES_P
-            | properties::IS_HEADING;
-        const ITEM_RULES: u32 = properties::HAS_START_TAG_RULES | properties::CLOSES_P;
-        const HEADING_RULES: u32 = properties::IS_HEADING | properties::CLOSES_P;
-        match (properties & RULES, name) {
-            (0, _) => Self::None,
-            (properties::CLOSES_P, _) => Self::Block,
-            (properties::IS_TABLE_PART, names::TD | names::TH) => Self::Cell,
-            (properties::IS_TABLE_PART, names::TR) => Self::Row,
-            (properties::HAS_START_TAG_RULES, names::A) => Self::Anchor,
-            (ITEM_RULES, names::LI) => Self::ListItem,
-            (HEADING_RULES, _) => Self::Heading,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// A quick test that shows, for most start tags, that the [`FastPathTagCondition`] of the tag is
-/// met. If a tag fails the quick test, the condition itself must be checked.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct StartTagQuickTest {
-    /// The flags (such as [`IS_HTML`]) that the innermost open element must have, so that the tag
-    /// passes the test.
-    flags: u16,
-    /// The [`TagName::bucket`] (a hash) of the name that no open element may have, so that the tag
-    /// passes the test; [`UNUSED_BUCKET`] if there is no such name.
-    empty_bucket: u8,
-}
-
-impl StartTagQuickTest {
-    pub(super) fn new(condition: FastPathTagCondition) -> Self {
-        let (flags, empty_bucket) = match condition {
-            FastPathTagCondition::None => (IS_HTML, UNUSED_BUCKET),
-            FastPathTagCondition::Block => (IS_HTML, names::P.bucket()),
-            FastPathTagCondition::Cell => (IS_ROW_IN_TABLE, UNUSED_BUCKET),
-            FastPathTagCondition::Row => (IS_GROUP_IN_TABLE, UNUSED_BUCKET),
-            FastPathTagCondition::Anchor => (IS_HTML, names::A.bucket()),
-            FastPathTagCondition::ListItem => (IS_LIST, names::P.bucket()),
-            FastPathTagCondition::Heading => (IS_HTML | IS_NO_HEADING, names::P.bucket()),
-            FastPathTagCondition::Other => (IS_NEVER_SET, UNUSED_BUCKET),
-        };
-        Self { flags, empty_bucket }
-    }
 }
 
 impl OpenElement {
@@ -144,55 +78,58 @@ impl OpenElement {
             (Namespace::Html, _) => IS_HTML | IS_NO_HEADING,
             _ => 0,
         };
-        let keeps_blanks = if properties & properties::IS_PREFORMATTED != 0 { KEEPS_BLANKS } else { 0 };
+        let keeps_blanks = if properties & properties::IS_PREFORMATTED != 0 { KEEPS_WHITE_SPACE } else { 0 };
         let flags = named | keeps_blanks | flags;
         Self { name, namespace, properties, flags, bucket: name.bucket(), end_tag: WordPrefix::default() }
     }
 
-    /// Returns `element` with the flags that an element gets if its start tag meets `condition`.
+    /// Returns `element` with the flags that it has if its start tag meets `condition`.
     pub(super) fn with_flags_of_condition(condition: FastPathTagCondition, element: Self) -> Self {
         let added = if condition == FastPathTagCondition::Row { IS_ROW_IN_TABLE } else { 0 };
         Self { flags: element.flags | added, ..element }
     }
 
+    /// Returns true if this is an HTML element with this name.
     fn is_html(&self, name: TagName) -> bool {
         self.namespace == Namespace::Html && self.name == name
     }
 
+    /// Returns true if the element's name has this property, such as [`properties::IS_VOID`].
     pub(super) fn has(&self, property: u32) -> bool {
         self.properties & property != 0
     }
 
-    /// Returns true if the rules of HTML treat both elements alike: their names, namespaces,
-    /// properties and flags are equal.
+    /// Returns true if the rules of HTML treat both elements alike: they have the same name,
+    /// namespace, properties and flags.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
             && (self.flags, self.namespace, self.properties) == (other.flags, other.namespace, other.properties)
     }
 
-    /// Returns true if the element has this flag.
+    /// Returns true if the element has this flag, such as [`IS_SELECTED`].
     pub(super) fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    /// Returns the flags that the element gets from a parent with the flags `parent`: that it is a
-    /// part of a table, or that its white space is kept.
+    /// Returns the flags that the element gets from its parent, whose flags are `parent`: whether
+    /// it is a row group or row of a table, and whether its white space is kept.
     fn flags_inside(&self, parent: u16) -> u16 {
-        let place = match (self.namespace, self.name) {
+        let part_of_table = match (self.namespace, self.name) {
             (Namespace::Html, names::TBODY | names::THEAD | names::TFOOT) if parent & IS_TABLE != 0 => {
-                IS_GROUP_IN_TABLE
+                IS_ROW_GROUP_IN_TABLE
             }
-            (Namespace::Html, names::TR) if parent & IS_GROUP_IN_TABLE != 0 => IS_ROW_IN_TABLE,
+            (Namespace::Html, names::TR) if parent & IS_ROW_GROUP_IN_TABLE != 0 => IS_ROW_IN_TABLE,
             _ => 0,
         };
-        place | parent & KEEPS_BLANKS
+        part_of_table | parent & KEEPS_WHITE_SPACE
     }
 }
 
-/// A scope: the set of element names at which the search for an open element ends (WHATWG HTML,
-/// "has an element in a specific scope").
+/// A scope in the stack of open elements: the set of element names at which a search from the
+/// innermost element outwards ends (WHATWG HTML, "has an element in a specific scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementScope {
+    /// `<html>`, `<table>`, `<td>`, `<template>` and similar elements end the search.
     Default,
     /// `<button>` ends the search, in addition to the default names.
     Button,
@@ -202,20 +139,20 @@ pub(super) enum ElementScope {
     Table,
 }
 
-/// The stack of open elements, the outermost first. The first entry is the document itself, whose
-/// depth is 0.
+/// The stack of open elements (WHATWG HTML), the outermost first. The first entry is the document
+/// itself, whose depth is 0.
 #[derive(Clone)]
-pub(super) struct OpenElements {
+pub(super) struct OpenElementStack {
     stack: Vec<OpenElement>,
-    /// The number of open elements, for each [`TagName::bucket`] of their names. Several names can
-    /// share a bucket. If the number is 0, no element with a name of the bucket is open.
+    /// The number of open elements for each [`TagName::bucket`], a hash of their names. If the
+    /// number is 0, no element with a name of the bucket is open.
     counts: [u16; 256],
 }
 
-/// The bucket number that belongs to no name.
+/// The [`TagName::bucket`] that belongs to no name.
 const UNUSED_BUCKET: u8 = 0;
 
-impl OpenElements {
+impl OpenElementStack {
     pub(super) fn new() -> Self {
         Self { stack: vec![OpenElement::default()], counts: [0; 256] }
     }
@@ -236,8 +173,8 @@ impl OpenElements {
         self.stack.last().expect("the document stays open")
     }
 
-    /// Returns true if an element is open and the innermost one belongs to HTML, not to SVG, MathML
-    /// or XML.
+    /// Returns true if an element is open and the innermost one is an HTML element, not one of SVG,
+    /// MathML or XML.
     pub(super) fn is_in_html(&self) -> bool {
         self.current().is(IS_HTML)
     }
@@ -252,9 +189,9 @@ impl OpenElements {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }
 
-    /// Returns true if a start tag passes its quick test `test` at this place in the page: the tag
-    /// then closes no open element, and no parent element is missing. The test may fail for such a
-    /// tag, too.
+    /// Returns true if a start tag passes its quick test `test` in the current stack. Then it
+    /// closes no open element, and no parent element is missing. The test may fail for such a tag,
+    /// too.
     #[inline(always)]
     pub(super) fn passes_quick_test(&self, test: StartTagQuickTest) -> bool {
         self.current().flags & test.flags == test.flags
@@ -262,8 +199,8 @@ impl OpenElements {
             && self.depth() < MAX_DEPTH
     }
 
-    /// Returns true if the start tag of an HTML element in the body has no effect on other
-    /// elements: it closes none, and no parent element is missing. `condition` is the result of
+    /// Returns true if the start tag `name` in the body has no effect on other elements: it closes
+    /// none, and no parent element is missing. `condition` is the result of
     /// [`FastPathTagCondition::new`] for `name`.
     pub(super) fn meets_condition(&self, name: TagName, condition: FastPathTagCondition) -> bool {
         let is_met = match condition {
@@ -282,34 +219,33 @@ impl OpenElements {
         is_met && self.depth() < MAX_DEPTH
     }
 
+    /// Opens an element inside the innermost one, and adds the flags that it gets from there.
     pub(super) fn push(&mut self, element: OpenElement) {
         let flags = element.flags | element.flags_inside(self.current().flags);
-        self.push_raw(&OpenElement { flags, ..element });
+        self.push_with_final_flags(&OpenElement { flags, ..element });
     }
 
-    /// Adds an element from [`OpenElement::with_flags_of_condition`]. Its flags are complete,
-    /// unless the parent keeps white space.
+    /// Opens an element from [`OpenElement::with_flags_of_condition`], whose flags are complete.
+    /// Only in an element that keeps white space, such as `<pre>`, are more flags added.
     #[inline(always)]
     pub(super) fn push_with_known_flags(&mut self, element: &OpenElement) {
-        if self.current().is(KEEPS_BLANKS) {
+        if self.current().is(KEEPS_WHITE_SPACE) {
             return self.push(*element);
         }
-        self.push_raw(element);
+        self.push_with_final_flags(element);
     }
 
-    /// Adds an element that was open before inside the same elements. Its flags depend only on
-    /// those elements, and stay as they are.
-    pub(super) fn push_exact(&mut self, element: &OpenElement) {
-        self.push_raw(element);
-    }
-
+    /// Opens an element with exactly these flags. They must be complete.
     #[inline(always)]
-    fn push_raw(&mut self, element: &OpenElement) {
+    pub(super) fn push_with_final_flags(&mut self, element: &OpenElement) {
         self.counts[usize::from(element.bucket)] += 1;
         self.stack.push(*element);
     }
 
-    /// Removes and returns the innermost open element. An element must be open.
+    /// Removes and returns the innermost open element.
+    ///
+    /// # Panics
+    /// No element is open.
     pub(super) fn pop(&mut self) -> OpenElement {
         self.remove(self.depth())
     }
@@ -332,7 +268,7 @@ impl OpenElements {
             self.stack.pop().expect("an open element")
         } else {
             // A row inside may have lost its table.
-            let lost = IS_GROUP_IN_TABLE | IS_ROW_IN_TABLE;
+            let lost = IS_ROW_GROUP_IN_TABLE | IS_ROW_IN_TABLE;
             self.stack[depth..].iter_mut().for_each(|inside| inside.flags &= !lost);
             self.stack.remove(depth)
         };
@@ -340,21 +276,23 @@ impl OpenElements {
         element
     }
 
-    /// Returns true if an element with this name may be open, and false if none is open.
+    /// Returns false if no element with this name is open. The result may also be true for another
+    /// name with the same hash.
     pub(super) fn may_be_open(&self, name: TagName) -> bool {
         self.counts[usize::from(name.bucket())] > 0
     }
 
-    /// Returns true if the next tag belongs to SVG or MathML, not to HTML.
+    /// Returns true if the next tag belongs to foreign content (SVG or MathML), not to HTML.
     pub(super) fn is_foreign(&self) -> bool {
         let current = self.current();
-        matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.is(ALLOWS_HTML)
+        matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.is(IS_INTEGRATION_POINT)
     }
 
-    /// Returns the depth of the innermost open element that may contain HTML elements.
+    /// Returns the depth of the innermost open element that may contain HTML elements: an HTML or
+    /// XML element, or an integration point of SVG or MathML.
     pub(super) fn depth_outside_foreign(&self) -> usize {
         let is_html = |element: &OpenElement| {
-            matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.is(ALLOWS_HTML)
+            matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.is(IS_INTEGRATION_POINT)
         };
         self.stack.iter().rposition(is_html).unwrap_or(0)
     }
@@ -369,7 +307,7 @@ impl OpenElements {
     }
 
     /// Returns the depth of the innermost open HTML element for which `is_it` is true. Returns
-    /// `None` if there is none, or if an element that ends the scope is reached first.
+    /// `None` if there is none in `scope`.
     fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
@@ -384,7 +322,7 @@ impl OpenElements {
                 (Namespace::Html, ElementScope::ListItem) if matches!(element.name, names::OL | names::UL) => true,
                 (Namespace::Html, _) => element.has(properties::ENDS_SCOPE),
                 (_, ElementScope::Table) => false,
-                _ => element.is(ALLOWS_HTML),
+                _ => element.is(IS_INTEGRATION_POINT),
             };
             if ends {
                 return None;
@@ -394,7 +332,7 @@ impl OpenElements {
     }
 
     /// Returns the depth of the innermost open element with this name; `None` if there is none in
-    /// this scope.
+    /// `scope`.
     pub(super) fn find_name_in_scope(&self, scope: ElementScope, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
@@ -421,16 +359,16 @@ impl OpenElements {
         self.find_in_scope(ElementScope::Default, |element| element.has(properties::IS_HEADING))
     }
 
-    /// Returns the depth of the open `<p>` that the start tag of a block closes; `None` if there is
-    /// none.
-    pub(super) fn open_paragraph(&self) -> Option<usize> {
+    /// Returns the depth of the open `<p>` that the start tag of a block closes (WHATWG HTML, "has
+    /// an element in button scope"); `None` if there is none.
+    pub(super) fn paragraph_in_button_scope(&self) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Button, names::P)
     }
 
     /// Returns the depth of the open list item that the start tag of another item closes; `None` if
-    /// there is none. `items` are the names of list items that close each other: `<li>`, or `<dd>`
-    /// and `<dt>`.
-    pub(super) fn open_item(&self, items: &[TagName]) -> Option<usize> {
+    /// there is none. `items` are the names of list items that close each other: `li`, or `dd` and
+    /// `dt`.
+    pub(super) fn list_item_to_close(&self, items: &[TagName]) -> Option<usize> {
         if !items.iter().any(|name| self.may_be_open(*name)) {
             return None;
         }
@@ -449,13 +387,13 @@ impl OpenElements {
 
     /// Returns the depth of the open formatting element with this name, such as `<b>`. Returns
     /// `None` if there is none, or if a table cell or a similar element is open inside it.
-    pub(super) fn open_format(&self, name: TagName) -> Option<usize> {
+    pub(super) fn formatting_element_in_scope(&self, name: TagName) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Default, name)
     }
 
-    /// Returns the depth of the element that an end tag without special rules closes. Returns
-    /// `None` if it closes no element.
-    pub(super) fn find_closed_by_end_tag(&self, name: TagName) -> Option<usize> {
+    /// Returns the depth of the element that an end tag without special rules closes (WHATWG HTML,
+    /// "any other end tag"). Returns `None` if it closes no element.
+    pub(super) fn find_for_any_other_end_tag(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
         }
@@ -471,15 +409,15 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth of the innermost open element whose name satisfies `is_context`. Returns
-    /// 0, the depth of the document, if there is none. The caller closes all elements inside it.
-    pub(super) fn depth_of_context(&self, is_context: impl Fn(TagName) -> bool) -> usize {
+    /// Returns the depth of the innermost open element for whose name `is_context` is true. Returns
+    /// 0, the depth of the document, if there is none.
+    pub(super) fn depth_of_innermost(&self, is_context: impl Fn(TagName) -> bool) -> usize {
         (1..self.stack.len()).rev().find(|depth| is_context(self.stack[*depth].name)).unwrap_or(0)
     }
 
     /// Returns the depth of the open table that the start tag of another table closes. Returns
     /// `None` if no table is open, or if the new table is inside a cell of it.
-    pub(super) fn open_table_without_cell(&self) -> Option<usize> {
+    pub(super) fn table_to_close(&self) -> Option<usize> {
         if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }
 
@@ -488,8 +426,9 @@ impl OpenElements {
         self.depth() > 0 && self.current().is_html(name)
     }
 
-    /// Returns true if the innermost open element is certainly the right parent for a table row or
-    /// cell with the name `name`. If the result is false, it may still be the right parent.
+    /// Returns true if the innermost open element is certainly the right parent for the table row
+    /// or cell `name`: a row group for `<tr>`, a row for `<td>`. If the result is false, it may
+    /// still be the right parent.
     pub(super) fn is_right_parent_of(&self, name: TagName) -> bool {
         let is_group = |group: &OpenElement| {
             group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)
@@ -510,18 +449,18 @@ impl OpenElements {
 
     /// Returns the number of open elements inside the element at this depth for which `is_it` is
     /// true.
-    pub(super) fn count_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> usize {
+    pub(super) fn count_inside(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> usize {
         self.stack[depth + 1..].iter().filter(|element| is_it(element)).count()
     }
 
     /// Returns true if `is_it` is true for an open element inside the element at this depth.
-    pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
+    pub(super) fn any_inside(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
         self.stack[depth + 1..].iter().any(is_it)
     }
 
     /// Returns the depth of the SVG or MathML element with this name that an end tag closes.
-    /// Returns `None` if an HTML element is reached first.
-    pub(super) fn closed_in_foreign(&self, name: TagName) -> Option<usize> {
+    /// Returns `None` if there is none inside the innermost HTML element.
+    pub(super) fn find_in_foreign_content(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
         }
@@ -558,7 +497,7 @@ mod tests {
         };
         let mut passed = 0;
         for _ in 0..2000 {
-            let mut open = OpenElements::new();
+            let mut open = OpenElementStack::new();
             for _ in 0..next(12) {
                 match next(8) {
                     0 if open.depth() > 0 => {
@@ -584,7 +523,7 @@ mod tests {
     #[test]
     fn deepest_element_fails_quick_test() {
         let div = TagName::new(b"div");
-        let mut open = OpenElements::new();
+        let mut open = OpenElementStack::new();
         let test = StartTagQuickTest::new(FastPathTagCondition::None);
         assert!(!open.passes_quick_test(test), "the document");
         for _ in 0..MAX_DEPTH {
