@@ -155,10 +155,11 @@ impl ByteSetTriple {
     }
 }
 
-/// Tests whether a text in HTML or XML markup may contain a match of an expression. The text is the
-/// markup without tags, with normalized white space and decoded character references. The test
-/// looks for a *hit*: a byte that occurs in every match, with suitable bytes before and after it
-/// ([`ByteSetTriple`]). The test may report a hit that does not exist, but it misses none.
+/// Tests whether a text in HTML or XML may contain a match of a regular expression, without
+/// decoding the text. The text is the markup without tags, with normalized white space and decoded
+/// character references. The test looks for a *hit*: a byte that occurs in every match, with
+/// suitable bytes before and after it ([`ByteSetTriple`]). It may find a hit where no match is, but
+/// it misses none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct HitAcrossMarkupTest {
@@ -223,8 +224,8 @@ const IS_BEFORE: u8 = 1;
 /// (a byte that occurs in every match).
 #[cfg(feature = "select")]
 const IS_AFTER: u8 = 2;
-/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte cannot be one of the bytes that stand
-/// before the hit in every match ([`HitAcrossMarkupTest::run_before`]), or it is one of [`BREAKS`].
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte cannot be one of the bytes that every
+/// match has before its hit ([`HitAcrossMarkupTest::run_before`]), or it is one of [`BREAKS`].
 #[cfg(feature = "select")]
 const ENDS_RUN: u8 = 4;
 /// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte may interrupt a text, because it belongs

@@ -3,7 +3,7 @@
 
 /// The 64-bit number in which each byte is 1.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
-/// A word in which the highest bit of each byte is set.
+/// The 64-bit number in which the highest bit of each byte is set, and no other bit.
 pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
 /// The first one to eight bytes of a word, to compare with other words. The default value equals
@@ -34,6 +34,7 @@ impl WordPrefix {
         word & self.mask == self.bytes
     }
 
+    /// Returns the number of bytes of the prefix, one to eight.
     pub(super) fn length(self) -> usize {
         8 - self.mask.leading_zeros() as usize / 8
     }
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn mask_has_a_bit_for_each_place() {
+    fn mask_has_a_bit_for_each_matching_byte() {
         let text: Vec<u8> = (0..150).map(|index| b"ab\0>"[(index * index / 3) % 4]).collect();
         for from in 0..text.len() {
             let mut padded = [1; BLOCK_SIZE];

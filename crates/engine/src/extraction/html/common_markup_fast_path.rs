@@ -1,11 +1,11 @@
 //! The fast path through common markup: text and tags in the body of an HTML page whose attributes
-//! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
-//! the tokenizer and the tree builder. The tokenizer reads all other markup.
+//! no query needs. It makes no tokens, but opens and closes the same elements as the tokenizer and
+//! the tree builder. The tokenizer reads all other markup.
 //!
-//! While no text is collected, a tag only changes the stack of open elements. This also holds in
-//! the text of a selected element whose values are filtered, as long as the filter cannot match
-//! there. If the filter may match, or if uncommon markup comes before the element's end, the
-//! element's text is read again and collected.
+//! While no text is collected, a tag only changes the stack of open elements. This also holds
+//! inside a selected element (one whose text a query selects), as long as the regular expression of
+//! `--extract` cannot match in its text. If it may match, or if other markup comes before the end
+//! of the element, the element is read again, and its text is collected.
 
 use super::byte_mask::ONES;
 use super::markup_skipper::MarkupSkipper;
@@ -43,19 +43,20 @@ impl TreeBuilder<'_, '_> {
         Ok(at)
     }
 
+    /// Returns true if the next tag is in the body of an HTML page, and not in SVG, MathML or XML.
     fn is_in_html_body(&self) -> bool {
         self.tree.insertion_mode == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if tags have no effect except on the stack of open elements: no text is being
-    /// collected, and each query can tell from a start tag alone whether the element is selected.
+    /// Returns true if a tag only changes the stack of open elements: no text is being collected,
+    /// and the start tag of an element alone shows which queries select it.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips common markup (text and tags) from the index `at` on, and opens and closes its
-    /// elements. Returns the index at which skipping ends: there begins a tag that the fast path
-    /// cannot read, or the text of a selected element that must be collected.
+    /// Skips text and tags from the index `at` on without collecting text, and opens and closes
+    /// elements. Returns the index at which skipping ends: the `<` of a tag that only the tokenizer
+    /// can read, or the beginning of a selected element's text that must be collected.
     fn skip_uncollected_markup(&mut self, bytes: &[u8], at: usize) -> Result<usize> {
         let mut markup = self.markup_skipper();
         let at = markup.skip(bytes, at);
@@ -83,8 +84,8 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Reads a tag at the beginning of `bytes` by the fast path, and opens or closes its element.
-    /// Returns the length of the tag, or 0 if the fast path cannot read this tag.
+    /// Reads the tag at the beginning of `bytes`, and opens or closes its element. Returns the
+    /// length of the tag; 0 if only the tokenizer can read it.
     fn read_common_tag(&mut self, bytes: &[u8]) -> Result<usize> {
         let Some(head) = bytes.first_chunk::<TAG_HEAD_SIZE>() else { return Ok(0) };
         let is_end = head[1] == b'/';
@@ -134,10 +135,9 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Opens an element in the body, whose start tag has no effect on other elements (it closes
-    /// none, and no parent element is missing). `properties` is the bit set of the properties of
-    /// the element's name, such as [`properties::IS_VOID`]. `is_selected` is true if the element's
-    /// text is collected.
+    /// Opens an element in the body whose start tag closes no other element and lacks no parent
+    /// element. `properties` is the bit set of the element's properties, such as
+    /// [`properties::IS_VOID`]. `is_selected` is true if the element's text is collected.
     fn open_without_other_effects(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
@@ -151,8 +151,9 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the length of the end tag at the beginning of `head`, if it closes the innermost
-/// element. Returns `None` for any other tag, or if the element's end tag has special rules.
+/// Returns the length in bytes of the end tag at the beginning of `head`, if it closes the
+/// innermost open element. Returns `None` for any other tag, or if HTML has special rules for this
+/// end tag.
 #[inline(never)]
 pub(super) fn innermost_end_tag_length(head: &[u8; TAG_HEAD_SIZE], open: &OpenElementStack) -> Option<usize> {
     let current = open.current();
@@ -160,8 +161,8 @@ pub(super) fn innermost_end_tag_length(head: &[u8; TAG_HEAD_SIZE], open: &OpenEl
     end_tag_length(head, current.name).filter(|_| has_no_rules)
 }
 
-/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` for any
-/// other tag, or if the name has more than seven bytes.
+/// Returns the length in bytes of the end tag `</name>` at the beginning of `head`, such as 5 for
+/// `</td>`. Returns `None` for any other tag, or if the name has more than seven bytes.
 fn end_tag_length(head: &[u8; TAG_HEAD_SIZE], name: TagName) -> Option<usize> {
     let packed = name.short()?;
     let unused = packed.leading_zeros() & !7;

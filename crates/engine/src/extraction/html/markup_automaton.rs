@@ -401,6 +401,7 @@ impl MarkupAutomaton {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extraction::html::{HtmlQueries, HtmlSearch};
 
     fn child_state(automaton: &mut MarkupAutomaton, number: usize) -> Option<u16> {
         automaton.start_tag_state(0, TagName::new(format!("x{number}").as_bytes()))
@@ -459,5 +460,28 @@ mod tests {
             assert!(automaton.find_transition(0, window).is_some());
         }
         assert_eq!(automaton.transitions.len(), TRANSITIONS_PER_STATE);
+    }
+
+    /// The example in `docs/design/extraction.md`.
+    #[test]
+    fn table_rows_become_three_transitions() {
+        let query = crate::extraction::css::CssQuery::new("h1").unwrap();
+        let queries = std::sync::Arc::new(HtmlQueries::new(&[query]).unwrap());
+        let mut search = HtmlSearch::new(queries, 1 << 20, false, None);
+        search.begin(None, Some(false));
+        let row = |number: usize| format!("<tr><td><a href=\"/{number}\">text {number}</a></td></tr>\n");
+        let page = format!("<html><body><table><tbody>{}", (0..20).map(row).collect::<String>());
+        search.push(page.as_bytes(), encoding_rs::UTF_8, &mut |_| Ok(())).unwrap();
+        let automaton = &search.tree.caches.automaton;
+        let literal = |transition: &MarkupTransition| {
+            let bytes = transition.words.map(u64::to_le_bytes).concat();
+            (String::from_utf8(bytes[..usize::from(transition.length)].to_vec()).unwrap(), transition.variable)
+        };
+        let mut found: Vec<_> = automaton.transitions.iter().map(literal).collect();
+        found.sort_by_key(|(literal, _)| literal.len());
+        let literals: Vec<_> = found.iter().map(|(literal, _)| literal.as_str()).collect();
+        assert_eq!(literals, ["\">", "</a></td></tr>\n", "<tr><td><a href=\""]);
+        let variable = [VariableBytes::Text, VariableBytes::None, VariableBytes::AttributeValue];
+        assert!(found.iter().map(|(_, variable)| *variable).eq(variable));
     }
 }

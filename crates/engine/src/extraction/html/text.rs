@@ -8,8 +8,8 @@ use memchr::{memchr, memchr2};
 
 use super::tag_parser::is_space;
 
-/// The maximum length in bytes of an incomplete named character reference. A longer text is no such
-/// reference, since no known reference is longer.
+/// The maximum length in bytes of the beginning of a named character reference, such as `&am` of
+/// `&amp;`. No known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;
 
 /// The collected text of the outermost open element whose text a query selects. The texts of
@@ -86,9 +86,9 @@ impl ElementText {
         }
     }
 
-    /// Ends a piece of text before a tag or comment. If a character reference at the end of the
-    /// piece is incomplete, decodes it now, since it cannot continue after the tag or comment.
-    /// `is_preformatted` is true if spaces in the text are kept.
+    /// Ends a text before a tag or comment. If it ends with an incomplete character reference, such
+    /// as `&am`, decodes that as it is, since it cannot continue. `is_preformatted` is true if
+    /// white space in the text is kept.
     pub(super) fn end_text_node(&mut self, is_preformatted: bool) {
         if !self.partial_reference.is_empty() {
             self.end_reference(is_preformatted);
@@ -125,7 +125,7 @@ impl ElementText {
         }
     }
 
-    /// Adds text in which successive blanks become one space. Stops before the first byte `end`, if
+    /// Adds text in which several blanks become one space. Stops before the first byte `end`, if
     /// one is given. Returns the number of bytes read.
     fn push_words(&mut self, text: &[u8], end: Option<u8>) -> usize {
         let mut rest = text;
@@ -182,6 +182,7 @@ impl ElementText {
         }
     }
 
+    /// Adds a space if one is due before the next word and the text is not empty.
     fn push_separator(&mut self) {
         if self.is_separated && !self.bytes.is_empty() {
             self.bytes.push(b' ');
@@ -258,8 +259,8 @@ fn digits_start(reference: &[u8]) -> Option<usize> {
 /// so many digits is larger than the code of any character, so further digits do not matter.
 const MAX_DIGITS: usize = 8;
 
-/// Drops those digits of an unfinished numeric character reference that cannot change the decoded
-/// character: leading zeros, and digits after [`MAX_DIGITS`].
+/// Drops digits of an unfinished numeric character reference, such as `&#0000065`, that cannot
+/// change the decoded character: leading zeros, and digits after the first [`MAX_DIGITS`].
 fn shorten(reference: &mut Vec<u8>) {
     let Some(start) = digits_start(reference).filter(|start| reference.len() > start + MAX_DIGITS) else { return };
     let zeros = reference[start..].iter().take_while(|digit| **digit == b'0').count();

@@ -9,8 +9,8 @@ use super::tree_builder::{InsertionMode, TreeBuilder};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
-    /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the syntax
-    /// of the text after the tag.
+    /// Handles a start tag in HTML content (not in XML, SVG or MathML content). Returns the state
+    /// of the tokenizer for the text after the tag.
     pub(super) fn html_start_tag(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, properties) = (tag.id, tag.rules.properties);
         if properties & properties::HAS_START_TAG_RULES != 0 || self.tree.insertion_mode != InsertionMode::Body {
@@ -31,7 +31,7 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Handles a start tag for which HTML has special rules, such as `<svg>` and `<form>`, or a
-    /// start tag outside of the body.
+    /// start tag before the body. Returns the state of the tokenizer for the text after the tag.
     fn start_tag_by_special_rules(&mut self, tag: &Tag<'_>) -> Result<TextState> {
         let (name, rules) = match tag.id {
             names::IMAGE => (names::IMG, self.rules(names::IMG)),
@@ -184,6 +184,8 @@ impl TreeBuilder<'_, '_> {
         if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }
     }
 
+    /// Closes the elements that the start tag of a table part, such as `<td>`, ends, and opens
+    /// missing table elements around it, such as `<tr>`.
     fn close_before_table_part(&mut self, name: TagName) -> Result<()> {
         const GROUPS: [TagName; 5] = [names::TBODY, names::TFOOT, names::THEAD, names::TABLE, names::TEMPLATE];
         let open = &self.tree.open;
@@ -309,6 +311,8 @@ impl TreeBuilder<'_, '_> {
         self.close_to(self.tree.open.depth() - 1)
     }
 
+    /// Closes the innermost open `<form>` for the end tag `</form>`. Elements inside it stay open,
+    /// unless their end tags may be missing.
     fn close_form(&mut self) -> Result<()> {
         self.tree.has_form &= self.tree.open.find(names::TEMPLATE).is_some();
         let Some(depth) = self.tree.open.find_name_in_scope(ElementScope::Default, names::FORM) else { return Ok(()) };
@@ -329,6 +333,8 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
+    /// Opens an SVG or MathML element, and closes it at once if its tag ends with `/>`. Returns the
+    /// state of the tokenizer for the text after the tag.
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextState> {
         let is_script_or_style = matches!(name, names::SCRIPT | names::STYLE);
         let properties =
@@ -341,8 +347,8 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the syntax of the text inside an element with this name. `properties` is the bit set of
-/// the name's properties.
+/// Returns the state of the tokenizer for the text inside an element with this name. `properties`
+/// is the bit set of the name's properties.
 fn text_state(name: TagName, properties: u32) -> TextState {
     if properties & properties::HAS_RAW_TEXT == 0 {
         return TextState::Data;
