@@ -96,3 +96,14 @@ fn credential_errors_show_their_cause() {
 fn form_error_names_the_line_end() {
     check_texts(&[(&haul_policy::multipart::MultipartError::LineEnd, "line end")]);
 }
+
+#[test]
+fn shard_errors_name_the_fault() {
+    let refused = |text: &str| haul_policy::shard::UrlListShard::parse(text).expect_err("no shard");
+    check_texts(&[
+        (&refused("1"), "expected K/N"),
+        (&refused("0/0"), "N is at least 1"),
+        (&refused("0/4294967296"), "N is at most 4294967295"),
+        (&refused("4/4"), "K is from 0 to 3"),
+    ]);
+}

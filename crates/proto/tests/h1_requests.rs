@@ -451,3 +451,25 @@ fn surplus_after_an_early_success_ends_the_exchange() {
     assert!(matches!(surplus.event, H1Event::Complete { reuse: Err(CloseReason::RequestUnfinished), .. }));
     assert_eq!(conn.send_body(b"body"), Err(SendRequestError::Closed(CloseReason::RequestUnfinished)));
 }
+
+#[test]
+fn http1_text_takes_path_from_absolute_target() {
+    let text = |target| {
+        haul_proto::request::to_http1_text(&RequestHead { target, fields: &[("Host", b"h"), ("X-A", b"1")], ..get() })
+    };
+    let expected = |path: &str| Ok(format!("GET {path} HTTP/1.1\r\nhost: h\r\nx-a: 1\r\n\r\n").into_bytes());
+    assert_eq!(text("/p"), expected("/p"));
+    assert_eq!(text("http://h/p?q"), expected("/p?q"));
+    assert_eq!(text("http://h"), expected("/"));
+}
+
+#[test]
+fn request_authority_with_userinfo_is_refused() {
+    let text = |host: &[u8]| {
+        haul_proto::request::to_http1_text(&RequestHead { fields: &[("Host", host)], ..get() }).map(|_| ())
+    };
+    assert_eq!(text(b"h:1"), Ok(()));
+    for host in [&b"u@h"[..], b"", b"h h", b"\xff"] {
+        assert_eq!(text(host), Err(SendRequestError::Authority), "{host:?}");
+    }
+}

@@ -85,4 +85,10 @@ mod tests {
         // nss-myhostname answers for the machine's own name and localhost, after files and dns.
         assert_eq!(parse_host_sources("hosts: files dns myhostname\n"), HostLookupSources::FilesThenDns);
     }
+
+    #[test]
+    fn nsswitch_lines_without_colon_are_ignored() {
+        assert_eq!(parse_host_sources("hosts ldap\nhosts\n# hosts: db\n"), HostLookupSources::FilesThenDns);
+        assert_eq!(parse_host_sources("hosts ldap\nhosts : ldap\n"), HostLookupSources::SystemOnly);
+    }
 }

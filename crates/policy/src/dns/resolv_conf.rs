@@ -255,4 +255,13 @@ mod tests {
             assert_eq!(server(wrong), None, "{wrong}");
         }
     }
+
+    #[test]
+    fn name_with_final_dot_skips_search_list() {
+        let mut config = ResolvConf::parse("search old\n");
+        config.set_search(" a.  .b. . ");
+        assert_eq!(config.candidates("h"), ["h.a", "h.b", "h"]);
+        assert_eq!(config.candidates("h.x"), ["h.x", "h.x.a", "h.x.b"]);
+        assert_eq!(config.candidates("h."), ["h"]);
+    }
 }
