@@ -188,3 +188,70 @@ impl Transfer {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![cfg(feature = "http3")]
+
+    use std::time::Instant;
+
+    use haul_policy::target::Target;
+
+    use super::*;
+    use crate::body::delivery::BodyDelivery;
+    use crate::body::upload::RequestBody;
+    use crate::sink::memory::MemorySink;
+    use crate::transfer::TransferStep;
+
+    /// A transfer over HTTP/3 to an endpoint with this host.
+    fn over_http3(host: &str, options: RequestOptions) -> Box<Transfer> {
+        let body = BodyDelivery::new(Box::new(MemorySink::default()));
+        let target = Target::parse("https://a.example/").unwrap();
+        let options = Arc::new(RequestOptions { http3: Http3Policy::Learned, ..options });
+        let mut transfer = Transfer::new(target, options, body, Instant::now(), 0);
+        let endpoint = |host: &str| QuicEndpoint { host: host.into(), port: 443 };
+        let route = Http3OriginAndEndpoint { origin: endpoint("a.example"), endpoint: endpoint(host) };
+        transfer.route.http3 = Some(Box::new(route));
+        transfer
+    }
+
+    #[test]
+    fn http3_is_left_only_before_a_response() {
+        let leaves = |change: fn(&mut Transfer)| {
+            let mut transfer = over_http3("a.example", RequestOptions::default());
+            change(&mut transfer);
+            (transfer.fall_back_from_http3(), transfer.options.http3 == Http3Policy::Off)
+        };
+        assert_eq!(leaves(|_| ()), (true, true));
+        assert_eq!(leaves(|transfer| transfer.response.disposition = BodyDisposition::Deliver), (false, false));
+        assert_eq!(leaves(|transfer| transfer.route.http3 = None), (false, false));
+        let only = |transfer: &mut Transfer| {
+            transfer.options = Arc::new(RequestOptions { http3: Http3Policy::Only, ..RequestOptions::default() });
+        };
+        assert_eq!(leaves(only), (false, false));
+        let body = Some(RequestBody::reader(&b"x"[..]));
+        let mut consumed = over_http3("a.example", RequestOptions { body, ..RequestOptions::default() });
+        let _ = consumed.upload().unwrap().read(&mut [0; 8]).unwrap();
+        assert!(!consumed.fall_back_from_http3());
+    }
+
+    #[test]
+    fn misdirected_request_leaves_only_an_alternative_service() {
+        let mut alternative = over_http3("b.example", RequestOptions::default());
+        assert_eq!(alternative.alt_used().as_deref(), Some("b.example:443"));
+        assert!(alternative.retry_misdirected_without_http3());
+        let mut origin = over_http3("a.example", RequestOptions::default());
+        assert!(origin.alt_used().is_none() && !origin.retry_misdirected_without_http3());
+    }
+
+    #[test]
+    fn failed_http3_is_replaced_by_tcp() {
+        let error = || Error::new(ErrorKind::Http3, "x");
+        let mut transfer = over_http3("a.example", RequestOptions::default());
+        let step = transfer.on_failure(error(), ExchangeFailurePoint::BeforeResponse, Instant::now());
+        assert!(matches!(step, TransferStep::Again(_)) && transfer.options.http3 == Http3Policy::Off);
+        let mut unsent = over_http3("a.example", RequestOptions::default());
+        let step = unsent.on_failure(error(), ExchangeFailurePoint::BeforeSending, Instant::now());
+        assert!(matches!(step, TransferStep::Done(Err(_))) && unsent.options.http3 == Http3Policy::Learned);
+    }
+}

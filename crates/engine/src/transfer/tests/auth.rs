@@ -182,7 +182,7 @@ fn login_of_the_url_is_for_its_origin() {
 }
 
 #[test]
-fn basic_is_repeated_after_a_redirect_as_in_curl() {
+fn basic_is_repeated_after_redirect_as_curl_does() {
     let redirected = |redirect_logins, location_trusted, allowed| {
         let curl_compat = CurlCompat { redirect_logins, ..CurlCompat::default() };
         let mut transfer = transfer(following(RequestOptions { curl_compat, ..user(allowed) }, location_trusted));
@@ -238,4 +238,33 @@ fn message_is_signed_only_for_trusted_targets() {
     assert_eq!(signed(&[], SecretHandling::Drop), (0, 0));
     assert_eq!(signed(&["Signature"], SecretHandling::Keep), (1, 0));
     assert_eq!(signed(&["Signature-Input"], SecretHandling::Keep), (0, 1));
+}
+
+#[test]
+fn head_before_withheld_content_is_delivered() {
+    for (withholds_content_before_challenge, expected) in [(true, true), (false, false)] {
+        let curl_compat = CurlCompat { withholds_content_before_challenge, ..CurlCompat::default() };
+        let body = Some(RequestBody::reader(std::io::empty()));
+        let options = user(AllowedAuthSchemes::DIGEST);
+        let mut transfer = transfer(RequestOptions { curl_compat, body, include_head: true, ..options });
+        assert_eq!(answer(&mut transfer, "200 OK\r\nContent-Length: 0"), "again");
+        assert_eq!(!transfer.history.heads.is_empty(), expected);
+    }
+    let curl_compat = CurlCompat { withholds_content_before_challenge: true, ..CurlCompat::default() };
+    let mut misdirected = transfer(RequestOptions { curl_compat, include_head: true, ..RequestOptions::default() });
+    misdirected.reuse.on_connection(true, false);
+    respond(&mut misdirected, "421 X");
+    assert_eq!((decision(&misdirected), misdirected.history.heads.len()), ("again", 0));
+}
+
+#[test]
+fn signature_needs_the_content_in_memory() {
+    let signed = |body: RequestBody| {
+        let mut options = RequestOptions { body: Some(body), ..user(AllowedAuthSchemes::BASIC) };
+        options.auth.signature = Some(Arc::new(SigV4Parameters::parse("aws:amz:region:service").unwrap()));
+        try_request(&mut transfer(options)).map(drop).map_err(|error| error.kind())
+    };
+    assert_eq!(signed("x".into()), Ok(()));
+    assert_eq!(signed(RequestBody::pieces([])), Ok(()), "there is no content");
+    assert_eq!(signed(RequestBody::reader(&b"x"[..])), Err(ErrorKind::Auth));
 }

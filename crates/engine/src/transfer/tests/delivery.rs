@@ -58,7 +58,7 @@ fn credit_depends_on_the_decision_and_the_sink() {
 }
 
 #[test]
-fn first_stream_of_a_split_stops_at_its_end() {
+fn first_split_stream_stops_at_its_end() {
     let sink = TestSink::default();
     let mut transfer = get(&sink);
     let end = split_at(&mut transfer, 4, false);
@@ -74,7 +74,7 @@ fn first_stream_of_a_split_stops_at_its_end() {
 }
 
 #[test]
-fn pieces_are_cut_at_the_end_of_a_stream() {
+fn pieces_are_cut_at_stream_end() {
     for (is_final, expected) in [(true, "1234"), (false, "12345")] {
         let sink = TestSink::default();
         let mut transfer = get(&sink);
@@ -120,7 +120,7 @@ fn skipped_bytes_are_not_delivered() {
 }
 
 #[test]
-fn more_bytes_than_the_announced_range_are_an_error() {
+fn bytes_after_announced_range_are_an_error() {
     let validator = Validator::strong(Some(b"\"a\""), None, None).unwrap();
     let span = WantedContentRange::Rest { from: 5, to: None, total: 9, validator };
     let options = || RequestOptions { span: Some(span.clone()), ..RequestOptions::default() };
@@ -164,7 +164,7 @@ fn size_limit_counts_only_wanted_bytes() {
 }
 
 #[test]
-fn moved_bytes_are_counted_up_to_the_size_limit() {
+fn moved_bytes_count_towards_size_limit() {
     let sink = TestSink::default();
     let mut transfer = receiving(&sink, RequestOptions { max_size: Some(5), ..RequestOptions::default() }, "200 OK");
     transfer.on_moved(2, Instant::now()).unwrap();
@@ -282,4 +282,16 @@ fn limits_follow_the_state_of_the_request() {
     assert!(transfer.check_speed(Instant::now() + SECOND * 900).is_none());
     transfer.set_starved(false);
     assert!(transfer.check_speed(Instant::now() + SECOND * 900).is_some());
+}
+
+#[test]
+fn silence_is_measured_again_after_a_delivery() {
+    for (is_last, is_measured) in [(false, true), (true, false)] {
+        let options = RequestOptions { read_timeout: Some(SECOND * 500), ..RequestOptions::default() };
+        let mut transfer = receiving(&TestSink::default(), options.clone(), "200 OK");
+        let later = Instant::now() + SECOND * 100;
+        transfer.speed.begin_exchange(&options, later);
+        transfer.on_body(OfferedBodyBytes::borrowed(b"1"), is_last, later).unwrap();
+        assert_eq!(transfer.silence_deadline() < Some(later + SECOND * 500), is_measured);
+    }
 }

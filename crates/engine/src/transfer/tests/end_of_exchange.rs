@@ -92,7 +92,7 @@ fn missing_gap_is_requested_next() {
 }
 
 #[test]
-fn body_of_a_bad_status_is_delivered_before_the_error() {
+fn bad_status_body_is_delivered_before_its_error() {
     for (fail, fail_with_body, status, expected) in [
         (true, true, 404, Some(ErrorKind::Status)),
         (true, true, 400, Some(ErrorKind::Status)),
@@ -166,7 +166,7 @@ fn received_bytes_of_unwanted_bodies_do_not_count() {
 }
 
 #[test]
-fn refused_tunnel_is_a_bad_status_as_in_curl() {
+fn refused_tunnel_is_bad_status_in_curl_mode() {
     let compat = CurlCompat { refused_tunnel_is_status_error: true, ..CurlCompat::default() };
     let options =
         |curl_compat, fail, fail_with_body| RequestOptions { curl_compat, fail, fail_with_body, ..Default::default() };
@@ -289,7 +289,7 @@ fn progress_renews_the_retries() {
 }
 
 #[test]
-fn retry_of_curl_extends_the_file_only_with_ranges() {
+fn curl_retry_extends_files_only_with_ranges() {
     let rules = || RetryRules { max: 9, all_errors: true, ..RetryRules::default() };
     let curl = || RequestOptions { curl_compat: of_curl(), ..retrying(rules()) };
     let ranges = "200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10";
@@ -438,7 +438,7 @@ fn unusable_response_is_retried_as_in_curl() {
 }
 
 #[test]
-fn heads_of_failed_attempts_are_written_again_as_in_curl() {
+fn curl_retry_writes_earlier_heads_again() {
     for (curl_compat, can_restart, expected) in [
         (
             of_curl(),
@@ -540,7 +540,7 @@ fn misattributed_response_is_retracted() {
 }
 
 #[test]
-fn clock_of_an_attempt_may_begin_with_its_slot() {
+fn attempt_clock_may_begin_with_its_slot() {
     let caps = haul_policy::queue::QueueCaps { total: 1, per_host: 1 };
     let slot = haul_policy::queue::JobQueue::<(), u8>::new(caps).push(&0, 0, ());
     let mut transfer = transfer(RequestOptions { max_time: Some(SECOND), ..RequestOptions::default() });
@@ -555,4 +555,23 @@ fn clock_of_an_attempt_may_begin_with_its_slot() {
 fn protocol_violation_is_not_retried() {
     let rules = RetryRules { resets: true, ..once() };
     assert!(!is_again(&fail(&mut transfer(retrying(rules)), ByProtocol)));
+}
+
+#[test]
+fn only_early_failures_are_refusals() {
+    for (broke, expected) in [(BeforeResponse, true), (InResponse, false), (ByProtocol, false)] {
+        let mut transfer = transfer(RequestOptions::default());
+        fail(&mut transfer, broke);
+        assert_eq!(transfer.attempt.refusal.is_some(), expected, "{broke:?}");
+    }
+}
+
+#[test]
+fn attempt_after_overload_begins_after_its_pause() {
+    let now = Instant::now();
+    let mut transfer = transfer(RequestOptions { max_time: Some(SECOND), ..retrying(once()) });
+    transfer.attempt.refusal = Some(OverloadRefusal::Overload);
+    let again = TransferStep::Again(Duration::ZERO);
+    let pause = transfer.retry_for_load(RefusedLoad::Initial, &again, now).unwrap();
+    assert_eq!(transfer.deadline(), Some(now + pause + SECOND));
 }

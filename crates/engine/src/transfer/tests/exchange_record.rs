@@ -66,14 +66,14 @@ fn receive(transfer: &mut Transfer, bytes: &[u8]) {
 
 /// Begins a record of an exchange over HTTP/2, whose head is not text.
 fn begin_stream_record(transfer: &mut Transfer) {
-    let fields = [("x-a", &b"1"[..])];
+    let fields = [("Host", &b"a.example"[..]), ("X-A", b"1")];
     let request =
         RequestHead { method: "GET", target: "/", fields: &fields, body: BodyLength::None, ..RequestHead::default() };
     transfer.record = transfer.begin_record(&request, None, ProtocolVersion::Http2);
 }
 
 #[test]
-fn record_of_http1_has_the_bytes_of_the_connection() {
+fn http1_record_has_the_bytes_as_sent() {
     let calls = Calls::default();
     let mut transfer = calls.transfer(RequestOptions { user_agent: None, ..RequestOptions::default() });
     assert!(!transfer.is_recorded() && transfer.traces_content());
@@ -96,7 +96,7 @@ fn record_of_http1_has_the_bytes_of_the_connection() {
 }
 
 #[test]
-fn record_of_a_stream_has_heads_in_the_syntax_of_http1() {
+fn stream_record_has_heads_in_http1_syntax() {
     let calls = Calls::default();
     let mut transfer = calls.transfer(RequestOptions::default());
     transfer.facts.peer = Some(([127, 0, 0, 1], 443).into());
@@ -111,7 +111,7 @@ fn record_of_a_stream_has_heads_in_the_syntax_of_http1() {
     assert_eq!(
         calls.take(),
         [
-            format!("begin HTTP/2 {server:?} GET / HTTP/1.1\r\nx-a: 1\r\n\r\n"),
+            format!("begin HTTP/2 {server:?} GET / HTTP/1.1\r\nhost: a.example\r\nx-a: 1\r\n\r\n"),
             "sent content".to_owned(),
             "head HTTP/1.1 200 OK\r\n\r\n".to_owned(),
             "body body".to_owned(),
@@ -229,7 +229,7 @@ fn traced(options: RequestOptions) -> (Box<Transfer>, Arc<Events>) {
 }
 
 #[test]
-fn trace_gets_the_events_of_an_exchange_in_order() {
+fn trace_gets_exchange_events_in_order() {
     let redirects = crate::request::RedirectRules { follow: true, ..Default::default() };
     let (mut transfer, events) = traced(RequestOptions { redirects, ..RequestOptions::default() });
     request(&mut transfer);
@@ -258,7 +258,7 @@ fn trace_reports_the_remaining_retries() {
     transfer.on_failure(broken, ExchangeFailurePoint::BeforeResponse, Instant::now());
     assert_eq!(events.take(), ["retry 3 true", "paused true"]);
     exchange(&mut transfer, "503 X\r\nContent-Length: 0", "");
-    assert_eq!(events.take()[4..], ["retry 2 false", "paused false"]);
+    assert_eq!(events.take()[5..], ["retry 2 false", "paused false"]);
 }
 
 #[test]

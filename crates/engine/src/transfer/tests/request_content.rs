@@ -153,7 +153,7 @@ fn consumed_content_cannot_be_sent_again() {
 }
 
 #[test]
-fn large_content_of_a_refused_request_may_be_unread() {
+fn large_refused_content_may_be_unread() {
     for (status, length, expected) in
         [(413, 65_537, true), (300, 65_537, true), (299, 65_537, false), (413, 65_536, false)]
     {
@@ -169,6 +169,10 @@ fn large_content_of_a_refused_request_may_be_unread() {
     streamed.facts.upload_bytes = 65_536;
     assert!(!streamed.content_may_be_unread());
     let options = RequestOptions { fields: field("Authorization", "NTLM abc"), ..with_body(vec![0; 65_537]) };
+    let basic = RequestOptions { fields: field("Authorization", "Basic abc"), ..options.clone() };
+    let mut without = transfer(basic);
+    without.facts.status = 401;
+    assert!(without.content_may_be_unread());
     let mut login = transfer(options);
     login.facts.status = 401;
     assert!(!login.content_may_be_unread(), "the next request needs the connection");
@@ -201,5 +205,17 @@ fn range_settings_depend_on_method_and_options() {
         assert_eq!(settings.start, transfer.options.resume_from.unwrap_or(0));
         assert_eq!(settings.may_request_ranges(), matches!(mode, Engine | EngineFromOffset), "{mode:?}");
         assert_eq!(settings.should_request_ranges(), matches!(mode, Caller | EngineFromOffset), "{mode:?}");
+    }
+}
+
+#[test]
+fn restart_keeps_the_wanted_rest() {
+    use crate::transfer::resettable_state::DeliveryProgress;
+    let validator = crate::request::Validator::strong(Some(b"\"a\""), None, None).unwrap();
+    let rest = WantedContentRange::Rest { from: 5, to: None, total: 9, validator };
+    for (span, field) in [(Some(rest), "bytes=5-"), (Some(WantedContentRange::Opening(2)), "bytes=7-")] {
+        let options = RequestOptions { span, ..RequestOptions::default() };
+        let progress = DeliveryProgress::without_progress(&options, 7);
+        assert_eq!(progress.range.range_field().as_deref(), Some(field));
     }
 }

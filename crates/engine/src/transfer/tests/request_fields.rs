@@ -51,7 +51,7 @@ fn removed_fields_are_not_sent() {
 }
 
 #[test]
-fn fields_of_the_caller_replace_those_of_the_engine() {
+fn caller_fields_replace_engine_fields() {
     let options = RequestOptions {
         fields: owned(&[("host", "b.example"), ("accept", "text/html"), ("cookie", "d=2"), ("Content-type", "own")]),
         deviations: H1Deviations::default(),
@@ -92,7 +92,7 @@ fn content_fields_of_the_caller_need_no_content() {
 }
 
 #[test]
-fn probe_keeps_only_the_type_of_a_plain_form() {
+fn probe_keeps_content_type_of_plain_form() {
     for (kind, is_sent) in [("application/x-www-form-urlencoded", true), ("multipart/form-data", false)] {
         let mut options = full();
         options.content_type = Some(kind.into());
@@ -111,7 +111,7 @@ fn probe_keeps_only_the_type_of_a_plain_form() {
 }
 
 #[test]
-fn range_fields_name_the_missing_bytes_and_their_validator() {
+fn range_fields_name_missing_bytes_and_validator() {
     let validator = crate::request::Validator::strong(Some(b"\"a\""), None, None).unwrap();
     let span = Some(WantedContentRange::Rest { from: 5, to: None, total: 9, validator: validator.clone() });
     let mut rest = transfer(RequestOptions { span, decode: true, ..RequestOptions::default() });
@@ -170,7 +170,7 @@ fn rejected_field_is_named() {
 }
 
 #[test]
-fn http10_is_sent_only_to_a_server_that_sent_it() {
+fn http10_is_sent_only_to_http10_servers() {
     for (follows_http10, is_http10, version) in [(true, true, "1.0"), (true, false, "1.1"), (false, true, "1.1")] {
         let deviations = H1Deviations { follows_http10, ..H1Deviations::default() };
         let mut transfer = transfer(RequestOptions { deviations, ..RequestOptions::default() });
@@ -241,4 +241,11 @@ fn sink_is_asked_once_for_existing_content() {
         request(&mut sink.transfer(options));
         assert!(sink.state().partial.is_some());
     }
+}
+
+#[test]
+fn chunked_coding_precedes_the_fields_of_the_caller() {
+    let body = Some(crate::body::upload::RequestBody::reader(std::io::empty()));
+    let text = request(&mut transfer(RequestOptions { body, fields: owned(&[("X-A", "1")]), ..full() }));
+    assert!(text.contains("Transfer-Encoding: chunked\r\nCookie: c=1\r\nX-A: 1\r\n"), "{text}");
 }

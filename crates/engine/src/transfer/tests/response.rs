@@ -32,7 +32,7 @@ fn outcome(transfer: &Transfer) -> (&'static str, Option<ErrorKind>) {
 }
 
 #[test]
-fn bad_status_fails_only_if_the_options_say_so() {
+fn bad_status_fails_only_with_fail_option() {
     let options = |fail, fail_with_body| RequestOptions { fail, fail_with_body, ..RequestOptions::default() };
     for (fail, fail_with_body, status, expected) in [
         (false, false, 404, ("deliver", None)),
@@ -130,7 +130,7 @@ fn unwanted_body_counts_as_not_modified() {
 }
 
 #[test]
-fn misdirected_request_is_repeated_once_on_a_new_connection() {
+fn misdirected_request_is_repeated_once() {
     let mut transfer = transfer(RequestOptions::default());
     respond(&mut transfer, "421 X");
     assert_eq!(decision(&transfer), "deliver", "the connection was new");
@@ -187,7 +187,7 @@ fn followed_redirects_are_kept_for_the_history_only() {
 }
 
 #[test]
-fn range_of_the_caller_must_be_the_one_in_the_response() {
+fn response_to_other_caller_range_is_refused() {
     let ranged = || RequestOptions { range: Some("0-4".into()), ..RequestOptions::default() };
     let lenient = || RequestOptions { curl_compat: unreliable(), ..ranged() };
     for (options, text, expected) in [
@@ -228,6 +228,7 @@ fn resumed_content_needs_the_requested_range() {
         (lenient(), "304 X\r\nContent-Length: 9", ("fail", Some(ErrorKind::Range))),
         (lenient(), "404 X\r\nContent-Length: 5", ("complete", None)),
         (lenient(), "200 X\r\nContent-Length: 5", ("complete", None)),
+        (lenient(), "206 X\r\nContent-Length: 5", ("fail", Some(ErrorKind::Range))),
         (lenient(), "200 X\r\nContent-Length: 9", ("fail", Some(ErrorKind::Range))),
         (lenient(), "200 X\r\nContent-Length: 5\r\nContent-Range: bytes 3-7/9", ("fail", Some(ErrorKind::Range))),
     ] {
@@ -305,7 +306,7 @@ fn begun(sink: &TestSink, options: RequestOptions) -> Box<Transfer> {
 }
 
 #[test]
-fn repeated_body_is_skipped_up_to_the_missing_bytes() {
+fn repeated_body_is_skipped_to_missing_bytes() {
     let sink = TestSink::default();
     let mut transfer = begun(&sink, RequestOptions::default());
     respond(&mut transfer, "200 OK\r\nETag: \"a\"\r\nContent-Length: 9");
