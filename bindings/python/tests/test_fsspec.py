@@ -330,3 +330,22 @@ def test_engines_read_by_haul(pages: Any) -> None:
     duckdb.register_filesystem(read_by_all)
     assert duckdb.sql(f"select sum(b) from read_csv('{url}')").fetchall() == [(6,)]
     read_by_all.close()
+
+
+def test_stream_gives_its_lines(files: HaulFileSystem, pages: Any) -> None:
+    lines = [b"one\n", b"two\n", b"\n", b"x" * 100_000 + b"\n", b"last"]
+    pages.routes["/lines"] = lambda handler: handler.answer(b"".join(lines))
+    url = f"{pages.url}/lines"
+    with files.open(url, block_size=0) as file:
+        assert list(file) == lines
+    with files.open(url, block_size=0) as file:
+        assert (file.readline(), file.tell(), file.read(2), file.tell()) == (b"one\n", 4, b"tw", 6)
+        assert file.readuntil(b"\n\n") == b"o\n\n"
+        assert file.read() == lines[3] + lines[4] and file.readline() == b""
+
+
+def test_glob_with_final_slash_gives_directories(files: HaulFileSystem, pages: Any) -> None:
+    page = b'<a href="a.csv">a</a><a href="sub/">s</a>'
+    pages.routes["/dir/"] = lambda handler: handler.answer(page, Content_Type="text/html")
+    pages.routes["/dir/sub/"] = lambda handler: handler.answer(b"", Content_Type="text/html")
+    assert files.glob(f"{pages.url}/dir/*/") == [f"{pages.url}/dir/sub/"]

@@ -187,3 +187,55 @@ def test_hook_may_choose_the_mounted_function() -> None:
     session.mount("https://new.example/", lambda request: haul.testing.response(content="new"))
     session.event_hooks["request"].append(lambda event: setattr(event.request, "url", "https://new.example/"))
     assert session.get("https://old.example/").text == "new"
+
+
+def test_repeated_answer_has_its_own_headers() -> None:
+    with Mock() as mock:
+        mock.get("https://h/", response(headers={"X": "1"}))
+        haul.get("https://h/").headers["X"] = "2"
+        assert haul.get("https://h/").headers["X"] == "1"
+
+
+def test_answer_to_head_has_no_body() -> None:
+    with Mock() as mock:
+        mock.add("HEAD", "https://h/", response(200, b"xxx"))
+        answer = haul.head("https://h/")
+    assert (answer.content, answer.headers["Content-Length"]) == (b"", "3")
+
+
+def test_mounted_adapter_gets_settings_of_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    class Adapter:
+        def send(self, request: haul.PreparedRequest, **settings: Any) -> haul.Response:
+            seen.update(settings)
+            return response()
+
+        def close(self) -> None:
+            pass
+
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", __file__)
+    session = haul.Session()
+    session.timeout = 7.0
+    session.mount("http://", Adapter())
+    session.get("http://h.example/")
+    assert (seen["timeout"], seen["verify"], seen["stream"]) == (7.0, __file__, False)
+    assert seen["proxies"]["http"] == "http://proxy.example:3128"
+    session.get("http://h.example/", timeout=1, verify=False)
+    assert (seen["timeout"], seen["verify"]) == (1, False)
+
+
+def test_asyncio_hook_sees_cookies_of_response(pages: Any) -> None:
+    pages.routes["/login"] = lambda handler: handler.answer(b"", Set_Cookie="a=1; Path=/")
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            seen: list[Any] = []
+            session.hooks["response"].append(lambda response, **settings: seen.append(session.cookies.get("a")))
+            await session.get(f"{pages.url}/login")
+            assert seen == ["1"]
+
+    asyncio.run(main())

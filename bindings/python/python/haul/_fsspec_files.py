@@ -89,6 +89,8 @@ class StreamFile(AbstractBufferedFile):  # type: ignore[misc]
         self.details = {"name": url, "size": None}
         super().__init__(fs, url, "rb", block_size=0, cache_type="none")
         self.kwargs = options
+        # Bytes after the end of a line, which were received with it.
+        self._ahead = bytearray()
         self._response = fs._open_stream(url, options)
 
     def seek(self, loc: int, whence: int = 0) -> int:
@@ -101,9 +103,35 @@ class StreamFile(AbstractBufferedFile):  # type: ignore[misc]
 
     def read(self, length: int | None = -1) -> bytes:
         """Reads at most ``length`` bytes, or the rest."""
-        content: bytes = self._response.raw.read(length, True)
+        if not self._ahead:
+            content: bytes = self._response.raw.read(length, True)
+        elif length is None or length < 0:
+            content = self._take(len(self._ahead)) + self._response.raw.read(-1, True)
+        else:
+            content = self._take(length)
         self.loc += len(content)
         return content
+
+    def readuntil(self, char: bytes = b"\n", blocks: int | None = None) -> bytes:
+        """Reads up to and including the first ``char``, or the rest.
+
+        :param blocks: the number of bytes to receive at a time. Default: 64 KiB."""
+        searched = 0
+        while (found := self._ahead.find(char, searched)) < 0:
+            searched = max(0, len(self._ahead) - len(char) + 1)
+            piece = self._response.raw.read(blocks or 1 << 16, True)
+            if not piece:
+                break
+            self._ahead += piece
+        line = self._take(len(self._ahead) if found < 0 else found + len(char))
+        self.loc += len(line)
+        return line
+
+    def _take(self, length: int) -> bytes:
+        """Returns at most ``length`` of the bytes that were received ahead."""
+        taken = bytes(self._ahead[:length])
+        del self._ahead[:length]
+        return taken
 
     def close(self) -> None:
         """Closes the stream. Its connection is reused only if the file was read to its end."""

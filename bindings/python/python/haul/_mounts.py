@@ -40,6 +40,9 @@ class FunctionAdapter:
             raise TypeError(f"a mounted function has to return {wanted}, not {type(given).__name__}")
         response = type(given).__new__(type(given))
         response.__dict__.update(given.__dict__)
+        response.headers = given.headers.copy()
+        if request.method == "HEAD":
+            response._content = b""
         response.request = request
         if not response.url:
             response.url = request.url or ""

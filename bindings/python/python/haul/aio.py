@@ -385,8 +385,10 @@ class AsyncSession:
             if observation is not None:
                 await observation.atell("retry", request, None if error is not None else answer, error, wait)
             await asyncio.sleep(wait)
-        changed = await _call_hooks(request.hooks, answer, {**settings, "stream": stream})
         session._store_cookies(answer)
+        changed = await _call_hooks(request.hooks, answer, {**settings, "stream": stream})
+        if changed is not answer:
+            session._store_cookies(changed)
         return changed  # type: ignore[no-any-return]
 
     async def _call_function(self, function: FunctionAdapter, request: PreparedRequest) -> AsyncResponse:

@@ -495,6 +495,8 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         found = {}
         for name in sorted(entries):
             plain = name.rstrip("/")
+            if pattern.endswith("/") and entries[name]["type"] != "directory":
+                continue
             if matches(plain + "/" if pattern.endswith("/") else plain):
                 found[name if keeps_slash else plain] = entries[name]
         return found if detail else list(found)

@@ -385,13 +385,11 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         adapter = self._adapter_for(request.url or "")
         hooks = request.hooks
         if adapter is not None:
+            timeout, proxies, verify, cert = (settings.get(name) for name in ("timeout", "proxies", "verify", "cert"))
             response = adapter.send(
                 request,
-                stream=stream,
-                timeout=settings.get("timeout"),
-                verify=self.verify if settings.get("verify") is None else settings["verify"],
-                cert=self.cert if settings.get("cert") is None else settings["cert"],
-                proxies=merge_setting(settings.get("proxies"), self.proxies),
+                timeout=self.timeout if timeout is None else timeout,
+                **self.merge_environment_settings(request.url, proxies, stream, verify, cert),
             )
             if observation is not None:
                 observation.tell("head", request, response)

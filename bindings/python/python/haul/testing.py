@@ -121,7 +121,7 @@ class Mock:
     def add(self, method: str | None, url: str, *answers: Answer) -> None:
         """Answers requests with this method, or with any, to this URL.
 
-        :param answers: the answers in turn; the last one is repeated. None stands for an empty 200."""
+        :param answers: the answers in turn; the last one is repeated. Without one, the answer is an empty 200."""
         self._answers.append((None if method is None else method.upper(), _normal_url(url), list(answers) or [response()]))
 
     def get(self, url: str, *answers: Answer) -> None:
