@@ -19,6 +19,7 @@ import haul
 pa = pytest.importorskip("pyarrow")
 
 from haul import arrow  # noqa: E402
+from haul.testing import Mock, response  # noqa: E402
 
 
 def rows(batches: Any) -> list[dict[str, Any]]:
@@ -269,3 +270,11 @@ def test_forked_child_ends_without_results(pages: Any) -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert next(found).num_rows == 1
+
+
+def test_url_with_a_mock_is_not_requested(pages: Any) -> None:
+    with Mock() as mock:
+        mock.get(f"{pages.url}/1", response(b"1"))
+        [row] = rows(arrow.fetch([batch(url=[f"{pages.url}/1"])]))
+    assert row["error"]["code"] == 2 and "unmount" in row["error"]["message"]
+    assert pages.heads == []

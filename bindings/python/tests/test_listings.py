@@ -10,6 +10,7 @@ import pytest
 
 import haul
 from haul.exceptions import PaginationError, PaginationWarning
+from haul.testing import Mock, response
 
 TOTAL, SIZE = 7, 3
 
@@ -196,3 +197,11 @@ def test_response_hooks_of_a_listing_are_called(pages: Any) -> None:
     item = {"url": f"{pages.url}/1", "hooks": {"response": check}}
     results = list(haul.fetch_many([item], paginate="link"))
     assert [type(result.error) for result in results] == [type(None), haul.HTTPError]
+
+
+def test_url_with_a_mock_is_not_requested(pages: Any) -> None:
+    with Mock() as mock:
+        mock.get(f"{pages.url}/link", response(json=[1]))
+        results = list(haul.fetch_many([f"{pages.url}/link"], paginate="link"))
+    assert "unmount" in str(results[0].error) and len(results) == 1
+    assert pages.heads == []

@@ -201,6 +201,7 @@ class Listings:
             self._add(chain, None, error)
 
     def _submit(self, chain: _Chain, request: PreparedRequest) -> None:
+        self.calls.refuse_mount(request.url or "")
         call = self.calls.prepared_call(request, chain.settings, chain.follow)
         self.running[self.batch.submit(*call, isinstance(chain.item, PreparedRequest))] = chain, request, call
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ._arrow_input import BatchError, Input, InputBatch, pa, record_batches
+from ._session_parts import everywhere
 from .exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 from .many import _CallBuilder, check_limits
 from .selection import query as compiled
@@ -272,6 +273,8 @@ class _Fetch:
         try:
             if item is None:
                 raise InvalidURL("the URL is null")
+            if self.calls.session.adapters or everywhere:
+                self.calls.refuse_mount(self.calls.prepared(item)[0].url or "")
             call = self.calls.call_for(item)
             self.engine.submit(*call)
         except (EngineError, RequestException) as error:

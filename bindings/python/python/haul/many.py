@@ -530,6 +530,16 @@ class _CallBuilder:
             request.hooks = hooks
         return self.after_hooks(response, hooks_of(hooks))
 
+    def refuse_mount(self, url: str) -> None:
+        """Raises an error if a function or adapter is mounted for the URL, for callers that cannot ask
+        it. So no test sends a request that a mock should answer.
+
+        :raises RequestException: something is mounted for the URL."""
+        if self.session._adapter_for(url) is not None:
+            raise RequestException(
+                f"{url}: something is mounted for this URL, which only fetch_many without paginate= and sessions call; unmount it"
+            )
+
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""
         session, self.hooks = self.session, hooks_of(request.hooks)
