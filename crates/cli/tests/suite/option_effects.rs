@@ -231,7 +231,7 @@ const EFFECTS: &[(&str, OptionEffectProof)] = &[
     ("proto-redir", with("--proto-redir =https", "", "302")),
     ("proxy", seen("--proxy http://127.0.0.1:1 --retry 0")),
     ("proxy-anyauth", with("--proxy-anyauth", "-x SERVER -U me:word", "plain")),
-    ("proxy-basic", with("--proxy-basic", "-x SERVER -U me:word --proxy-digest", "407")),
+    ("proxy-basic", tested("--proxy-basic", &["proxy_servers.rs"])),
     ("proxy-ca-native", anyway("Like --ca-native")),
     ("proxy-cacert", with("--proxy-cacert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
     ("proxy-capath", with("--proxy-capath nonesuch", "-x https://ADDRESS --retry 0", "plain")),
