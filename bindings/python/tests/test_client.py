@@ -289,6 +289,17 @@ def test_values_are_written_as_by_httpx(pages: Any) -> None:
     assert paths[0] == "/?z=true&a=true&b=false&c=&d=true&d=&d=1&e=x" and paths[3] == "/?z=true" and pages.bodies[1] == pages.bodies[3]
 
 
+def test_header_pairs_are_joined_by_name(pages: Any) -> None:
+    with haul.Client(headers=[("X-Own", "1"), ("x-own", "2")]) as client:
+        client.get(pages.url)
+        client.get(pages.url, headers=[(b"X-Own", b"3"), (b"X-Other", b"4"), (b"X-Own", b"5")])
+        client.headers = [("X-Own", "6"), ("X-Own", "7")]
+        client.get(pages.url, headers=[("Cookie", "a=1"), ("Cookie", "b=2")])
+    first, second, third = ({name.lower(): value for name, value in fields} for _, fields in pages.heads)
+    assert first["x-own"] == "1, 2" and (second["x-own"], second["x-other"]) == ("3, 5", "4")
+    assert third["x-own"] == "6, 7" and third["cookie"] == "a=1; b=2"
+
+
 def test_files_have_the_types_that_httpx_guesses(pages: Any) -> None:
     files: dict[str, Any] = {
         "f": ("a.txt", b"x"), "g": b"y", "h": ("b.unknown", b"z"), "i": ("c.txt", b"t", "text/html"),

@@ -237,6 +237,13 @@ def test_settings_without_a_counterpart_are_refused() -> None:
         HaulTransport(proxy="ftp://127.0.0.1")
 
 
+@pytest.mark.parametrize("name", ["target", "sni_hostname"])
+def test_unsupported_extension_is_refused(send: Send, name: str, pages: Any) -> None:
+    with pytest.raises(httpx.LocalProtocolError, match=f"does not support the extension {name}"):
+        send("GET", pages.url, extensions={name: "name.example"})
+    assert pages.heads == []
+
+
 def test_cancelled_request_ends_its_connection(pages: Any) -> None:
     async def main() -> None:
         async with httpx.AsyncClient(transport=AsyncHaulTransport()) as client:

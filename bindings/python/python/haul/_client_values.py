@@ -1,11 +1,26 @@
-"""Parameters, forms and files of :class:`haul.Client`, with the text and types that httpx gives them."""
+"""Parameters, headers, forms and files of :class:`haul.Client`, with the text and types that httpx gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["typed_files", "written_values"]
+from .structures import CaseInsensitiveDict
+
+__all__ = ["joined_headers", "typed_files", "written_values"]
+
+
+def joined_headers(headers: Any) -> Any:
+    """Returns headers as a dict. Values of pairs with the same name are joined (RFC 9110 section 5.3)."""
+    if headers is None or hasattr(headers, "items"):
+        return headers
+    joined = CaseInsensitiveDict()
+    for pair in headers:
+        name, value = (part.decode("latin-1") if isinstance(part, bytes) else part for part in pair)
+        known = joined.get(name)
+        separator = "; " if name.lower() == "cookie" else ", "
+        joined[name] = value if known is None else f"{known}{separator}{value}"
+    return joined
 
 
 def written_values(values: Any) -> Any:

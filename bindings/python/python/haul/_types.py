@@ -15,7 +15,7 @@ from ._request_objects import PreparedRequest
 from .cookies import CookieJar
 
 __all__ = [
-    "Auth", "Body", "Cert", "ClientArguments", "ClientBodyArguments", "Cookies", "Files", "GetArguments", "Headers", "HookFunctions", "Params", "PostArguments",
+    "Auth", "Body", "Cert", "ClientArguments", "ClientBodyArguments", "ClientHeaders", "Cookies", "Files", "GetArguments", "Headers", "HookFunctions", "Params", "PostArguments",
     "Proxies", "PutArguments", "RequestArguments", "TimeLimits", "Unpack", "Url", "Verify",
 ]  # fmt: skip
 
@@ -42,6 +42,7 @@ Body = (
     | Iterable[str] | AsyncIterable[bytes] | None
 )  # fmt: skip
 Headers = Mapping[str, str | bytes | None] | Mapping[bytes, str | bytes | None] | None
+ClientHeaders = Headers | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
 Cookies = Mapping[str, str] | StandardCookieJar | CookieJar | None
 _FileContent = Readable | str | bytes | bytearray
 _File = (
@@ -102,7 +103,7 @@ class ClientArguments(TypedDict, total=False):
     """The arguments of a client's request without a body, beside its URL."""
 
     params: Params
-    headers: Headers
+    headers: ClientHeaders
     cookies: Cookies
     auth: Auth
     follow_redirects: bool | None

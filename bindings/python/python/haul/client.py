@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._client_responses import AsyncClientResponse, ClientResponse, async_client_response, client_response
 from ._client_timeout import ClientTimeout
-from ._client_values import typed_files, written_values
+from ._client_values import joined_headers, typed_files, written_values
 from ._request_objects import PreparedRequest, Request
 from ._session_parts import default_headers
 from .aio import AsyncSession
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._events import EventHooks
     from ._retry_policy import Retry
     from ._types import (
-        Auth, Cert, ClientArguments, ClientBodyArguments, Cookies, Headers, Params, TimeLimits, Unpack, Verify,
+        Auth, Cert, ClientArguments, ClientBodyArguments, ClientHeaders, Cookies, Params, TimeLimits, Unpack, Verify,
     )  # fmt: skip
     from .cookies import CookieJar
 
@@ -45,7 +45,7 @@ class _ClientSettings:
     """The settings of a client, which are those of its session."""
 
     def __init__(
-        self, session: Session, base_url: str, headers: Headers, params: Params, cookies: Cookies, auth: Auth,
+        self, session: Session, base_url: str, headers: ClientHeaders, params: Params, cookies: Cookies, auth: Auth,
         follow_redirects: bool, max_redirects: int, trust_env: bool, verify: Verify, cert: Cert, proxy: str | None,
         http2: bool, http3: bool | str,
     ) -> None:  # fmt: skip
@@ -55,7 +55,7 @@ class _ClientSettings:
         self.base_url = base_url
         #: True if redirects are followed.
         self.follow_redirects = follow_redirects
-        session.headers.update(headers or {})
+        session.headers.update(joined_headers(headers) or {})
         self.params = params or {}
         session.auth = auth
         session.max_redirects = max_redirects
@@ -87,9 +87,9 @@ class _ClientSettings:
         return self._session.headers  # type: ignore[no-any-return]
 
     @headers.setter
-    def headers(self, headers: Headers) -> None:
+    def headers(self, headers: ClientHeaders) -> None:
         self._session.headers = default_headers()
-        self._session.headers.update(headers or {})
+        self._session.headers.update(joined_headers(headers) or {})
 
     @property
     def cookies(self) -> CookieJar:
@@ -181,6 +181,8 @@ class _ClientSettings:
             given["data"] = content
         elif given.get("data") is not None:
             given["data"] = written_values(given["data"])
+        if given.get("headers"):
+            given["headers"] = joined_headers(given["headers"])
         if given.get("params"):
             given["params"] = written_values(given["params"])
         if given.get("files"):
@@ -217,7 +219,7 @@ class Client(_ClientSettings):
         self,
         *,
         base_url: str = "",
-        headers: Headers = None,
+        headers: ClientHeaders = None,
         params: Params = None,
         cookies: Cookies = None,
         auth: Auth = None,
@@ -335,7 +337,7 @@ class AsyncClient(_ClientSettings):
         self,
         *,
         base_url: str = "",
-        headers: Headers = None,
+        headers: ClientHeaders = None,
         params: Params = None,
         cookies: Cookies = None,
         auth: Auth = None,

@@ -123,8 +123,9 @@ class _Transport:
     def _arguments(self, request: httpx.Request, body: Any, stop: StopFlag) -> tuple[Any, ...]:
         """Returns the arguments of the engine's call."""
         url = request.url
-        if "target" in request.extensions:
-            raise httpx.LocalProtocolError("haul's transport does not support the extension target", request=request)
+        for name in ("target", "sni_hostname"):
+            if name in request.extensions:
+                raise httpx.LocalProtocolError(f"haul's transport does not support the extension {name}", request=request)
         if url.scheme not in ("http", "https"):
             raise httpx.UnsupportedProtocol(f"haul sends to http and https URLs, not to {url.scheme}://", request=request)
         # The credentials of the URL are in its Authorization field.
