@@ -189,9 +189,8 @@ impl Transfer {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http3"))]
 mod tests {
-    #![cfg(feature = "http3")]
 
     use std::time::Instant;
 
