@@ -191,7 +191,6 @@ impl Transfer {
 
 #[cfg(all(test, feature = "http3"))]
 mod tests {
-
     use std::time::Instant;
 
     use haul_policy::target::Target;
