@@ -342,6 +342,9 @@ def test_stream_gives_its_lines(files: HaulFileSystem, pages: Any) -> None:
         assert (file.readline(), file.tell(), file.read(2), file.tell()) == (b"one\n", 4, b"tw", 6)
         assert file.readuntil(b"\n\n") == b"o\n\n"
         assert file.read() == lines[3] + lines[4] and file.readline() == b""
+    with files.open(url, block_size=0) as file:
+        file.readline()
+        assert file.read(90_000) == b"".join(lines)[4:90_004], "as many bytes as before a line was read"
 
 
 def test_glob_with_final_slash_gives_directories(files: HaulFileSystem, pages: Any) -> None:

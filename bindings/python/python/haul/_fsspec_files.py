@@ -103,12 +103,10 @@ class StreamFile(AbstractBufferedFile):  # type: ignore[misc]
 
     def read(self, length: int | None = -1) -> bytes:
         """Reads at most ``length`` bytes, or the rest."""
-        if not self._ahead:
-            content: bytes = self._response.raw.read(length, True)
-        elif length is None or length < 0:
-            content = self._take(len(self._ahead)) + self._response.raw.read(-1, True)
-        else:
-            content = self._take(length)
+        rest = -1 if length is None or length < 0 else length
+        content = self._take(len(self._ahead) if rest < 0 else rest)
+        if rest < 0 or len(content) < rest:
+            content += self._response.raw.read(rest if rest < 0 else rest - len(content), True)
         self.loc += len(content)
         return content
 

@@ -492,12 +492,13 @@ class HaulFileSystem(AsyncFileSystem):  # type: ignore[misc]
         tail = glob_translate(pattern[host_end:].replace("?", "[?]"))
         matches = re.compile(re.escape(pattern[:host_end]) + tail).match
         keeps_slash = pattern.endswith(("/", "/*", "/**"))
+        wants_directories = pattern.endswith("/")
         found = {}
         for name in sorted(entries):
             plain = name.rstrip("/")
-            if pattern.endswith("/") and entries[name]["type"] != "directory":
+            if wants_directories and entries[name]["type"] != "directory":
                 continue
-            if matches(plain + "/" if pattern.endswith("/") else plain):
+            if matches(plain + "/" if wants_directories else plain):
                 found[name if keeps_slash else plain] = entries[name]
         return found if detail else list(found)
 
