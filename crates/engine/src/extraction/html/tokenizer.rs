@@ -1,9 +1,9 @@
 //! The tokenizer of HTML (WHATWG HTML, "Tokenization") for a page that arrives in pieces.
 //!
-//! It passes tags and text to a [`TokenSink`], and skips comments and declarations. It does not
-//! decode character references in text, because most text is not needed. It reads pieces in place.
-//! It copies only a tag that continues in the next piece, and up to [`LOOKAHEAD`] bytes whose
-//! meaning depends on the bytes after them.
+//! The tokenizer passes tags and text to a [`TokenSink`], and skips comments and declarations.
+//! Character references in text are not decoded, because most text is not needed. Pieces are read
+//! in place: only a tag that continues in the next piece is copied, and up to [`LOOKAHEAD`] bytes
+//! whose meaning depends on the bytes after them.
 
 use memchr::{memchr, memchr2};
 
