@@ -201,12 +201,16 @@ impl PlanBuilder<'_> {
     }
 }
 
+/// The schemes that `--anyauth` and `--proxy-anyauth` allow: all that this build has.
+pub(crate) const ANYAUTH_SCHEMES: AllowedAuthSchemes =
+    AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
+
 /// Returns the schemes that may be used with the proxy, or `None` if no option allows one. Like
 /// curl, allows only the strongest of the named schemes, so that a proxy that asks for a weaker
 /// one does not get the password.
 fn proxy_schemes(named: Option<AllowedAuthSchemes>, anyauth: bool) -> Option<AllowedAuthSchemes> {
     if anyauth {
-        return Some(AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY });
+        return Some(ANYAUTH_SCHEMES);
     }
     let named = named?;
     let by_strength = [

@@ -1,7 +1,7 @@
 //! The option `--anyauth`: allows every authentication scheme that haul supports.
 
 use super::prelude::*;
-use haul_policy::auth::AllowedAuthSchemes;
+use crate::build_plan::credentials::ANYAUTH_SCHEMES;
 
 pub(super) struct AnyauthFlag;
 
@@ -23,8 +23,7 @@ impl FlagDefinition for AnyauthFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
-        args.request().allowed = value.is_on().then_some(any);
+        args.request().allowed = value.is_on().then_some(ANYAUTH_SCHEMES);
         Ok(())
     }
 }
