@@ -390,11 +390,15 @@ impl ProgressReporter {
             meter.body_begins(length);
         }
         let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
-        if has_bar || !self.wanted {
+        if !self.wanted {
             return;
         }
+        // Also with a bar, because the bar's body ends before the run does.
         if self.output.load(Ordering::Relaxed) == OutputBesideProgress::Body as u8 {
             self.output_begins(OutputBesideProgress::Texts);
+        }
+        if has_bar {
+            return;
         }
         let mut display = self.lock_state();
         display.measured = Some(RateMeasurement::start_now());

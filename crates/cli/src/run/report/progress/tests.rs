@@ -118,3 +118,16 @@ fn equal_errors_are_folded_on_terminals_only() {
     let piped = ProgressReporter { folds: false, ..shown() };
     assert!((0..5).all(|_| end(&piped, 0, true)));
 }
+
+#[test]
+fn no_line_follows_body_with_bar_on_terminal() {
+    let mut progress = shown();
+    progress.bar = Some(Mutex::default());
+    progress.group_begins(OutputBesideProgress::Body, 1);
+    progress.bar().expect("a bar").transfer_begins(true);
+    assert!(progress.is_drawn(), "the wait for the body is shown");
+    progress.body_begins(Some(6), 0);
+    progress.body_bytes(6);
+    end(&progress, 6, false);
+    assert!(!progress.is_drawn());
+}
