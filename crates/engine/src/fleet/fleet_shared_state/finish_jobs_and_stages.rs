@@ -26,6 +26,19 @@ pub(super) struct FleetTally {
     pub(super) fatal: Option<Error>,
     /// The number of stages that have ended. Stages end in order, beginning with the first.
     ended: usize,
+    /// True while a worker ends a stage: the values that the stage holds until its end are not yet
+    /// in the queue of the next stage.
+    is_ending_stage: bool,
+}
+
+/// The next end of a stage: of all stages but the last, which ends with the fleet.
+enum NextStageEnd {
+    /// The caller must now end this stage ([`FleetRun::end_stage`]).
+    Begun(usize),
+    /// Transfers remain in the stage, or another worker ends it.
+    NotYet,
+    /// All stages but the last have ended.
+    OnlyLastLeft,
 }
 
 /// A job of a fleet (a transfer with the data for its report) whose transfer has ended, and that
@@ -139,32 +152,91 @@ impl FleetRun {
     }
 
     /// Ends the stages in which no transfer remains. When the last stage has ended, stops the
-    /// fleet.
+    /// fleet. Does nothing while another worker ends a stage.
     pub(super) fn finish_stages(&self) {
         loop {
-            let stage = self.lock_tally().ended;
-            if stage + 1 >= self.stages.len() {
-                break;
-            }
-            if !self.dispatch.is_exhausted(stage) || !self.windows[stage].is_empty() {
-                return;
-            }
-            {
-                let mut tally = self.lock_tally();
-                if tally.ended != stage {
-                    continue;
+            match self.begin_stage_end() {
+                NextStageEnd::NotYet => return,
+                NextStageEnd::Begun(stage) => {
+                    if self.end_stage(stage) {
+                        self.wake_workers();
+                        return;
+                    }
                 }
-                tally.ended += 1;
-            }
-            if let Some(Some(tail)) = self.stop_on_error(self.windows[stage].finish_stage()) {
-                self.dispatch.lock().set_final_values(stage, tail);
-                self.wake_workers();
-                return;
+                NextStageEnd::OnlyLastLeft => break,
             }
         }
         let last = self.stages.len() - 1;
         if self.dispatch.is_exhausted(last) && self.windows[last].is_empty() {
             self.stop(None);
         }
+    }
+
+    /// Begins to end the first stage that has not ended, if no transfer remains in it.
+    fn begin_stage_end(&self) -> NextStageEnd {
+        loop {
+            let stage = {
+                let tally = self.lock_tally();
+                if tally.is_ending_stage {
+                    return NextStageEnd::NotYet;
+                }
+                tally.ended
+            };
+            if stage + 1 >= self.stages.len() {
+                return NextStageEnd::OnlyLastLeft;
+            }
+            if !self.dispatch.is_exhausted(stage) || !self.windows[stage].is_empty() {
+                return NextStageEnd::NotYet;
+            }
+            let mut tally = self.lock_tally();
+            // Another worker may have ended the stage meanwhile.
+            if tally.ended == stage && !tally.is_ending_stage {
+                tally.is_ending_stage = true;
+                return NextStageEnd::Begun(stage);
+            }
+        }
+    }
+
+    /// Passes the values that a stage holds until its end to the next stage, and then counts the
+    /// stage as ended. Returns true if there were such values.
+    fn end_stage(&self, stage: usize) -> bool {
+        let values = self.stop_on_error(self.windows[stage].finish_stage()).flatten();
+        let has_values = values.is_some();
+        if let Some(values) = values {
+            self.dispatch.lock().set_final_values(stage, values);
+        }
+        let mut tally = self.lock_tally();
+        tally.ended += 1;
+        tally.is_ending_stage = false;
+        has_values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extraction::{ExtractRegexes, PageQuery};
+    use crate::fleet::{FleetOptions, FleetStage, NoReport};
+    use crate::sink::descriptor_writer::DescriptorWriter;
+    use haul_policy::queue::QueueCaps;
+
+    #[test]
+    fn fleet_runs_until_stage_has_passed_its_values() {
+        let query = PageQuery::from(ExtractRegexes::new("x").expect("an expression"));
+        let first = FleetStage { extract: Some(query), sort: true, ..FleetStage::default() };
+        let stages = vec![first, FleetStage::default()];
+        let caps = QueueCaps { total: 1, per_host: 1 };
+        let output = DescriptorWriter::new(tempfile::tempfile().expect("a file").into());
+        let no_items = Box::new(std::iter::empty());
+        let run =
+            FleetRun::new(stages, &FleetOptions::default(), caps, no_items, output, Box::new(NoReport)).expect("a run");
+        run.dispatch.lock().stop();
+        // A worker ends the first stage while another looks whether the run is over.
+        assert!(matches!(run.begin_stage_end(), NextStageEnd::Begun(0)));
+        run.finish_stages();
+        assert!(!run.over.load(Ordering::SeqCst));
+        assert!(run.end_stage(0), "the sorted values of the stage, if there are any");
+        run.finish_stages();
+        assert!(!run.over.load(Ordering::SeqCst), "the next stage has not taken them");
     }
 }
