@@ -31,6 +31,9 @@ use crate::time_conversions;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
+/// The maximum time for which transfers wait for a stream of a connection that carries no transfer.
+const MAX_STREAM_WAIT: Duration = Duration::from_secs(2);
+
 /// One connection of a worker, which is open or being opened, and the transfers that wait for it. A
 /// worker is a thread with an event loop.
 pub(crate) struct ConnectionSlot {
@@ -51,6 +54,9 @@ pub(crate) struct ConnectionSlot {
     /// The rank (position in the output order) of the first waiting transfer, if that transfer
     /// waits for room in its sink; otherwise `None`. The sink wakes this slot when it has room.
     waits_for_room: Option<u64>,
+    /// The time until which the waiting transfers wait for a stream; `None` unless the connection
+    /// is shared (HTTP/2 or HTTP/3), carries no transfer, and its peer allows no stream.
+    stream_wait_ends: Option<Instant>,
     /// True if the peer has closed its side of the connection, but received bytes are still unread.
     /// The event loop reports the close only once, so the slot stores it.
     pub(crate) peer_closed: bool,
@@ -157,6 +163,7 @@ impl ConnectionSlot {
             waiting_deadline: None,
             paused: false,
             waits_for_room: None,
+            stream_wait_ends: None,
             peer_closed: false,
             attempt: ConnectAnswerState::Settled,
             is_idle: false,
@@ -233,13 +240,14 @@ impl ConnectionSlot {
     /// Queues a transfer. On a shared connection (HTTP/2 or HTTP/3), waiting transfers are ordered
     /// by their rank (position in the output order): a transfer that is sent again goes before
     /// transfers whose output comes later. Returns true if the transfer is first in the queue.
-    pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
+    pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>, now: Instant) -> bool {
         self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
             true => self.waiting.partition_point(|other| other.scheduling.rank <= transfer.scheduling.rank),
             false => self.waiting.len(),
         };
         self.waiting.insert(place, transfer);
+        self.update_stream_wait(now);
         place == 0
     }
 
@@ -247,7 +255,8 @@ impl ConnectionSlot {
     /// connection (HTTP/2 or HTTP/3) that accepts no more requests, these are all waiting
     /// transfers. On other connections, this is at most the first waiting transfer, if it would
     /// [wait here for ever](HttpConnection::is_stuck_before).
-    pub(crate) fn take_unservable(&mut self) -> VecDeque<Box<Transfer>> {
+    pub(crate) fn take_unservable(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
+        self.update_stream_wait(now);
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
                 std::mem::take(&mut self.waiting)
@@ -257,6 +266,37 @@ impl ConnectionSlot {
             {
                 self.waiting.pop_front().into_iter().collect()
             }
+            _ => VecDeque::new(),
+        }
+    }
+
+    /// Begins or ends the time for which the waiting transfers wait for a stream of a connection
+    /// that carries no transfer. A server may forbid all streams for a short time (RFC 9113,
+    /// section 5.1.2). Nothing on the connection says whether it will allow one again.
+    fn update_stream_wait(&mut self, now: Instant) {
+        let lacks_stream = match &self.state {
+            ConnectionState::Open(connection) => {
+                connection.is_shared()
+                    && !connection.is_closing()
+                    && connection.outstanding_count() == 0
+                    && !connection.can_start()
+            }
+            ConnectionState::Connecting(_) => false,
+        };
+        if !lacks_stream || self.waiting.is_empty() {
+            self.stream_wait_ends = None;
+        } else if self.stream_wait_ends.is_none() {
+            self.stream_wait_ends = Some(now + MAX_STREAM_WAIT);
+        }
+    }
+
+    /// Removes and returns the waiting transfers if the time for which they wait for a stream has
+    /// passed.
+    pub(crate) fn take_without_stream(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
+        // The server may have allowed a stream since, or no transfer may wait any more.
+        self.update_stream_wait(now);
+        match self.stream_wait_ends {
+            Some(at) if at <= now => std::mem::take(&mut self.waiting),
             _ => VecDeque::new(),
         }
     }
@@ -321,7 +361,7 @@ impl ConnectionSlot {
             }
             ConnectionState::Connecting(connecting) => Some(connecting.next_timeout()),
         };
-        time_conversions::earliest(own, self.waiting_deadline)
+        [own, self.waiting_deadline, self.stream_wait_ends].into_iter().flatten().min()
     }
 
     /// Returns whether a QUIC connection of this slot is expected to carry one transfer, many

@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::{
     DRIVERS, TEST_TIMEOUT, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn, with_prior_knowledge,
 };
+use haul::fleet::FleetOptions;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use http2_replies::{
     CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
@@ -249,6 +250,43 @@ fn repeatedly_refused_request_moves_to_another_connection() {
     let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
     assert_eq!(String::from_utf8_lossy(&run.output), "/0/1", "{:?}", run.exits());
     assert_eq!(peer.connections(), 2);
+}
+
+#[test]
+fn requests_move_from_connection_without_streams() {
+    let peer = H2Peer::start(|number, conn| {
+        conn.greet(&[(MAX_CONCURRENT_STREAMS, 1)])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let first = conn.request()?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 0)]))?;
+        answer(conn, &first)?;
+        conn.drain()
+    });
+    let urls = (0..3).map(|n| peer.url(&format!("/{n}")));
+    let one_at_a_time = FleetOptions { parallel: 1, ..one_thread() };
+    let run = run(&Client::new(), single_stage(&defaults()), one_at_a_time, urls);
+    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2", "{:?}", run.exits());
+    assert_eq!(peer.connections(), 2);
+}
+
+#[test]
+fn connection_that_never_allows_streams_is_an_error() {
+    let peer = H2Peer::start(|_, conn| {
+        conn.greet(&[(MAX_CONCURRENT_STREAMS, 0)])?;
+        loop {
+            let asked = conn.request()?;
+            conn.send(rst(asked.stream, REFUSED_STREAM))?;
+        }
+    });
+    let mut options = defaults();
+    options.retry.max = 0;
+    let urls = (0..3).map(|n| peer.url(&format!("/{n}")));
+    let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
+    let exits = run.exits();
+    assert!(exits.len() == 3 && exits.iter().all(|(_, exit)| [16, 92].contains(exit)), "{exits:?}");
+    assert!(peer.requests().len() <= 12, "{} requests", peer.requests().len());
 }
 
 #[test]

@@ -4,9 +4,10 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{DRIVERS, trusting_ca};
+use common::{DRIVERS, one_thread, run, single_stage, trusting_ca};
 use haul::request::Http3Policy;
 use haul::{Client, ErrorKind, RequestOptions};
+use testkit::h3_peer::{self, H3Peer};
 use testkit::http3::{Http3Fault, Http3Settings};
 use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
@@ -70,4 +71,33 @@ fn http3_without_tls_1_3_is_refused() {
     options.tls.max_version = haul::net::tls::TlsVersion::V1_2;
     let got = DRIVERS[0].get(&Client::new(), &origin.https_url("/small"), &options);
     assert_eq!((got.exit, got.kind), (2, Some(ErrorKind::Setup)), "{}", got.message);
+}
+
+#[test]
+fn endlessly_rejected_http3_request_is_an_error() {
+    const REQUEST_REJECTED: u64 = 0x10b;
+    for method in ["GET", "POST"] {
+        let peer = H3Peer::start(|number, conn| {
+            conn.greet(&[])?;
+            if number == 0 {
+                let first = conn.request()?;
+                conn.send(first.stream, h3_peer::headers(&[(":status", "204")]))?;
+                conn.finish(first.stream)?;
+            }
+            loop {
+                let request = conn.request()?;
+                conn.reset(request.stream, REQUEST_REJECTED)?;
+            }
+        });
+        let (mut options, _ca) = trusting_ca(peer.ca_pem());
+        options.http3 = Http3Policy::Only;
+        options.method = method.into();
+        options.retry.max = 0;
+        let urls = ["/0", "/1"].map(|path| peer.url(path));
+        let run = run(&Client::new(), single_stage(&options), one_thread(), urls);
+        let exits: Vec<u8> = run.exits().into_iter().map(|(_, exit)| exit).collect();
+        assert_eq!(exits, [0, 95], "{method}");
+        let sent = peer.requests().len();
+        assert!(sent <= 6, "{method}: {sent} requests");
+    }
 }

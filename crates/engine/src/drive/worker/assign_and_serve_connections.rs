@@ -204,7 +204,7 @@ impl Worker {
             }
             _ => {
                 // The transfer may have been placed before one whose sink has no room.
-                if slot.enqueue(transfer) && slot.is_shared() {
+                if slot.enqueue(transfer, now) && slot.is_shared() {
                     self.start_waiting(token);
                 }
                 self.add_extra_slots_for(token);
@@ -476,7 +476,7 @@ impl Worker {
         if let Some(slot) = self.slots.get_mut(token)
             && !slot.waiting.is_empty()
         {
-            self.to_place.extend(slot.take_unservable().into_iter().map(|transfer| (transfer, None)));
+            self.to_place.extend(slot.take_unservable(self.now).into_iter().map(|transfer| (transfer, None)));
         }
     }
 

@@ -29,6 +29,7 @@ mod idle_slots;
 mod overload_retry;
 mod peer_properties;
 mod retries_that_keep_slots;
+mod stream_wait;
 #[cfg(test)]
 mod tests;
 mod transfer_source_trait;
@@ -360,6 +361,7 @@ impl Worker {
         self.add_extra_slots_for_unanswered();
         for token in self.slots.take_due(now) {
             self.end_overdue(token);
+            self.end_stream_wait(token);
             match self.slots.get_mut(token) {
                 Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) => {
                     let mut finished = std::mem::take(&mut self.scratch.finished);

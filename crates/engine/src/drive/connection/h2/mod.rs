@@ -266,7 +266,8 @@ impl H2Connection {
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
                 // HTTP/2 has no Connection field, so only haul can close the connection.
-                self.closing |= transfer.asks_to_close();
+                // The identifiers of streams may be used up.
+                self.closing |= transfer.asks_to_close() || self.conn.close_reason().is_some();
                 if self.active.is_empty() {
                     self.pipeline_limit.start_from_idle(self.answered);
                 }

@@ -25,10 +25,11 @@ impl H3Connection {
         if is_refused {
             self.pipeline_limit.on_refusal();
         }
-        // A refusal costs the request no replay if the server made progress.
+        // A refusal costs the request no replay if the server has completed another response since
+        // the request was sent.
         let is_uncounted = match reason {
             H3ResetReason::GoAway => self.closes_with_progress,
-            _ => is_refused && self.served > 0,
+            _ => is_refused && self.served > active.served_before,
         };
         let is_only_request = self.active.is_empty();
         let is_again =

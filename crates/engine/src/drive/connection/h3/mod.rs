@@ -122,6 +122,8 @@ struct H3ActiveStream {
     received: u64,
     /// The number of body bytes still to come; 0 if unknown.
     left: u64,
+    /// The number of complete responses received on the connection when the request was queued.
+    served_before: usize,
 }
 
 impl UploadingStream for H3ActiveStream {
@@ -308,7 +310,15 @@ impl H3Connection {
                 }
                 self.time_limited += usize::from(transfer.has_time_limit());
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
-                let active = H3ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
+                let active = H3ActiveStream {
+                    transfer,
+                    upload,
+                    kept: None,
+                    is_readable: false,
+                    received: 0,
+                    left: 0,
+                    served_before: self.served,
+                };
                 self.active.insert(id.0, active);
                 self.read_content_into_machine();
             }
