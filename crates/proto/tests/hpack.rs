@@ -294,3 +294,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sensitive_field_in_the_table_is_a_literal() {
+    let list = fields(&[("x-token", "abc")]);
+    let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
+    assert_eq!(decode(&mut decoder, &encode(&mut encoder, &list, FieldIndexing::Add)), Ok(list.clone()));
+    assert_eq!(encode(&mut encoder, &list, FieldIndexing::Add), [0xbe], "an index");
+    let secret = encode(&mut encoder, &list, FieldIndexing::Never);
+    assert_eq!(secret[..2], [0x1f, 62 - 15], "a literal never indexed, with the name of the entry (RFC 7541 §6.2.3)");
+    assert_eq!(decode(&mut decoder, &secret), Ok(list));
+}

@@ -447,3 +447,13 @@ fn required_insert_count_wraps_with_the_table() {
         assert_eq!(encoder.on_decoder_stream(&acknowledgement), Ok(0));
     }
 }
+
+#[test]
+fn qpack_acknowledgements_may_be_cut_anywhere() {
+    // Cancellations of the streams 1,369, 1 and 0, then an acknowledgement that is refused.
+    let wire = bytes("7f 9a0a 41 40 80");
+    let mut encoder = QpackEncoder::new(0);
+    let results: Vec<_> = wire.iter().map(|&byte| encoder.on_decoder_stream(&[byte])).collect();
+    let refused = QpackError::DecoderStream(QpackFault::Acknowledgement { stream: 0 });
+    assert_eq!(results, [Ok(0), Ok(0), Ok(1), Ok(1), Ok(1), Err(refused)]);
+}

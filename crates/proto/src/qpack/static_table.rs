@@ -169,6 +169,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn static_qpack_entries_are_grouped_by_name_length() {
+        let arranged = by_length();
+        for length in 0..=LONGEST_NAME {
+            let group = &arranged.indices[arranged.first[length].into()..arranged.first[length + 1].into()];
+            let expected = (0..99).filter(|&index| ENTRIES[usize::from(index)].0.len() == length);
+            assert!(group.iter().copied().eq(expected), "{length}");
+        }
+        assert_eq!(arranged.first[LONGEST_NAME + 1], 99, "no name is longer");
+    }
+
+    #[test]
     fn static_qpack_names_and_fields_are_found() {
         assert_eq!(find(b":method", b"POST"), StaticTableMatch::Field(20));
         assert_eq!(find(b":method", b"PATCH"), StaticTableMatch::Name(15));
@@ -176,7 +187,6 @@ mod tests {
         assert_eq!(find(b"x-frame-options", b"sameorigin"), StaticTableMatch::Field(98));
         assert_eq!(find(b"x-other", b""), StaticTableMatch::Nothing);
         assert_eq!(find(&[b'x'; 99], b""), StaticTableMatch::Nothing);
-        assert_eq!(BY_LENGTH.first[LONGEST_NAME + 1], 99, "no name is longer");
         for (place, (name, value)) in ENTRIES.iter().enumerate() {
             assert_eq!(find(name, value), StaticTableMatch::Field(place as u32));
         }
