@@ -164,6 +164,19 @@ fn h1_faults_differ_in_their_texts() {
     ];
     check_texts(&field.map(|fault| (fault, "")));
     check_texts(&chunk.map(|fault| (fault, "")));
+    check_texts(&[
+        (H1Error::UnexpectedUpgrade, "switched protocols"),
+        (H1Error::ChunkLineTooLong { limit: 7 }, "chunk-size line above the limit of 7 bytes"),
+        (H1Error::ChunkExtensionsTooLarge { limit: 7 }, "extensions above the limit of 7 bytes"),
+        (H1Error::UnsolicitedBytes, "no request"),
+        (H1Error::EndedInRequest, "all of the request"),
+        (H1Error::EndedInStatusLine { got: 7 }, "status line, after 7 bytes"),
+        (H1Error::EndedInHead { got: 7 }, "head, after 7 bytes"),
+        (H1Error::EndedInBody { expected: 9, got: 7 }, "7 of 9 bytes"),
+        (H1Error::EndedInChunks { got: 7 }, "last chunk, after 7 bytes"),
+        (H1Error::EndedUncleanly { got: 7 }, "end mark after 7 bytes"),
+    ]);
+    check_texts(&[(ENDS[0], "idle connection"), (ENDS[1], "without a response"), (ENDS[2], "the server closed it")]);
 }
 
 /// Checks that each text contains the detail beside it, and that no two texts are equal.
@@ -283,6 +296,15 @@ fn request_errors_count_headers_from_one() {
         (SendRequestError::BodyTooShort { missing: 7 }, "7 bytes"),
         (SendRequestError::NoWindow, "window"),
         (SendRequestError::Method, "method"),
+        (SendRequestError::Closed(CloseReason::Local), "connection is closed"),
+        (SendRequestError::BodyPending, "body of the one before"),
+        (SendRequestError::TunnelPending, "tunnel"),
+        (SendRequestError::TooManyStreams { limit: 8 }, "limit of 8"),
+        (SendRequestError::StreamIdentifier, "QUIC stream"),
+        (SendRequestError::UnknownRequest, "no such request"),
+        (SendRequestError::NoBodyExpected, "none is expected"),
+        (SendRequestError::TrailersWithoutChunks, "trailers"),
+        (SendRequestError::ChunksInHttp10, "HTTP/1.0"),
     ]);
     check_texts(&LIMITS.map(|error| (error, "limit of 1")));
 }

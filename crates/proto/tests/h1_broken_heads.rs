@@ -185,3 +185,13 @@ fn lines_stay_available_after_further_steps() {
     assert!(machine.step(MonotonicTimestamp(0), &mut wire.clone()).is_err(), "the connection is closed");
     assert_eq!((lines(&machine), machine.close_reason()), (first, reason));
 }
+
+/// Content-Length has no meaning in an interim head. In a final head, this one would be a fault.
+#[test]
+fn interim_head_lines_before_a_fault_are_returned() {
+    let lines = "Content-Length: x\r\nA: b\r\n";
+    let early = format!("HTTP/1.1 103 Early Hints\r\n{lines}");
+    assert_eq!(raw(format!("{early}D\0: e\r\n\r\n").as_bytes()), Some(early));
+    let wire = format!("HTTP/1.1 200 OK\r\n{lines}D\0: e\r\n\r\n");
+    assert_eq!(raw(wire.as_bytes()).as_deref(), Some("HTTP/1.1 200 OK\r\n"));
+}

@@ -76,3 +76,18 @@ fn chunks_in_http10_are_refused() {
     assert!(conn.enqueue(MonotonicTimestamp(0), &get()).is_ok());
     assert!(conn.output().starts_with(b"GET / HTTP/1.0\r\n"));
 }
+
+#[test]
+fn body_with_ignored_length_ends_at_the_close() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let wire = format!("{head}hello");
+    let ignoring = H1Deviations { ignore_length: true, ..H1Deviations::default() };
+    let expected = [
+        H1Observation::Head(0, head.into(), ResponseBodyFraming::UntilClose),
+        H1Observation::Body(0, b"hello".to_vec()),
+        H1Observation::Complete(0, None, Err(CloseReason::UntilClose)),
+    ];
+    assert_eq!(response(ignoring, get(), wire.as_bytes(), InputEnd::Clean), expected);
+    let seen = response(H1Deviations::default(), get(), head.as_bytes(), InputEnd::Open);
+    assert_eq!(seen, [H1Observation::Head(0, head.into(), ResponseBodyFraming::Length(2))]);
+}

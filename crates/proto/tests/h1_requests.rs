@@ -473,3 +473,34 @@ fn request_authority_with_userinfo_is_refused() {
         assert_eq!(text(host), Err(SendRequestError::Authority), "{host:?}");
     }
 }
+
+#[test]
+fn names_as_long_as_framing_fields_are_plain() {
+    // As long as Connection, TE, Content-Length and Transfer-Encoding.
+    let fields: &[(&str, &[u8])] =
+        &[("User-Agent", b"close"), ("AB", b"gzip"), ("Accept-Charset", b"7"), ("If-Modified-Since", b"chunked")];
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { fields, ..post(BodyLength::Known(2)) }).unwrap();
+    assert_eq!(conn.send_body(b"ok"), Ok(2));
+    let expected = "POST / HTTP/1.1\r\nUser-Agent: close\r\nAB: gzip\r\nAccept-Charset: 7\r\n\
+        If-Modified-Since: chunked\r\nContent-Length: 2\r\n\r\nok";
+    assert_eq!(String::from_utf8_lossy(&drain(&mut conn)), expected);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), Some(Ok(())), "the client does not close");
+}
+
+#[test]
+fn http10_request_has_no_chunked_body() {
+    let mut conn = H1Machine::new(H1Config::default());
+    let chunked = RequestHead { http10: true, ..post(BodyLength::Chunked) };
+    assert_eq!(conn.enqueue(MonotonicTimestamp(0), &chunked), Err(SendRequestError::ChunksInHttp10));
+    conn.enqueue(MonotonicTimestamp(0), &RequestHead { http10: true, ..get() }).unwrap();
+    assert_eq!(conn.output(), b"GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+}
+
+#[test]
+fn finish_body_without_a_request_sends_nothing() {
+    let mut conn = H1Machine::new(H1Config::default());
+    assert_eq!(conn.finish_body(&[]), Ok(()));
+    assert_eq!(conn.finish_body(&[("A", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
+    assert!(conn.output().is_empty() && conn.is_idle());
+}

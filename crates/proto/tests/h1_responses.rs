@@ -500,3 +500,14 @@ fn names_of_the_same_length_determine_no_framing() {
     let seen = feed(&mut asked(config, &[get()]), wire, &[], InputEnd::Open);
     assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"ok"[..], Some(Ok(()))));
 }
+
+/// A line with an invalid name makes the machine look for such names in all lines.
+#[test]
+fn colon_in_a_reason_phrase_ends_no_name() {
+    let wire = b"HTTP/1.1 200 all (is): well\r\nBad Name: x\r\nContent-Length: 2\r\n\r\nok";
+    let seen = answer(wire, InputEnd::Open);
+    let Some(H1Observation::Head(_, raw, ResponseBodyFraming::Length(2))) = seen.first() else { panic!("{seen:?}") };
+    let head = ResponseHead::from_raw(raw).unwrap();
+    assert_eq!((head.status(), head.reason()), (200, &b"all (is): well"[..]));
+    assert_eq!(head.fields().map(|(name, _)| name).collect::<Vec<_>>(), ["Content-Length"]);
+}

@@ -184,7 +184,7 @@ impl ChunkedDecoder {
             Some(end) => {
                 let section = &input[..end];
                 let fields = parse_field_section::parse_trailers(section, &self.trailers, limits.trailer_fields)?;
-                self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
+                self.is_loose |= memchr_iter(b'\n', section).any(|at| !section[..at].ends_with(b"\r"));
                 Ok((end, ChunkEvent::End(Some(fields))))
             }
             None if input.len() >= limit => Err(H1Error::Response(ResponseError::TrailersTooLarge { limit })),

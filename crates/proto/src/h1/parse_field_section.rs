@@ -288,8 +288,8 @@ fn syntax_error(error: httparse::Error, too_many: H1Error) -> H1Error {
 /// Returns the start and end of the reason phrase in a response head, which follows `HTTP/1.x NNN
 /// `. This function is needed because `httparse` returns no phrase that contains bytes above 127.
 fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
-    let line_end = memchr(b'\n', input).unwrap_or(input.len());
-    let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
+    let line = &input[..memchr(b'\n', input).unwrap_or(input.len())];
+    let end = line.strip_suffix(b"\r").unwrap_or(line).len();
     let start = end.min("HTTP/1.1 200 ".len());
     (start as u32, end as u32)
 }

@@ -275,9 +275,7 @@ impl H1Machine {
             _ => {
                 let (framing, closing) =
                     framing::response_framing(&head, facts.response_to, facts.asks_coding, &self.config)?;
-                if self.closing.is_none() {
-                    self.closing = closing;
-                }
+                self.closing = self.closing.or(closing);
                 let is_success = (200..300).contains(&head.status());
                 self.receiver.reads_on = is_success && self.closing.is_none() && !facts.close;
                 if only_one && self.sender.continue_deadline().is_some() {
