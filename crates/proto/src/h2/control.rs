@@ -4,7 +4,7 @@ use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
-use crate::stream_exchange_progress::{RemainingRequestBody, ResponsePhase};
+use crate::stream_exchange_progress::ResponsePhase;
 use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;
 
@@ -231,19 +231,6 @@ impl H2Machine {
             self.clocks.holding -= released;
         }
         Ok(())
-    }
-
-    /// Ends the wait of a request's body for `100 Continue`. `wanted` is true if the body may be
-    /// sent now, and false if the server sent a final response in place of 100 (RFC 9110 §10.1.1).
-    pub(crate) fn end_continue_wait(&mut self, id: u32, wanted: bool) {
-        if let Some(stream) = self.streams.get_mut(id)
-            && stream.hold_until.take().is_some()
-        {
-            self.clocks.holding -= 1;
-            if !wanted {
-                stream.upload = RemainingRequestBody::Abandoned;
-            }
-        }
     }
 
     /// Checks that the length and the stream of a frame are allowed for its type.

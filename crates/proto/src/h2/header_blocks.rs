@@ -11,7 +11,7 @@ use crate::response_error::ResponseError;
 use crate::response_from_decoded_fields::{
     DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
 };
-use crate::response_head::{ProtocolVersion, ResponseHead};
+use crate::response_head::ProtocolVersion;
 use crate::stream_exchange_progress::{AnnouncedBody, ResponsePhase};
 use alloc::vec::Vec;
 
@@ -49,16 +49,16 @@ impl H2Machine {
     }
 
     pub(super) fn on_continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
-        let Some(block) = &mut self.reader.block else {
+        let Some(mut block) = self.reader.block.take() else {
             return Err(H2Error::Frame(FrameFault::StrayContinuation));
         };
         block.continuations += 1;
         self.tally.check_absolute(FloodKind::Continuation, block.continuations)?;
         block.bytes.extend_from_slice(payload);
         if !header.has(flag::END_HEADERS) {
+            self.reader.block = Some(block);
             return Ok(());
         }
-        let Some(block) = self.reader.block.take() else { return Ok(()) };
         self.on_header_block(block.id, block.end_stream, &block.bytes)
     }
 
@@ -90,10 +90,7 @@ impl H2Machine {
         let judged = if section == Some(FieldSectionKind::Trailers) {
             self.on_trailers(id, end_stream, decoded)
         } else {
-            if let Some(stream) = self.streams.get_mut(id) {
-                stream.head_bytes += decoded.size;
-            }
-            self.on_head(id, end_stream, decoded.into_head())
+            self.on_head(id, end_stream, decoded)
         };
         if let Err(fault) = judged {
             self.reset_for_violation(id, fault);
@@ -103,8 +100,10 @@ impl H2Machine {
 
     /// Processes the response head of stream `id`. `end_stream` is true if the stream ends with the
     /// head. An error ends only this stream.
-    fn on_head(&mut self, id: u32, end_stream: bool, head: ResponseHead) -> Result<(), H2Error> {
+    fn on_head(&mut self, id: u32, end_stream: bool, decoded: DecodedFieldSection) -> Result<(), H2Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
+        stream.head_bytes += decoded.size;
+        let head = decoded.into_head();
         let request = RequestId(u64::from(id));
         let status = head.status();
         if status < 200 {
@@ -117,7 +116,7 @@ impl H2Machine {
                 return Err(H2Error::Response(ResponseError::TooManyInterim { limit }));
             }
             if status == 100 {
-                self.end_continue_wait(id, true);
+                self.clocks.holding -= u32::from(stream.end_continue_wait(true));
             }
             self.due.push_back(H2Event::Interim { id: request, head });
             return Ok(());
@@ -132,7 +131,7 @@ impl H2Machine {
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
-        self.end_continue_wait(id, wanted);
+        self.clocks.holding -= u32::from(stream.end_continue_wait(wanted));
         self.due.push_back(H2Event::Head { id: request, head, framing });
         if end_stream {
             self.complete_response(id, None);

@@ -29,8 +29,8 @@ enum FrameReadState {
     Payload(FrameHeader),
     /// The padding length of a DATA frame with this frame header.
     PadLength(FrameHeader),
-    /// The payload of a DATA frame on stream `id`: `left` bytes, then `padding` bytes. `end` is
-    /// true if the frame ends the stream.
+    /// The payload of a DATA frame on stream `id`: `left` bytes, at least one, then `padding`
+    /// bytes. `end` is true if the frame ends the stream.
     Data {
         id: u32,
         left: u32,
@@ -82,20 +82,14 @@ impl H2Machine {
             if let FrameReadState::Closed = self.reader.state {
                 return Err(H2Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken))));
             }
-            if let FrameReadState::Data { id, left, padding, end } = self.reader.state {
-                if left > 0 && !rest.is_empty() {
-                    let take = (left as usize).min(rest.len());
-                    self.on_data_delivered(id, left - take as u32, padding, end);
-                    let event = H2Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
-                    return Ok(H2Step { consumed: at + take, event });
-                }
-                if left == 0 {
-                    self.on_data_delivered(id, 0, padding, end);
-                    continue;
-                }
-            }
             if rest.is_empty() {
                 return Ok(H2Step { consumed: at, event: H2Event::NeedInput });
+            }
+            if let FrameReadState::Data { id, left, padding, end } = self.reader.state {
+                let take = (left as usize).min(rest.len());
+                self.on_data_delivered(id, left - take as u32, padding, end);
+                let event = H2Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
+                return Ok(H2Step { consumed: at + take, event });
             }
             at += self.consume_input(now, rest)?;
         }

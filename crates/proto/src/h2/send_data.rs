@@ -2,6 +2,7 @@
 
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, stream_id};
+use super::stream_state::RequestStreamState;
 use super::{CloseReason, RequestId, SendRequestError};
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section_writer;
@@ -12,7 +13,10 @@ impl H2Machine {
     /// body; `None` if no more body bytes are expected. At most 64 KiB of unsent output are
     /// buffered for all bodies; after the first 4 MiB sent on a connection, 256 KiB.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
-        let stream = self.streams.get(stream_id(id))?;
+        self.stream_body_credit(self.streams.get(stream_id(id))?)
+    }
+
+    fn stream_body_credit(&self, stream: &RequestStreamState) -> Option<u64> {
         let room = self.output.body_room() as u64;
         let window = self.send_window.min(stream.send_window).max(0) as u64;
         match stream.upload {
@@ -31,9 +35,9 @@ impl H2Machine {
     /// one write sends both. With several uploads, the caller decides which of them sends next.
     /// Uploads that alternate share the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, SendRequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let number = stream_id(id);
-        let Some(stream) = self.streams.get(number) else { return Err(SendRequestError::UnknownRequest) };
+        let stream = self.streams.get(number).ok_or_else(|| self.unknown_request_error())?;
+        let credit = self.stream_body_credit(stream).ok_or(SendRequestError::NoBodyExpected)?;
         if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
@@ -60,7 +64,8 @@ impl H2Machine {
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, SendRequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
+        let stream = self.streams.get(stream_id(id)).ok_or_else(|| self.unknown_request_error())?;
+        let credit = self.stream_body_credit(stream).ok_or(SendRequestError::NoBodyExpected)?;
         let room = room.min(credit as usize).min(self.peer.max_frame as usize);
         Ok(if room == 0 { 0 } else { self.append_data(stream_id(id), room, fill) })
     }
@@ -103,7 +108,7 @@ impl H2Machine {
     /// body of known length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
         let number = stream_id(id);
-        let Some(stream) = self.streams.get_mut(number) else { return Err(self.missing_body_error(id)) };
+        let Some(stream) = self.streams.get_mut(number) else { return Err(self.unknown_request_error()) };
         match stream.upload {
             RemainingRequestBody::Known { left } => Err(SendRequestError::BodyTooShort { missing: left }),
             RemainingRequestBody::Finished if !trailers.is_empty() => Err(SendRequestError::TrailersWithoutChunks),
@@ -129,12 +134,10 @@ impl H2Machine {
         }
     }
 
-    fn missing_body_error(&self, id: RequestId) -> SendRequestError {
-        match self.closing {
-            _ if self.streams.get(stream_id(id)).is_some() => SendRequestError::NoBodyExpected,
-            Some(reason) => SendRequestError::Closed(reason),
-            None => SendRequestError::UnknownRequest,
-        }
+    /// Returns the error for a request that is not open. A closing connection may have dropped the
+    /// request, so that the caller made no mistake.
+    fn unknown_request_error(&self) -> SendRequestError {
+        self.closing.map_or(SendRequestError::UnknownRequest, SendRequestError::Closed)
     }
 
     /// Returns `true` if nothing more can be read, because the peer closed the connection or broke

@@ -34,6 +34,17 @@ pub(crate) struct RequestStreamState {
 }
 
 impl RequestStreamState {
+    /// Ends the wait of the request's body for `100 Continue`, and returns `true` if the body was
+    /// waiting. `wanted` is true if the body may be sent now, and false if the server sent a final
+    /// response in place of 100 (RFC 9110 §10.1.1).
+    pub(crate) fn end_continue_wait(&mut self, wanted: bool) -> bool {
+        let was_waiting = self.hold_until.take().is_some();
+        if was_waiting && !wanted {
+            self.upload = RemainingRequestBody::Abandoned;
+        }
+        was_waiting
+    }
+
     /// Returns the number of bytes of the response's body that have not arrived; `None` if unknown.
     pub(crate) fn remaining_body(&self) -> Option<u64> {
         match self.phase {

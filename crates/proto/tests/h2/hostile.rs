@@ -174,6 +174,7 @@ fn useless_h2_frames_end_connection_at_their_limits() {
     let head = headers(1, 0, OK);
     refused("PING", &many(frame(PING, 0, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
     refused("PING answers", &many(frame(PING, 1, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
+    refused("answers to no PING", &many(frame(PING, 1, 0, b"haulping"), 1_001), flood(FloodKind::Ping, 1_000));
     refused("SETTINGS", &many(settings(&[]), 100), flood(FloodKind::Settings, 100));
     refused("SETTINGS answers", &many(settings_ack(), 100), flood(FloodKind::Settings, 100));
     refused("PRIORITY", &many(frame(PRIORITY, 0, 1, &[0; 5]), 1_001), flood(FloodKind::Priority, 1_000));

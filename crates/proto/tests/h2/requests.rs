@@ -149,6 +149,13 @@ fn refused_h2_requests_leave_the_connection_unchanged() {
             RequestHead { fields: field("Content-Length", b"5"), ..with("POST", BodyLength::Chunked) },
             SendRequestError::FramingField { index: 1 },
         ),
+        (
+            RequestHead {
+                fields: &[("Content-Length", b"5"), ("content-length", b"5")],
+                ..with("POST", BodyLength::Known(5))
+            },
+            SendRequestError::FramingField { index: 1 },
+        ),
     ];
     let mut conn = asked(H2Config::default(), &get(), 0);
     for (request, error) in cases {
@@ -330,4 +337,39 @@ fn h2_body_frames_have_at_most_the_peers_size() {
     sent(&mut conn);
     assert_eq!(conn.send_body(RequestId(1), &[0; 50_000]), Ok(50_000));
     assert_eq!(sent(&mut conn).iter().map(|frame| frame.3.len()).collect::<Vec<_>>(), [20_000, 20_000, 10_000]);
+}
+
+#[test]
+fn expect_field_of_the_caller_is_sent_once() {
+    for fields in [&[][..], &[("Expect", &b"100-continue"[..])]] {
+        let request = RequestHead { fields, expect_continue: true, ..with("PUT", BodyLength::Known(3)) };
+        assert_eq!(head_of(&request).0.matches("expect: 100-continue\n").count(), 1);
+    }
+}
+
+#[test]
+fn only_te_is_left_out_of_two_letter_names() {
+    let request = RequestHead { fields: &[("TE", b"deflate"), ("XY", b"deflate")], ..get() };
+    let (text, _) = head_of(&request);
+    assert!(text.ends_with(":path: /\nxy: deflate\n"), "{text}");
+}
+
+#[test]
+fn finished_h2_body_takes_no_trailers() {
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(2)), 1);
+    assert_eq!(conn.send_body(RequestId(1), b"ok"), Ok(2));
+    sent(&mut conn);
+    assert_eq!(conn.finish_body(RequestId(1), &[("a", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
+    assert_eq!(conn.finish_body(RequestId(1), &[]), Ok(()));
+    assert!(conn.output().is_empty(), "the end was sent with the body");
+}
+
+#[test]
+fn h2_connection_is_idle_only_without_requests() {
+    let mut conn = asked(H2Config::default(), &get(), 1);
+    assert!(!conn.is_idle(), "a request is open");
+    answer(&mut conn, &[headers(1, END, OK)]);
+    assert!(!conn.is_idle(), "an acknowledgement is to be sent");
+    sent(&mut conn);
+    assert!(conn.is_idle());
 }

@@ -1,8 +1,8 @@
 //! Tests of HTTP/2 responses, alone and in parallel.
 
 use super::peer::{
-    END, GOAWAY, H2RecordedEvent, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,
-    frame, get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
+    DATA, END, GOAWAY, H2RecordedEvent, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data,
+    feed, frame, get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
 };
 use haul_proto::ResponseError;
 use haul_proto::h2::{
@@ -292,4 +292,46 @@ fn early_h2_close_error_names_truncated_part() {
     let mut conn = H2Machine::new(H2Config::default());
     conn.enqueue(MonotonicTimestamp(0), &get()).expect("valid");
     assert!(!conn.has_sent_any_of(RequestId(1)));
+}
+
+#[test]
+fn reset_of_another_h2_stream_keeps_the_body() {
+    let mut conn = asked(H2Config::default(), &get(), 2);
+    let frame = data(1, END, b"0123456789");
+    let (first, second) = frame.split_at(frame.len() - 6);
+    assert_eq!(answer(&mut conn, &[headers(1, 0, OK), first.to_vec()]).last(), Some(&body(1, b"0123")));
+    assert!(conn.reset(RequestId(3), ErrorCode::CANCEL));
+    assert_eq!(feed(&mut conn, second, &[]), [body(1, b"456789"), complete(1)]);
+}
+
+/// Makes the same calls on an open connection, where each of them writes a frame.
+#[test]
+fn ended_h2_connection_writes_no_frames() {
+    let (now, upload, other) = (MonotonicTimestamp(0), RequestId(1), RequestId(3));
+    for is_open in [true, false] {
+        let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Chunked), 2);
+        let mut wire = [settings(&[]), headers(1, 0, OK)].concat();
+        (0..4).for_each(|_| wire.extend(data(1, 0, &[0; 50_000])));
+        let mut at = 0;
+        loop {
+            let step = conn.step(now, &mut wire[at..]).expect("valid");
+            at += step.consumed;
+            if step.event == H2Event::NeedInput {
+                break;
+            }
+        }
+        sent(&mut conn);
+        if !is_open {
+            assert_eq!(conn.end_of_input(), H2Error::EndedInResponse { open: 2 });
+        }
+        assert_eq!(conn.send_body(upload, b"x"), Ok(usize::from(is_open)));
+        conn.release(now, upload, 200_000);
+        conn.raise_stream_window(1 << 20);
+        assert!(conn.reset(other, ErrorCode::CANCEL));
+        let kinds: Vec<u8> = sent(&mut conn).iter().map(|frame| frame.0).collect();
+        assert_eq!(kinds, if is_open { &[DATA, WINDOW_UPDATE, SETTINGS, RST_STREAM][..] } else { &[] });
+        let gone =
+            if is_open { SendRequestError::UnknownRequest } else { SendRequestError::Closed(CloseReason::PeerClosed) };
+        assert_eq!((conn.send_body(other, b"x"), conn.finish_body(other, &[])), (Err(gone), Err(gone)));
+    }
 }
