@@ -5,8 +5,8 @@ use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
 use crate::qpack::{QpackError, QpackFault};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
-use crate::response_from_decoded_fields::{FieldSectionKind, FieldSectionReader};
-use crate::response_head::{Fields, ProtocolVersion, ResponseHead};
+use crate::response_from_decoded_fields::{DecodedFieldSection, FieldSectionKind, FieldSectionReader};
+use crate::response_head::{Fields, ProtocolVersion};
 use crate::stream_exchange_progress::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use alloc::borrow::Cow;
 
@@ -47,10 +47,7 @@ impl H3Machine {
         let judged = if section_kind == FieldSectionKind::Trailers {
             self.on_trailers(id, decoded.into_fields())
         } else {
-            if let Some(stream) = self.requests.get_mut(id) {
-                stream.head_bytes += decoded.size;
-            }
-            self.on_head(id, decoded.into_head(), is_last)
+            self.on_head(id, decoded, is_last)
         };
         if let Err(fault) = judged {
             self.reset_for_violation(id, fault);
@@ -98,8 +95,10 @@ impl H3Machine {
 
     /// Processes the response head of stream `id`. An error ends only this stream. `is_last` is
     /// true if the stream is known to end after the head.
-    fn on_head(&mut self, id: u64, head: ResponseHead, is_last: bool) -> Result<(), H3Error> {
+    fn on_head(&mut self, id: u64, decoded: DecodedFieldSection, is_last: bool) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
+        stream.head_bytes += decoded.size;
+        let head = decoded.into_head();
         let request = RequestId(id);
         let status = head.status();
         if status < 200 {
@@ -109,7 +108,7 @@ impl H3Machine {
                 return Err(H3Error::Response(ResponseError::TooManyInterim { limit }));
             }
             if status == 100 {
-                self.end_continue_wait(id, true);
+                self.holding -= u32::from(stream.end_continue_wait(true));
             }
             self.due.push_back(H3Event::Interim { id: request, head });
             return Ok(());
@@ -121,7 +120,7 @@ impl H3Machine {
         stream.is_tunnel = tunnel;
         let is_wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
-        self.end_continue_wait(id, is_wanted);
+        self.holding -= u32::from(stream.end_continue_wait(is_wanted));
         self.due.push_back(H3Event::Head { id: request, head, framing: body.framing(false) });
         if was_head {
             // A HEAD request ends with the head. Some servers never end the stream, or send the
@@ -135,19 +134,6 @@ impl H3Machine {
             self.remove_finished_request(id);
         }
         Ok(())
-    }
-
-    /// Ends the wait of a request's body for `100 Continue`. `is_wanted` is true if the body may be
-    /// sent now, and false if the server sent a final response in place of 100 (RFC 9110 §10.1.1).
-    fn end_continue_wait(&mut self, id: u64, is_wanted: bool) {
-        if let Some(stream) = self.requests.get_mut(id)
-            && stream.hold_until.take().is_some()
-        {
-            self.holding -= 1;
-            if !is_wanted {
-                stream.upload = RemainingRequestBody::Abandoned;
-            }
-        }
     }
 
     fn on_trailers(&mut self, id: u64, trailers: Fields) -> Result<(), H3Error> {

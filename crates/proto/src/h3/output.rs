@@ -82,15 +82,6 @@ impl H3Outputs {
         true
     }
 
-    fn critical_output(&mut self, stream: H3SendStream) -> Option<&mut CriticalStreamOutput> {
-        match stream {
-            H3SendStream::Control => Some(&mut self.control),
-            H3SendStream::QpackEncoder => Some(&mut self.encoder),
-            H3SendStream::QpackDecoder => Some(&mut self.decoder),
-            H3SendStream::Request(_) => None,
-        }
-    }
-
     fn next_output(&self) -> Option<H3Output<'_>> {
         for (stream, output) in [
             (H3SendStream::Control, &self.control),
@@ -158,12 +149,10 @@ impl H3Machine {
     /// and [`H3Output::fin`] was true, the caller must also finish the stream in QUIC.
     pub fn advance_output(&mut self, stream: H3SendStream, n: usize) {
         match stream {
+            H3SendStream::Control => self.outputs.control.buffer.advance(n),
+            H3SendStream::QpackEncoder => self.outputs.encoder.buffer.advance(n),
+            H3SendStream::QpackDecoder => self.outputs.decoder.buffer.advance(n),
             H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),
-            critical => {
-                if let Some(output) = self.outputs.critical_output(critical) {
-                    output.buffer.advance(n);
-                }
-            }
         }
     }
 
@@ -180,12 +169,10 @@ impl H3Machine {
 
     fn set_blocked(&mut self, stream: H3SendStream, is_blocked: bool) {
         match stream {
+            H3SendStream::Control => self.outputs.control.is_blocked = is_blocked,
+            H3SendStream::QpackEncoder => self.outputs.encoder.is_blocked = is_blocked,
+            H3SendStream::QpackDecoder => self.outputs.decoder.is_blocked = is_blocked,
             H3SendStream::Request(RequestId(id)) => self.outputs.set_blocked(id, is_blocked),
-            critical => {
-                if let Some(output) = self.outputs.critical_output(critical) {
-                    output.is_blocked = is_blocked;
-                }
-            }
         }
     }
 

@@ -140,13 +140,10 @@ impl H3Machine {
                 Err(H3Error::Frame(H3FrameFault::WrongStream { kind }))
             }
             _ => {
-                self.check_unknown_frame(now, header)?;
-                if let Some(stream) = self.requests.get_mut(id)
-                    && length > 0
-                {
+                if length > 0 {
                     stream.reader.state = H3FrameReadState::Skip(length);
                 }
-                Ok(0)
+                self.check_unknown_frame(now, header).map(|()| 0)
             }
         }
     }

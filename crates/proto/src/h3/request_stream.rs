@@ -35,6 +35,28 @@ pub(crate) struct H3RequestStream {
 }
 
 impl H3RequestStream {
+    /// Returns the number of bytes of the request's body that may be given now, if its output has
+    /// room for `room` bytes; `None` if no more body bytes are expected.
+    pub(crate) fn body_credit(&self, room: u64) -> Option<u64> {
+        match self.upload {
+            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => None,
+            _ if self.hold_until.is_some() => Some(0),
+            RemainingRequestBody::Known { left } => Some(left.min(room)),
+            RemainingRequestBody::Open => Some(room),
+        }
+    }
+
+    /// Ends the wait of the request's body for `100 Continue`, and returns `true` if the body was
+    /// waiting. `is_wanted` is true if the body may be sent now, and false if the server sent a
+    /// final response in place of 100 (RFC 9110 §10.1.1).
+    pub(crate) fn end_continue_wait(&mut self, is_wanted: bool) -> bool {
+        let was_waiting = self.hold_until.take().is_some();
+        if was_waiting && !is_wanted {
+            self.upload = RemainingRequestBody::Abandoned;
+        }
+        was_waiting
+    }
+
     /// Returns the number of bytes of a field section that are buffered on this stream.
     pub(crate) fn buffered_bytes(&self) -> usize {
         use super::frame::H3FrameReadState;

@@ -15,13 +15,15 @@ impl H3Machine {
     /// body; `None` if no more body bytes are expected. At most 32 KiB of unsent output are
     /// buffered for each request.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
-        let stream = self.requests.get(id.0)?;
-        let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending_bytes(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
-        match stream.upload {
-            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => None,
-            _ if stream.hold_until.is_some() || self.has_failed_or_ended() => Some(0),
-            RemainingRequestBody::Known { left } => Some(left.min(room)),
-            RemainingRequestBody::Open => Some(room),
+        self.requests.get(id.0)?.body_credit(self.body_room(id))
+    }
+
+    /// Returns the number of bytes that the output of a request's stream has room for; 0 if the
+    /// connection has ended.
+    fn body_room(&self, id: RequestId) -> u64 {
+        match self.outputs.pending_bytes(id.0) {
+            Some(pending) if !self.has_failed_or_ended() => OUTPUT_LIMIT.saturating_sub(pending) as u64,
+            _ => 0,
         }
     }
 
@@ -29,8 +31,9 @@ impl H3Machine {
     /// number of bytes accepted: all of `data`, or as much as [`H3Machine::body_credit`] allowed.
     /// The last byte of a body of known length ends the stream.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, SendRequestError> {
-        let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
-        let Some(stream) = self.requests.get_mut(id.0) else { return Err(SendRequestError::UnknownRequest) };
+        let room = self.body_room(id);
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.unknown_request_error()) };
+        let credit = stream.body_credit(room).ok_or(SendRequestError::NoBodyExpected)?;
         if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
@@ -61,7 +64,7 @@ impl H3Machine {
     /// Ends the request's body. After a body of unknown length, sends the given trailers. For a
     /// body of known length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), SendRequestError> {
-        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.missing_body_error(id)) };
+        let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.unknown_request_error()) };
         match stream.upload {
             RemainingRequestBody::Known { left } => Err(SendRequestError::BodyTooShort { missing: left }),
             RemainingRequestBody::Finished if !trailers.is_empty() => Err(SendRequestError::TrailersWithoutChunks),
@@ -84,11 +87,9 @@ impl H3Machine {
         }
     }
 
-    fn missing_body_error(&self, id: RequestId) -> SendRequestError {
-        match self.closing {
-            _ if self.requests.get(id.0).is_some() => SendRequestError::NoBodyExpected,
-            Some(reason) => SendRequestError::Closed(reason),
-            None => SendRequestError::UnknownRequest,
-        }
+    /// Returns the error for a request that is not open. A closing connection may have dropped the
+    /// request, so that the caller made no mistake.
+    fn unknown_request_error(&self) -> SendRequestError {
+        self.closing.map_or(SendRequestError::UnknownRequest, SendRequestError::Closed)
     }
 }

@@ -2,11 +2,11 @@
 
 use super::peer::{
     ENCODER, H3RecordedEvent, HEADERS, answer, asked, body, capacity, commands, complete, data, feed, frame, get, head,
-    headers, insertion, sent, stop_sending, violation,
+    headers, insertion, sent, stop_sending, violation, with,
 };
 use haul_proto::h3::{
-    H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FloodLimits, H3Machine, H3SendStream, RequestId,
-    ResponseBodyFraming,
+    BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FloodLimits, H3Machine, H3SendStream,
+    RequestId, ResponseBodyFraming,
 };
 use haul_proto::qpack::{QpackError, QpackFault};
 use haul_proto::time::MonotonicTimestamp;
@@ -148,4 +148,15 @@ fn expanding_qpack_section_is_stopped_at_the_limit() {
     assert!(matches!(seen[..], [H3RecordedEvent::Reset(0, _, false)]), "{seen:?}");
     assert_eq!(commands(&mut conn), [stop_sending(0, H3ErrorCode::EXCESSIVE_LOAD)]);
     assert_eq!(answer(&mut conn, 4, &[dynamic_head()], true).last(), Some(&complete(4)), "the connection goes on");
+}
+
+#[test]
+fn unblocked_response_to_head_stops_an_open_stream() {
+    let stopped = stop_sending(0, H3ErrorCode::REQUEST_CANCELLED);
+    for (fin, expected) in [(true, vec![]), (false, vec![stopped])] {
+        let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::None), 1);
+        let pieces = [(0, dynamic_head(), fin), (ENCODER, table(), false)];
+        assert_eq!(feed(&mut conn, &pieces, 99).last(), Some(&complete(0)));
+        assert_eq!(commands(&mut conn), expected, "the stream ends: {fin}");
+    }
 }

@@ -222,3 +222,97 @@ fn completely_sent_h3_request_needs_no_reset() {
     assert!(conn.reset(ID, H3ErrorCode::REQUEST_CANCELLED));
     assert_eq!(commands(&mut conn), [stop_sending(0, H3ErrorCode::REQUEST_CANCELLED)]);
 }
+
+#[test]
+fn type_of_the_qpack_encoder_stream_is_sent_once() {
+    let mut conn = H3Machine::new(H3Config::default());
+    feed(&mut conn, &[(CONTROL, control(&[(1, 4_096), (7, 0)]), false)], 99);
+    let (mut decoder, mut insertions) = (QpackDecoder::new(4_096), Vec::new());
+    for (number, name) in ["x-first", "x-first", "x-second", "x-second"].into_iter().enumerate() {
+        let fields = [(name, &b"value"[..])];
+        conn.enqueue(MonotonicTimestamp(0), 4 * number as u64, &RequestHead { fields: &fields, ..get() })
+            .expect("valid");
+        let bytes = sent(&mut conn).remove(&H3SendStream::QpackEncoder).unwrap_or_default().0;
+        let instructions = if insertions.is_empty() { bytes.strip_prefix(&[2]).unwrap_or(&bytes) } else { &bytes };
+        if !instructions.is_empty() {
+            insertions.push(decoder.on_encoder_stream(instructions).expect("instructions alone"));
+        }
+    }
+    // The capacity of the table, `:authority` and the first name; then the second name.
+    assert_eq!(insertions, [3, 1]);
+}
+
+#[test]
+fn no_decoder_stream_without_a_qpack_table() {
+    for (capacity, expected) in [(0, None), (4_096, Some(vec![3, 0x40]))] {
+        let mut conn = H3Machine::new(H3Config { qpack_table_capacity: capacity, ..H3Config::default() });
+        conn.enqueue(MonotonicTimestamp(0), 0, &get()).expect("a valid request");
+        assert!(conn.reset(ID, H3ErrorCode::REQUEST_CANCELLED));
+        assert_eq!(sent(&mut conn).remove(&H3SendStream::QpackDecoder).map(|output| output.0), expected);
+    }
+}
+
+#[test]
+fn blocked_h3_request_is_sent_after_unblocking() {
+    let mut conn = H3Machine::new(H3Config::default());
+    let (first, second) = (H3SendStream::Request(ID), H3SendStream::Request(RequestId(4)));
+    for id in [0, 4] {
+        conn.enqueue(MonotonicTimestamp(0), id, &get()).expect("a valid request");
+    }
+    conn.block_output(first);
+    let taken = sent(&mut conn);
+    assert!(!taken.contains_key(&first) && taken.contains_key(&second));
+    // QUIC may say so twice.
+    conn.unblock_output(first);
+    conn.unblock_output(first);
+    assert_eq!(sent(&mut conn).get(&first).map(|(_, fin)| *fin), Some(true));
+    assert!(!conn.has_output(), "once");
+}
+
+#[test]
+fn h3_body_continues_after_a_block_without_output() {
+    let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
+    let stream = H3SendStream::Request(ID);
+    assert_eq!(conn.send_body(ID, b"one"), Ok(3));
+    // QUIC takes all of it, but no more.
+    conn.block_output(stream);
+    conn.advance_output(stream, data(b"one").len());
+    conn.unblock_output(stream);
+    assert!(!conn.has_output(), "nothing to send");
+    assert_eq!(conn.send_body(ID, b"two"), Ok(3));
+    assert_eq!(sent_request(&mut conn, 0), (data(b"two"), false));
+}
+
+#[test]
+fn late_reports_about_a_reset_request_are_ignored() {
+    let mut conn = H3Machine::new(H3Config::default());
+    for id in [0, 4] {
+        conn.enqueue(MonotonicTimestamp(0), id, &get()).expect("a valid request");
+    }
+    assert!(conn.reset(ID, H3ErrorCode::REQUEST_CANCELLED) && !conn.has_sent_any_of(ID));
+    conn.block_output(H3SendStream::Request(ID));
+    conn.advance_output(H3SendStream::Request(ID), 5);
+    conn.unblock_output(H3SendStream::Request(ID));
+    let taken = sent(&mut conn);
+    assert!(!taken.contains_key(&H3SendStream::Request(ID)));
+    assert!(taken[&H3SendStream::Request(RequestId(4))].1, "the other request is complete");
+}
+
+#[test]
+fn stop_sending_of_a_finished_request_awaits_the_response() {
+    let mut conn = H3Machine::new(H3Config::default());
+    conn.enqueue(MonotonicTimestamp(0), 0, &get()).expect("a valid request");
+    assert_eq!(conn.on_stop_sending(H3SendStream::Request(ID), H3ErrorCode::NO_ERROR), Ok(()));
+    assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::NO_ERROR)]);
+    assert_eq!(answer(&mut conn, 0, &[headers(&[(":status", "204")])], true).last(), Some(&complete(0)));
+}
+
+#[test]
+fn repeated_go_away_is_sent_once() {
+    let mut conn = asked(H3Config::default(), &get(), 0);
+    conn.go_away();
+    let taken = sent(&mut conn);
+    assert_eq!(taken.into_keys().collect::<Vec<_>>(), [H3SendStream::Control]);
+    conn.go_away();
+    assert!(!conn.has_output());
+}

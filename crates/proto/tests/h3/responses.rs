@@ -254,3 +254,37 @@ fn finished_h3_body_may_be_finished_again() {
     assert_eq!(conn.finish_body(RequestId(0), &[]), Ok(()));
     assert_eq!(conn.finish_body(RequestId(0), &[("a", b"b")]), Err(SendRequestError::TrailersWithoutChunks));
 }
+
+#[test]
+fn reset_after_an_h3_response_ends_only_the_upload() {
+    let code = H3ErrorCode::REQUEST_CANCELLED;
+    for (is_answered, rest) in [(true, vec![]), (false, vec![stop_sending(0, code)])] {
+        let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
+        answer(&mut conn, 0, &[headers(&OK)], is_answered);
+        assert!(conn.reset(RequestId(0), code));
+        assert_eq!(commands(&mut conn), [vec![reset_stream(0, code)], rest].concat());
+    }
+}
+
+/// Makes the same calls on an open connection, where the closed control stream is an error.
+#[test]
+fn ended_h3_connection_ignores_late_reports() {
+    let now = MonotonicTimestamp(0);
+    for is_open in [true, false] {
+        let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
+        assert_eq!(feed(&mut conn, &[(CONTROL, control(&[]), false)], 99), [H3RecordedEvent::Settings]);
+        let closed = if is_open {
+            SendRequestError::UnknownRequest
+        } else {
+            conn.on_connection_end();
+            SendRequestError::Closed(CloseReason::PeerClosed)
+        };
+        let accepted = if is_open { (Some(32 * 1024), Ok(1)) } else { (Some(0), Ok(0)) };
+        assert_eq!((conn.body_credit(RequestId(0)), conn.send_body(RequestId(0), b"x")), accepted);
+        let unknown = RequestId(4);
+        assert_eq!((conn.send_body(unknown, b"x"), conn.finish_body(unknown, &[])), (Err(closed), Err(closed)));
+        assert_eq!(conn.on_stop_sending(H3SendStream::Control, H3ErrorCode::NO_ERROR).is_err(), is_open);
+        assert_eq!(conn.on_stream_reset(now, CONTROL, H3ErrorCode::NO_ERROR), Ok(()), "the connection has ended");
+        assert!(!conn.has_pending_event() && !conn.has_output());
+    }
+}
