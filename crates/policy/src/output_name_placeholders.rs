@@ -238,7 +238,7 @@ fn path_component(target: &Target) -> Result<String, UrlPathTooLong> {
         return Err(UrlPathTooLong);
     }
     let mut all: Vec<String> = segments().map(|segment| safe_component(&percent_decode(segment.as_bytes()))).collect();
-    if text.is_empty() || text.ends_with('/') {
+    if text.ends_with('/') {
         all.push(INDEX_FILE_NAME.to_owned());
     }
     Ok(all.join("/"))

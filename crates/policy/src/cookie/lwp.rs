@@ -142,7 +142,7 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
     let domain = domain.ok_or(CookieRefusal::Domain)?;
     parts.host_only = !domain.starts_with('.') || scope::is_address(&domain[1..]);
     parts.domain = domain.trim_start_matches('.').to_owned();
-    let bare = parts.domain.strip_suffix(".local").filter(|name| !name.is_empty() && !name.contains('.'));
+    let bare = parts.domain.strip_suffix(".local").filter(|name| !name.contains('.'));
     let bare = bare.map(|name| Cookie::new(CookieParts { domain: name.to_owned(), ..parts.clone() })).transpose()?;
     Ok(bare.into_iter().chain([Cookie::new(parts)?]))
 }

@@ -68,7 +68,7 @@ pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, M
     let name = text.to_ascii_lowercase();
     let widest = check_name(&name)?;
     match widest {
-        MaxCookieScope::Host if name.ends_with('.') && !host_only => Err(CookieRefusal::Domain),
+        MaxCookieScope::Host if !host_only => Err(CookieRefusal::Domain),
         MaxCookieScope::Domain if is_public_suffix(&name) => Ok((name, MaxCookieScope::Host)),
         widest => Ok((name, widest)),
     }

@@ -153,7 +153,7 @@ fn parse_character_range(text: &str) -> ParsedGlob {
         _ => return bad(0),
     };
     // No further than from a to z.
-    let is_near = to.is_ascii() && to.abs_diff(from) <= b'z' - b'a';
+    let is_near = to.abs_diff(from) <= b'z' - b'a';
     match last_index(from.into(), to.into(), step).filter(|_| is_near) {
         Some(last) => Ok((GlobKind::Chars { from, last, step: step as u8 }, reader.at)),
         None => bad(reader.at),
