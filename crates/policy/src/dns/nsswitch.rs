@@ -91,4 +91,9 @@ mod tests {
         assert_eq!(parse_host_sources("hosts ldap\nhosts\n# hosts: db\n"), HostLookupSources::FilesThenDns);
         assert_eq!(parse_host_sources("hosts ldap\nhosts : ldap\n"), HostLookupSources::SystemOnly);
     }
+
+    #[test]
+    fn lines_without_a_database_are_ignored() {
+        assert_eq!(parse_host_sources("hosts files dns\nhosts: files\nhosts\n"), HostLookupSources::FilesOnly);
+    }
 }

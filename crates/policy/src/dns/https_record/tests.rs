@@ -107,7 +107,7 @@ fn https_record_with_unsupported_mandatory_key_is_dropped() {
 
 #[test]
 fn malformed_https_record_drops_all_records() {
-    let wrong: [&[(u16, &[u8])]; 12] = [
+    let wrong: [&[(u16, &[u8])]; 13] = [
         &[(1, b"")],
         &[(1, b"\0")],
         &[(1, b"\x03h3")],
@@ -116,6 +116,7 @@ fn malformed_https_record_drops_all_records() {
         &[(3, b"\x01\x02\x03")],
         &[(4, b"")],
         &[(4, b"\x01\x02\x03")],
+        &[(6, b"")],
         &[(6, &[0; 15])],
         &[(0, &[0, 1])],
         &[(0, &[0, 3, 0, 1]), ALPN_H3, (3, &[1, 1])],
@@ -224,4 +225,16 @@ fn mandatory_keys_are_ascending() {
     let with = |mandatory: &'static [u8]| is_dropped(&[(0, mandatory), ALPN_H3, (3, b"\x01\xbb")]);
     assert!(!with(b"\0\x01\0\x03"));
     assert!(with(b"\0\x03\0\x01") && with(b"\0\x01\0\x01"));
+}
+
+#[test]
+fn https_record_with_port_0_is_dropped_alone() {
+    let found = services(&[rdata(1, "a", &[ALPN_H3, (3, &[0, 0])]), rdata(2, "b", &[ALPN_H3])]);
+    assert_eq!(found.iter().map(|record| &*record.target).collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn named_http1_is_not_added_again() {
+    let protocols = |alpn: &[u8]| services(&[rdata(1, "", &[(1, alpn)])])[0].protocols.clone();
+    assert_eq!(protocols(b"\x08http/1.1\x02h3"), [AlpnProtocol::H1, AlpnProtocol::H3]);
 }

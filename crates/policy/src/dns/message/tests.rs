@@ -219,3 +219,33 @@ fn age_shortens_the_lifetime_of_an_answer() {
     assert_eq!(aged(DnsResponse::NoSuchName { ttl: ttl(30) }), DnsResponse::NoSuchName { ttl: ttl(0) });
     assert_eq!(aged(DnsResponse::Truncated), DnsResponse::Truncated);
 }
+
+#[test]
+fn aaaa_query_takes_ipv6_addresses_alone() {
+    let query = DnsQuery { record_type: DnsRecordType::Aaaa, ..QUERY };
+    let mut answer = answer_to(query, Rcode::NOERROR);
+    address(&mut answer, "www.example", [1, 1, 1, 1], 60);
+    answer.push((name("evil.example"), 60, Aaaa::new("2001:db8::6".parse().unwrap()))).unwrap();
+    answer.push((name("www.example"), 90, Aaaa::new("2001:db8::1".parse().unwrap()))).unwrap();
+    let expected =
+        DnsResponse::Addresses { addresses: vec!["2001:db8::1".parse().unwrap()], ttl: Duration::from_secs(90) };
+    assert_eq!(query.parse_response(&answer.finish()), Some(expected));
+}
+
+#[test]
+fn addresses_of_another_class_are_ignored() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    answer.push((name("www.example"), Class::CH, 60, A::new([6, 6, 6, 6].into()))).unwrap();
+    address(&mut answer, "www.example", [1, 1, 1, 1], 60);
+    assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1]], 60));
+}
+
+/// RFC 1034 §3.6.2 allows no other record beside a CNAME. Its target is not looked up then.
+#[test]
+fn address_beside_a_cname_is_the_answer() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    alias(&mut answer, "www.example", "b.example");
+    address(&mut answer, "b.example", [2, 2, 2, 2], 60);
+    address(&mut answer, "www.example", [1, 1, 1, 1], 90);
+    assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1]], 90));
+}
