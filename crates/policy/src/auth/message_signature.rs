@@ -369,6 +369,7 @@ mod tests {
         }
         let short = new(SignatureAlgorithm::Ed25519, "00", "k", None);
         assert_eq!(short, Some(MessageSignatureError::KeyLength(1)));
+        assert_eq!(new(SignatureAlgorithm::Ed25519, &"5a".repeat(32), "k", None), None);
         for id in ["", "a\nb", "\u{e4}"] {
             assert_eq!(new(hmac, "00", id, None), Some(MessageSignatureError::KeyId), "{id:?}");
         }

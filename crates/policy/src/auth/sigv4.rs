@@ -443,7 +443,10 @@ mod tests {
 
         let unsigned = made(&[], None, DAY_OF_EXAMPLES).unwrap();
         assert_eq!(unsigned.fields[1].1, "UNSIGNED-PAYLOAD");
-        for date in ["yesterday", "20130524T000000", "2013-05-24T00:00Z", ""] {
+        let other = UnsignedRequest { content: None, ..get(&target) };
+        let refused = signed("osc:osc:eu:s3", ("u", "p"), url, &other).map(|made| made.authorization);
+        assert!(matches!(refused, Err(AuthError::SigV4(why)) if why.contains("signed")), "only AWS accepts it");
+        for date in ["yesterday", "20130524T000000", "2013-05-24T00:00Z", "2013052400000000", "20130524T00000xZ", ""] {
             assert!(made(&[("x-amz-date", date.as_bytes())], None, 0).is_err(), "{date}");
         }
     }

@@ -95,6 +95,8 @@ fn strongest_allowed_auth_scheme_is_chosen() {
     assert_eq!(chosen(&["Basic"], AllowedAuthSchemes::DIGEST), Ok(ChosenAuthScheme::Nothing));
     assert_eq!(chosen(&["Bearer"], AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Nothing));
     assert_eq!(chosen(&[], AllowedAuthSchemes::ANY), Ok(ChosenAuthScheme::Nothing));
+    let token_or_password = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::BASIC };
+    assert_eq!(chosen(&["Basic realm=x"], token_or_password), Ok(ChosenAuthScheme::Basic), "no Bearer is offered");
     // The server's order among its digests, but for those that cannot be answered.
     let unknown = "Digest realm=r, nonce=n, algorithm=SHA-1024";
     let Ok(ChosenAuthScheme::Digest(challenge)) =
@@ -110,6 +112,7 @@ fn strongest_allowed_auth_scheme_is_chosen() {
         "Digest nonce=n",
         "Digest realm=r, nonce=n, qop=\"auth-conf\"",
         "Digest realm=r, nonce=\"a\tb\"",
+        "Digest realm=r, nonce=n, opaque=\"a\x7fb\"",
     ] {
         assert_eq!(chosen(&[incomplete], AllowedAuthSchemes::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
     }
@@ -137,6 +140,7 @@ fn basic_and_bearer_values_are_encoded() {
     assert_eq!(basic(b"test", "123\u{a3}".as_bytes()), b"Basic dGVzdDoxMjPCow==");
     assert_eq!(basic(b"", b""), b"Basic Og==");
     assert_eq!(Credentials::new("a:b", "").unwrap().check_basic(), Err(AuthError::ColonInUser));
+    assert_eq!(Credentials::new("a", "b:c").unwrap().check_basic(), Ok(()));
     for bad in ["a\rb", "a\nb", "a\0b"] {
         assert_eq!(Credentials::new(bad, "").unwrap_err(), AuthError::ControlByte);
         assert_eq!(Credentials::new("", bad).unwrap_err(), AuthError::ControlByte);
@@ -205,6 +209,12 @@ fn digest_answer_matches_corrected_rfc7616_example() {
     assert_eq!(parameter(&value, "username*"), "UTF-8''J%C3%A4s%C3%B8n%20Doe");
     let value = digest("Digest realm=r, nonce=n").authorize(&me, "GET", "/", None, cnonce).unwrap();
     assert_eq!(parameter(&value, "username"), "J\u{e4}s\u{f8}n Doe");
+    // Marks that RFC 8187 allows are not encoded. A name that is not UTF-8 has no extended form.
+    let field = "Digest realm=r, nonce=n, charset=UTF-8";
+    let value =
+        |user: &[u8]| digest(field).authorize(&Credentials::new(user, "p").unwrap(), "GET", "/", None, cnonce).unwrap();
+    assert_eq!(parameter(&value("\u{e4}!+*".as_bytes()), "username*"), "UTF-8''%C3%A4!+%2A");
+    assert!(value(b"J\xe4s").starts_with(b"Digest username=\"J\xe4s\", "));
 }
 
 #[test]
@@ -276,6 +286,10 @@ fn digest_counts_requests_and_accepts_nextnonce() {
     };
     assert_eq!(parameter(&value, "response"), expected(b"n"));
     assert_eq!(parameter(&value, "algorithm"), "MD5-sess");
+    // The server needs the client nonce for the key even without a quality of protection.
+    let mut legacy = digest("Digest realm=r, nonce=n, algorithm=MD5-sess");
+    let value = legacy.authorize(&me, "GET", "/", None, "c1").unwrap();
+    assert_eq!((parameter(&value, "cnonce"), parameter(&value, "qop")), ("c1".into(), String::new()));
     // The key is made once (§3.4.2).
     session.on_authentication_info(b"nextnonce=m");
     let value = session.authorize(&me, "GET", "/", None, "c2").unwrap();
@@ -309,7 +323,7 @@ fn digest_protection_space_is_below_its_domains() {
     assert!(covers("/a https://h/c", "https://h/a/z") && covers("/a https://h/c", "https://h/c"));
     assert!(!covers("/a", "https://h/x"));
     // A server does not hand a proof of the password to others.
-    assert!(!covers("https://i/", "https://i/x"));
+    assert!(!covers("https://i/", "https://i/x") && !covers("https://i/", "https://h/x"));
 }
 
 #[test]
