@@ -63,3 +63,46 @@ fn written_expiry_fits_signed_numbers() {
         assert!(text.contains(&format!("\tFALSE\t{expected}\ta\t\n")), "{text}");
     }
 }
+
+/// Some writers leave the path out.
+#[test]
+fn secure_file_line_may_lack_its_path() {
+    let read = |secure: &str| {
+        let file = netscape::read(format!("h.example\tFALSE\t{secure}\t0\ta\tb\n").as_bytes(), NOW);
+        file.cookies.first().map(|cookie| (cookie.parts().path.clone(), cookie.parts().secure))
+    };
+    assert_eq!([read("TRUE"), read("FALSE")], [true, false].map(|secure| Some((b"/".to_vec(), secure))));
+}
+
+#[test]
+fn program_and_file_cookies_have_bounded_paths() {
+    let with_path = |length: usize| {
+        let path = [b"/", &vec![b'p'; length - 1][..]].concat();
+        Cookie::new(CookieParts { name: b"a".into(), domain: "h.example".into(), path, ..Default::default() }).err()
+    };
+    assert_eq!([with_path(1024), with_path(1025)], [None, Some(CookieRefusal::TooLong)]);
+}
+
+#[test]
+fn host_prefix_needs_a_cookie_of_one_host() {
+    let refusal = |host_only| {
+        let (name, path) = (b"__Host-a".to_vec(), b"/".to_vec());
+        let parts = CookieParts { name, path, secure: true, host_only, ..Default::default() };
+        Cookie::new(CookieParts { domain: "h.example".into(), ..parts }).err()
+    };
+    assert_eq!([refusal(true), refusal(false)], [None, Some(CookieRefusal::HostPrefix)]);
+}
+
+#[test]
+fn cookies_of_two_paths_are_two_cookies() {
+    let jar = jar_of("http://h.example/", &["a=1; Path=/x", "a=2; Path=/y", "a=3; Path=/x"]);
+    assert_eq!(["x", "y"].map(|path| sent(&jar, &format!("http://h.example/{path}"))), ["a=3", "a=2"]);
+}
+
+#[test]
+fn secure_cookie_of_a_sibling_host_hides_nothing() {
+    let mut jar = jar_of("https://a.h.example/", &["s=1; Secure"]);
+    let mut set = |url: &str| jar.set(&target(url), b"s=2", NOW).err();
+    assert_eq!(set("http://b.h.example/"), None);
+    assert_eq!(set("http://a.h.example/"), Some(CookieRefusal::HidesSecure));
+}
