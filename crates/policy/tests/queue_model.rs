@@ -436,3 +436,29 @@ fn extra_slot_is_only_for_unanswering_host() {
     queue.remove_extra_slot();
     assert!(!queue.add_extra_slot_for_silent_host(hosts[0]));
 }
+
+#[test]
+fn surplus_job_end_frees_no_slot() {
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 1 });
+    let id = queue.push(&1, 0, ());
+    queue.push(&1, 1, ());
+    queue.push(&1, 2, ());
+    let now = MonotonicTime(0);
+    assert_eq!(queue.next_for(id, now, None), None, "no job of the host runs");
+    assert!(queue.next(now, None).is_some());
+    queue.on_job_end(id);
+    queue.on_job_end(id);
+    assert_eq!(queue.running_jobs(), 0);
+    assert!(queue.next(now, None).is_some());
+    assert_eq!((queue.next(now, None), queue.running_jobs()), (None, 1));
+}
+
+#[test]
+fn job_at_the_limit_replaces_no_other() {
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 1 });
+    let (id, now) = (queue.push(&1, 0, ()), MonotonicTime(0));
+    queue.push(&1, 5, ());
+    assert!(queue.next(now, None).is_some());
+    assert_eq!(queue.next_for_below(id, 5, now, None), None);
+    assert_eq!(queue.next_for_below(id, 6, now, None), Some((5, ())));
+}

@@ -341,3 +341,10 @@ fn expired_host_schedules_are_dropped_at_64() {
     };
     assert_eq!([count(63, 1), count(64, 1), count(64, 0)], [(64, 64), (1, 64), (65, 128)]);
 }
+
+#[test]
+fn starts_on_one_host_are_an_interval_apart() {
+    let mut schedules = HostSchedules::new(Duration::from_secs(1));
+    let next = ["a", "a", "b", "a"].map(|host| schedules.record_start(&host, MonotonicTime(0)));
+    assert_eq!(next, [1, 2, 1, 3].map(|seconds| MonotonicTime(seconds * SECOND)));
+}
