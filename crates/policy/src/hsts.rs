@@ -340,10 +340,11 @@ mod tests {
     #[test]
     fn hsts_files_are_read_and_written() {
         let text = "# x\n.Example.com \"20270115 09:00:00\"\nother.example. \"unlimited\"\nold.example \"20200101 00:00:00\"\n\
-            127.0.0.1 \"unlimited\"\nu@h \"unlimited\"\nh/x \"unlimited\"\nbad \"2027\"\nbad unlimited\nbad\n\n\"\"\n";
+            127.0.0.1 \"unlimited\"\nu@h \"unlimited\"\nh/x \"unlimited\"\nh:8443 \"unlimited\"\nbad \"2027\"\nbad unlimited\nbad\n\n\"\"\n";
         let mut hsts = HstsStore::new();
         hsts.load(text, NOW);
         assert_eq!(hsts.len(), 2);
+        assert!(upgraded(&hsts, "http://other.example/") && !upgraded(&hsts, "http://127.0.0.1/"));
         assert!(!hsts.is_changed());
         let file = hsts.to_text(NOW);
         let body: Vec<&str> = file.lines().filter(|line| !line.starts_with('#')).collect();

@@ -392,6 +392,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_another_multipart_type_are_attachments() {
+        let parts = [FormPart::field("a", "v"), FormPart { name: None, ..FormPart::field("", "w") }];
+        let boundary = MultipartBoundary::new([1; 16]);
+        let layout = MultipartLayout::with_attachments(&parts, &boundary, FormNameEscape::Percent).unwrap();
+        assert_eq!(
+            text(&layout),
+            "--B\r\nContent-Disposition: attachment; name=\"a\"\r\n\r\nv\r\n--B\r\n\r\nw\r\n--B--\r\n"
+        );
+    }
+
+    #[test]
     fn form_field_names_cannot_start_header_lines() {
         for escape in [FormNameEscape::Percent, FormNameEscape::Backslash] {
             let part = FormPart::file("a\r\nX: 1", "b\n\0\"", FormPartContent::Bytes(Vec::new()));

@@ -273,6 +273,7 @@ mod tests {
             "MACHINE h\r\n\tLogin l\r\n\tPASSWORD p\r\n",
             "machine h password p login l",
             "machine h account a login l password p",
+            "machine h user l passwd p",
             "machine x login h password machine\nmachine h login l password p",
             "nonsense machine h login l foo password p",
             "# machine h login x password y\nmachine h # login z\nlogin l password p",
@@ -398,6 +399,7 @@ mod tests {
     #[test]
     fn syntax_check_reads_the_whole_file() {
         assert_eq!(check_syntax(b"machine h login \"l\" macdef m\n\"\n\nmachine i password \"#\""), Ok(()));
+        assert_eq!(check_syntax(b"default macdef m\n\"\n\n"), Ok(()), "`default` has no value");
         assert_eq!(check_syntax(b"machine h login l\nmachine i password \"p"), Err(NetrcError::OpenQuote { line: 2 }));
         let long = format!("machine h password {}", "w".repeat(MAX_WORD + 1));
         assert_eq!(check_syntax(long.as_bytes()), Err(NetrcError::TooLong { line: 1 }));

@@ -270,7 +270,9 @@ mod tests {
             ("a/b:c", "https://h.example:8443/a/b/a/b:c"),
             ("./g/../x", "https://h.example:8443/a/b/x"),
             ("../../../g", "https://h.example:8443/g"),
+            ("/g?y", "https://h.example:8443/g?y"),
             ("/g?y#z", "https://h.example:8443/g?y#z"),
+            ("g\x7f", "https://h.example:8443/a/b/g%7F"),
             ("?y", "https://h.example:8443/a/b/c?y"),
             ("#s", "https://h.example:8443/a/b/c?d=1#s"),
             ("//o/x", "https://o/x"),
@@ -371,5 +373,21 @@ mod tests {
         assert_eq!(base.resolve("c").as_deref(), Some("http://h/dir/sub/c"));
         assert_eq!(base.resolve("#c").as_deref(), Some("http://h/dir/sub/?x#c"));
         assert_eq!(base.link("/a/b#top"), ResolvedPageLink::NotFetchable);
+    }
+
+    #[test]
+    fn long_plain_path_gives_the_same_url() {
+        for length in [LONGEST_PLAIN_PATH, LONGEST_PLAIN_PATH + 1] {
+            let path = format!("/{}", "p".repeat(length - 1));
+            assert_eq!(base("http://h/a").resolve(&path), Some(format!("http://h{path}")));
+            assert_eq!(base("http://h/a").url_with_plain_path(&path).is_some(), length == LONGEST_PLAIN_PATH);
+        }
+    }
+
+    #[test]
+    fn page_link_without_fragment_leads_to_its_page() {
+        let url = |text: &str| ResolvedPageLink::Url(text.to_owned());
+        let page = base("http://h/a:b");
+        assert_eq!([page.link("./a:b"), page.link("./a:b#x")], [url("http://h/a:b"), ResolvedPageLink::NotFetchable]);
     }
 }

@@ -124,6 +124,8 @@ mod tests {
             ("ftp", true, true, true),
             ("=ftp", false, false, false),
             ("-all,ftp", false, false, false),
+            ("-ftp", true, true, true),
+            ("-all,file", false, false, true),
             (" -all , https ,,", false, true, false),
         ] {
             assert_eq!(ProtocolSet::default().with_list(list), Ok(ProtocolSet { http, https, file }), "{list}");

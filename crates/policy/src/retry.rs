@@ -389,4 +389,12 @@ mod tests {
         assert!(rules.may_repeat("GET") && rules.may_repeat("PUT") && !rules.may_repeat("POST"));
         assert!(RetryRules { any_method: true, ..rules }.may_repeat("POST"));
     }
+
+    #[test]
+    fn backoff_of_any_attempt_is_ten_minutes_at_most() {
+        assert_eq!(
+            [0, 9, 10, 31, 32, 61, u32::MAX].map(|attempt| backoff(attempt, 0)),
+            [1, 512, 600, 600, 600, 600, 600].map(SEC)
+        );
+    }
 }

@@ -325,9 +325,18 @@ mod tests {
 
     #[test]
     fn fields_with_secret_sounding_names_are_hidden() {
-        for name in
-            ["X-My-Secret", "MyApiKey", "x-api_key", "X-Passwd", "PHPSESSION", "Signature", "X-Authorised-By", "Auth"]
-        {
+        for name in [
+            "X-My-Secret",
+            "MyApiKey",
+            "x-api_key",
+            "X-Passwd",
+            "PHPSESSION",
+            "Signature",
+            "X-Authorised-By",
+            "Auth",
+            "X-Authorization-Code",
+            "Set-Cookie2",
+        ] {
             assert!(is_hidden_field(name), "{name}");
         }
         for name in

@@ -106,4 +106,13 @@ mod tests {
             assert_eq!(escape_for_terminal(lines), shown, "{}", String::from_utf8_lossy(lines));
         }
     }
+
+    #[test]
+    fn json_before_the_offset_is_unchanged() {
+        for (text, expected) in [("\u{9b}plain", "\u{9b}plain"), ("\u{9b}\u{9b}", "\u{9b}\\u009b")] {
+            let mut bytes = text.as_bytes().to_vec();
+            escape_json(&mut bytes, 2);
+            assert_eq!(bytes, expected.as_bytes());
+        }
+    }
 }

@@ -151,6 +151,9 @@ fn connect_and_forwarded_requests_have_own_fields() {
     assert_eq!(http.route(&tls, false), ProxyMode::Tunnel);
     assert_eq!(socks.route(&plain, false), ProxyMode::Socks);
     assert_eq!(absolute_form_target(&plain, false), "http://h.example/p?q");
+    let upper = target("http://u:p@H.Example:81/p#f");
+    let forms = [false, true].map(|as_written| absolute_form_target(&upper, as_written));
+    assert_eq!(forms, ["http://h.example:81/p", "http://H.Example:81/p"]);
     assert_eq!(connect_authority(&plain), "h.example:80");
     assert_eq!(connect_authority(&tls), "[fe80::1]:443");
 
@@ -450,4 +453,19 @@ fn debug_of_proxies_shows_no_password() {
     let user = Credentials::new("u", "word").unwrap();
     let handshake = SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, Some(&user)).unwrap();
     assert_eq!(format!("{handshake:?}"), "SocksHandshake { state: Choice, .. }");
+}
+
+/// The user name keeps its bytes. In another part they make the URL invalid, so that no request
+/// goes past the proxy.
+#[test]
+fn environment_bytes_that_are_not_utf8_are_encoded() {
+    let proxy = |value: &'static [u8]| {
+        let environment = ProxyEnvironment::from_variables(|name| (name == "http_proxy").then_some(value));
+        environment.proxy_for(&target("http://h/")).map(str::to_owned)
+    };
+    let url = proxy(b"http://J\xe4s:\xc3\xa4@p:1").unwrap();
+    assert_eq!(url, "http://J%E4s:\u{e4}@p:1");
+    let credentials = Proxy::parse(&url).unwrap().credentials().cloned();
+    assert_eq!(credentials, Some(Credentials::new(b"J\xe4s", "\u{e4}").unwrap()));
+    assert!(Proxy::parse(&proxy(b"http://p\xff:1").unwrap()).is_err());
 }

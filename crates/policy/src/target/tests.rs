@@ -190,6 +190,16 @@ fn ipv6_zone_resembling_an_encoded_byte_is_refused() {
     for text in ["[::%31]", "[fe80::1%31]", "[fe80::1%3a1]", "[fe80::1%12]", "[fe80::1%aab]", "[::1%25]"] {
         assert_eq!(kind(&format!("http://{text}/")), UrlErrorKind::Ipv6, "{text}");
     }
+    for (zone, is_accepted) in
+        [("eth0.1-a_b~c", true), (&"z".repeat(15), true), (&"z".repeat(16), false), ("a!b", false)]
+    {
+        let url = format!("http://[fe80::1%25{zone}]/");
+        assert_eq!(
+            Target::parse(&url).map_err(|_| kind(&url)).err(),
+            (!is_accepted).then_some(UrlErrorKind::Ipv6),
+            "{zone}"
+        );
+    }
     for (text, zone) in [("%1", "1"), ("%2531", "31"), ("%2525", "25"), ("%eno1", "eno1"), ("%lo", "lo"), ("%b", "b")] {
         let expected = Host::V6("fe80::1".parse().unwrap(), Some(zone.into()));
         assert_eq!(t(&format!("http://[fe80::1{text}]/")).host(), &expected, "{text}");
