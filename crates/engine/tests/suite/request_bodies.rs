@@ -6,6 +6,7 @@ use crate::common;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -15,6 +16,7 @@ use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout};
 use testkit::h1_peer::{H1Peer, ScriptStep};
+use testkit::test_certificates::TestCertificates;
 
 fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
     RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
@@ -29,6 +31,45 @@ impl Read for DribblingReader {
         buffer[..n].copy_from_slice(&self.0[..n]);
         self.0.drain(..n);
         Ok(n)
+    }
+}
+
+/// An endless reader that counts the bytes it has returned.
+struct EndlessReader(Arc<AtomicU64>);
+
+impl Read for EndlessReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn upload_to_unread_connection_reads_bounded_content() {
+    let identity = TestCertificates::generate();
+    let (trusting, _file) = trusting_ca(identity.ca_pem());
+    let script = vec![ScriptStep::ReadHead, ScriptStep::Await(1)];
+    for driver in DRIVERS {
+        for is_secure in [false, true] {
+            let peer = match is_secure {
+                true => H1Peer::start_tls(vec![script.clone()], &identity, &[]),
+                false => H1Peer::start(vec![script.clone()]),
+            };
+            let read = Arc::new(AtomicU64::new(0));
+            let options = RequestOptions {
+                expect_timeout: Duration::ZERO,
+                write_timeout: Some(Duration::from_millis(500)),
+                tls: trusting.tls.clone(),
+                ..sending("PUT", RequestBody::reader(EndlessReader(Arc::clone(&read))))
+            };
+            let url = if is_secure { peer.url("/").replace("http:", "https:") } else { peer.url("/") };
+            let got = driver.get(&Client::new(), &url, &options);
+            peer.release();
+            assert_eq!(got.kind, Some(ErrorKind::Timeout), "{driver:?} TLS {is_secure}: {}", got.message);
+            // The send and receive buffers of the sockets have at most 10 MiB.
+            let read = read.load(Ordering::Relaxed);
+            assert!((1..32 << 20).contains(&read), "{driver:?} TLS {is_secure}: {read} bytes");
+        }
     }
 }
 
