@@ -24,6 +24,7 @@ use crate::drive::idle_cores::idle_time;
 use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::ignore_poison::IgnorePoison;
+use crate::interrupt_callback::InterruptCallbackTimer;
 use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, Sink};
 use crate::time_conversions;
@@ -72,6 +73,9 @@ pub(super) struct SplitCoordinator {
     /// The time from the start of the first transfer's name lookup to the first byte of its
     /// response.
     setup_time: Duration,
+    /// The timer of the interrupt callback. Only the calling thread, which runs the worker, uses
+    /// it.
+    interrupt: Mutex<InterruptCallbackTimer>,
     this: Weak<Self>,
     state: Mutex<SplitState>,
 }
@@ -95,6 +99,7 @@ impl SplitCoordinator {
             true => FirstConnectionUse::Separate { user: None },
             false => FirstConnectionUse::Shared,
         };
+        let interrupt = first.options().interrupt.clone();
         let setup_time = first.facts.first_byte.saturating_sub(first.facts.resolved);
         let state = SplitState {
             window,
@@ -119,6 +124,7 @@ impl SplitCoordinator {
             counter,
             memory,
             setup_time,
+            interrupt: Mutex::new(InterruptCallbackTimer::new(interrupt.as_ref())),
             this: this.clone(),
             state: Mutex::new(state),
         })
@@ -463,11 +469,18 @@ impl Scheduler for SplitCoordinator {
         }
         // Once the split has stopped, no further part is requested.
         let request = if state.is_stopped { None } else { state.failures.next_request(&state.splitter) };
-        [request, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
+        let next_timeout = [request, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min();
+        self.interrupt.lock().ignore_poison().limit_wait(next_timeout, now)
     }
 
     fn is_run_over(&self) -> bool {
-        self.state().outcome.is_some()
+        if self.state().outcome.is_some() {
+            return true;
+        }
+        // The state is not locked while the callback runs.
+        let Err(error) = self.interrupt.lock().ignore_poison().call_if_due(Instant::now()) else { return false };
+        self.abort(error);
+        true
     }
 
     fn abort(&self, error: Error) {

@@ -53,7 +53,7 @@ impl Transfer {
         };
         let upload = match (self.options.limit_rate, self.speed.total()) {
             (None, None) => upload,
-            (rate, total) => Box::new(RateLimitedUpload::new(upload, rate, total.cloned(), self.deadline())),
+            (rate, total) => Box::new(RateLimitedUpload::new(upload, rate, total.cloned())),
         };
         if let Some(trailers) = &self.particulars.trailers {
             return Some(trailers.after(upload));

@@ -4,7 +4,12 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{DRIVERS, OK, assert_fails, following, get, start_origin, trusting_ca, with_connect_timeout};
+use common::{
+    DRIVERS, DriverKind, OK, assert_fails, following, get, one_thread, run, single_stage, start_origin, trusting_ca,
+    with_connect_timeout,
+};
+use haul::fleet::FleetOptions;
+use haul::interrupt_callback::InterruptCallback;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
@@ -21,6 +26,29 @@ fn limit_rate_covers_body_received_with_head() {
         assert_eq!(got.ok(), body.as_bytes());
         // Half a second, less the initial allowance and the bytes received with the head.
         assert!(total > Duration::from_millis(400), "{driver:?}: {total:?}");
+    }
+}
+
+/// Checks that the callback is called while a rate limit of one byte a second delays a transfer.
+#[test]
+fn interrupt_callback_ends_rate_limited_transfer() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n";
+    let download = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(vec![b'x'; 900_000])];
+    let upload = vec![ScriptStep::ReadToEnd];
+    let content = Some(vec![b'x'; 900_000].into());
+    for (script, body) in [(download, None), (upload, content)] {
+        let interrupt = || Some(InterruptCallback::new(|| true));
+        let method = if body.is_some() { "PUT" } else { "GET" };
+        let mut options =
+            RequestOptions { method: method.into(), body, limit_rate: Some(1), ..RequestOptions::default() };
+        options.expect_timeout = Duration::ZERO;
+        let peer = H1Peer::always(script);
+        let fleet_options = FleetOptions { interrupt: interrupt(), ..one_thread() };
+        let fleet = run(&Client::new(), single_stage(&options), fleet_options, [peer.url("/")]);
+        assert_eq!(fleet.result.unwrap_err().kind(), ErrorKind::Interrupted, "{method}");
+        options.interrupt = interrupt();
+        let got = get(DriverKind::Blocking, &peer.url("/"), &options);
+        assert_eq!(got.kind, Some(ErrorKind::Interrupted), "{method}: {}", got.message);
     }
 }
 

@@ -1,13 +1,13 @@
 //! An upload with a rate limit (curl's `--limit-rate`).
 //!
-//! Without a [waker](BodyUpload::set_waker), a read waits until the [token
-//! bucket](haul_policy::byte_and_transfer_rates::TokenBucket) has bytes. With a waker, a read does
-//! not wait, and [`BodyUpload::resumes_at`] says when the next read is worthwhile.
+//! If the [token bucket](haul_policy::byte_and_transfer_rates::TokenBucket) is empty, a read fails
+//! with `WouldBlock`, and [`BodyUpload::resumes_at`] says when the next read is worthwhile. The
+//! driver waits until then, since it also observes time limits, the interrupt callback and the
+//! server.
 
 use std::io;
 use std::task::Waker;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haul_policy::MonotonicTime;
 use haul_policy::byte_and_transfer_rates::TokenBucket;
@@ -18,59 +18,43 @@ use super::BodyUpload;
 use crate::time_conversions;
 use crate::transfer::TotalRateLimit;
 
-/// The longest sleep of a waiting read before the read checks its deadline again.
-const MAX_SLEEP: Duration = Duration::from_millis(100);
-
 /// An upload that reads its content no faster than a rate limit allows.
 pub(crate) struct RateLimitedUpload {
     upload: Box<dyn BodyUpload>,
     bucket: Option<TokenBucket>,
     total: Option<TotalRateLimit>,
-    deadline: Option<Instant>,
-    is_attended: bool,
-    resumes_at: Option<Instant>,
+    /// The time at which the limits may allow bytes again; `None` if the last read was allowed.
+    allowed_at: Option<Instant>,
 }
 
 impl RateLimitedUpload {
     /// Makes an upload that sends at most `bytes_per_second` bytes a second. `total` is a further
-    /// limit, shared with other transfers. Reads fail after `deadline`. An argument that is `None`
-    /// sets no such limit.
+    /// limit, shared with other transfers. An argument that is `None` sets no such limit.
     pub(crate) fn new(
         upload: Box<dyn BodyUpload>,
         bytes_per_second: Option<u64>,
         total: Option<TotalRateLimit>,
-        deadline: Option<Instant>,
     ) -> Self {
         let bucket =
             bytes_per_second.map(|rate| TokenBucket::new(rate, time_conversions::to_monotonic_time(Instant::now())));
-        Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
+        Self { upload, bucket, total, allowed_at: None }
     }
 
-    /// Returns the number of bytes that may be read now, at least 1 and at most `want`. If the rate
-    /// limit allows no byte yet, waits until it does. If a waker was set, fails with `WouldBlock`
-    /// instead.
+    /// Returns the number of bytes that may be read now, at least 1 and at most `want`. Fails with
+    /// `WouldBlock` if the rate limit allows no byte yet.
     fn allowed_bytes(&mut self, want: u64) -> io::Result<usize> {
-        let mut turn = None;
-        loop {
-            let now = Instant::now();
-            if self.deadline.is_some_and(|deadline| deadline <= now) {
-                return Err(io::ErrorKind::TimedOut.into());
+        let now = Instant::now();
+        // A bucket that had too few bytes is not asked before it may have enough.
+        if self.allowed_at.is_none_or(|at| at <= now) {
+            match self.request_bytes(want, time_conversions::to_monotonic_time(now)) {
+                Ok(tokens) => {
+                    self.allowed_at = None;
+                    return Ok(usize::try_from(tokens).unwrap_or(usize::MAX));
+                }
+                Err(at) => self.allowed_at = Some(time_conversions::to_instant(at)),
             }
-            if let Some(left) = turn.map(|at: Instant| at.saturating_duration_since(now)).filter(|left| !left.is_zero())
-            {
-                thread::sleep(left.min(MAX_SLEEP));
-                continue;
-            }
-            let at = match self.request_bytes(want, time_conversions::to_monotonic_time(now)) {
-                Ok(tokens) => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
-                Err(at) => time_conversions::to_instant(at),
-            };
-            if self.is_attended {
-                self.resumes_at = Some(at);
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            turn = Some(at);
         }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     /// Returns the number of bytes, at most `want`, that the upload's own limit and the total limit
@@ -94,7 +78,6 @@ impl BodyUpload for RateLimitedUpload {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.resumes_at = None;
         let room = self.allowed_bytes(buffer.len() as u64)?.min(buffer.len());
         let count = self.upload.read(&mut buffer[..room])?;
         if let Some(bucket) = &mut self.bucket {
@@ -107,20 +90,20 @@ impl BodyUpload for RateLimitedUpload {
     }
 
     fn waits(&self) -> bool {
-        true
+        self.upload.waits()
     }
 
     fn set_waker(&mut self, waker: Waker) {
-        self.is_attended = true;
         self.upload.set_waker(waker);
     }
 
     fn source(&self) -> Option<BorrowedFd<'_>> {
-        self.upload.source()
+        // The source is not read before that time, even if it has bytes.
+        if self.allowed_at.is_none() { self.upload.source() } else { None }
     }
 
     fn resumes_at(&self) -> Option<Instant> {
-        self.resumes_at
+        self.allowed_at.or_else(|| self.upload.resumes_at())
     }
 
     fn trailers(&mut self) -> io::Result<Vec<Field>> {
@@ -130,24 +113,34 @@ impl BodyUpload for RateLimitedUpload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RequestBody;
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
+    use super::super::{BodyPiece, OneShotSource, RequestBody};
     use super::*;
 
-    fn paced(rate: u64, deadline: Option<Instant>) -> RateLimitedUpload {
-        RateLimitedUpload::new(RequestBody::from(vec![7; 10_000]).upload(), Some(rate), None, deadline)
+    fn paced(rate: u64) -> RateLimitedUpload {
+        RateLimitedUpload::new(RequestBody::from(vec![7; 10_000]).upload(), Some(rate), None)
     }
 
     #[test]
     fn rate_limited_upload_delivers_everything_in_small_reads() {
         let mut buffer = [0; 10_000];
-        let mut upload = paced(64_000, None);
+        let mut upload = paced(64_000);
         let mut all = 0;
         loop {
-            let count = upload.read(&mut buffer).unwrap();
-            assert!(count <= 4096, "more than is ever there at once: {count}");
-            all += count;
-            if count == 0 {
-                break;
+            match upload.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    assert!(count <= 4096, "more than is ever there at once: {count}");
+                    all += count;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    let at = upload.resumes_at().unwrap();
+                    std::thread::sleep(at.saturating_duration_since(Instant::now()));
+                }
             }
         }
         assert_eq!((all, upload.length()), (10_000, Some(10_000)));
@@ -155,24 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn rate_limited_upload_with_waker_never_blocks() {
-        let mut buffer = [0; 10_000];
-        let mut upload = paced(64_000, None);
-        upload.set_waker(Waker::noop().clone());
-        let mut all = 0;
-        let error = loop {
-            match upload.read(&mut buffer) {
-                Ok(count) => all += count,
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        assert!(all < 10_000 && upload.resumes_at().is_some());
-    }
-
-    #[test]
-    fn rate_limited_upload_fails_after_the_deadline() {
-        let error = paced(1000, Some(Instant::now())).read(&mut [0; 10]).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    fn rate_limited_upload_does_not_poll_its_source() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(&[7; 8192]).unwrap();
+        let body = RequestBody::pieces([BodyPiece::Once(OneShotSource::file(File::from(OwnedFd::from(reader))))]);
+        let mut upload = RateLimitedUpload::new(body.upload(), Some(1), None);
+        while upload.read(&mut [0; 8192]).is_ok() {}
+        assert!(upload.resumes_at().is_some_and(|at| at > Instant::now()));
+        assert!(upload.source().is_none());
     }
 }

@@ -193,11 +193,9 @@ pub(super) fn read_content_into_machine(
     Ok(ContentReadResult::All)
 }
 
-/// Returns the error of a transfer whose content source failed with `error`. The kind `TimedOut`
-/// means that the transfer's deadline passed while the source waited.
+/// Returns the error of a transfer whose content source failed with `error`.
 pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     match error.kind() {
-        io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
         _ if error.get_ref().is_some_and(|cause| cause.is::<ReaderPanicked>()) => {
             crate::Error::new(ErrorKind::Panicked, ReaderPanicked.to_string())
         }

@@ -13,6 +13,7 @@ use haul_policy::target::Target;
 
 use super::*;
 use crate::buffer_pool::OfferedBodyBytes;
+use crate::interrupt_callback::{CALLBACK_INTERVAL, InterruptCallback};
 use crate::request::{RequestOptions, SplitDownloadOptions};
 
 /// The offset in the body that the first transfer has reached when the split download begins.
@@ -33,6 +34,7 @@ struct SplitSetup {
     rate: u64,
     setup_time: Duration,
     max_time: Option<Duration>,
+    interrupt: Option<InterruptCallback>,
     file: Option<Arc<PartialFile>>,
 }
 
@@ -46,6 +48,7 @@ impl Default for SplitSetup {
             rate: RATE,
             setup_time: Duration::ZERO,
             max_time: None,
+            interrupt: None,
             file: None,
         }
     }
@@ -133,6 +136,7 @@ impl SplitDownload {
         let mut options = RequestOptions {
             split: SplitDownloadOptions { connections: 6, memory: setup.memory },
             max_time: setup.max_time,
+            interrupt: setup.interrupt,
             ..RequestOptions::default()
         };
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -50,6 +50,18 @@ fn missing_descriptors_lower_the_connection_limit() {
 }
 
 #[test]
+fn interrupt_callback_ends_the_download() {
+    let interrupt = Some(InterruptCallback::new(|| true));
+    let download = SplitDownload::with_connections(SplitSetup { interrupt, ..SplitSetup::default() }, 6);
+    assert!(!download.coordinator.is_run_over(), "the first interval begins");
+    let now = Instant::now();
+    assert!(download.coordinator.next_timeout(now).is_some_and(|at| at <= now + CALLBACK_INTERVAL));
+    std::thread::sleep(CALLBACK_INTERVAL);
+    assert!(download.coordinator.is_run_over());
+    assert_eq!(download.error_kind(), Some(ErrorKind::Interrupted));
+}
+
+#[test]
 fn local_error_ends_the_download() {
     for kind in [ErrorKind::Write, ErrorKind::TooLarge, ErrorKind::Interrupted, ErrorKind::Setup] {
         let (download, mut parts, waiting) = download_with_parts(1);
