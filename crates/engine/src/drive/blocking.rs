@@ -20,7 +20,9 @@
 
 mod open_connection;
 
+use std::convert::Infallible;
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::body::delivery::BodyDelivery;
@@ -52,11 +54,9 @@ pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
 /// body.
 pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> FinishedTransfer {
     let split = transfer.options().split;
-    let mut exchanges = BlockingTransfer::new(transfer, split);
-    loop {
-        if let Some(end) = exchanges.drive_until(client, || false) {
-            return end;
-        }
+    match BlockingTransfer::new(transfer, split).drive_until(client, |_| None::<Infallible>) {
+        DriveResult::Finished(end) => end,
+        DriveResult::Paused(_, never) => match never {},
     }
 }
 
@@ -76,8 +76,14 @@ enum BlockingExchangeState {
     Next(Box<Transfer>, ConnectionSource, Option<Instant>),
     /// An exchange is in progress on a connection.
     Live(ActiveExchange),
-    /// The transfer is over, and was returned to the caller.
-    Over,
+}
+
+/// The result of [`BlockingTransfer::drive_until`].
+pub(crate) enum DriveResult<T> {
+    /// The transfer is over.
+    Finished(FinishedTransfer),
+    /// The caller's function `is_enough` returned this value. The transfer can be continued.
+    Paused(Box<BlockingTransfer>, T),
 }
 
 /// The source of the connection for the next exchange.
@@ -119,11 +125,11 @@ struct ActiveExchange {
 
 /// The reason why sending and receiving for an exchange stopped, as [`ActiveExchange::drive`]
 /// returns it.
-enum ExchangeStop {
+enum ExchangeStop<T> {
     /// The connection has finished the transfer and added it to the list of finished transfers.
     Finished,
-    /// The caller's function `is_enough` returned true.
-    Enough,
+    /// The caller's function `is_enough` returned this value.
+    Enough(T),
     /// The body should be split into ranges, which several connections fetch in parallel.
     WorthSplitting,
     /// The interrupt callback asked to stop. The field is the error with which the transfer ends.
@@ -148,19 +154,11 @@ impl FinishedTransfer {
 impl BlockingTransfer {
     /// Makes the state for running a new transfer on the calling thread. `split` limits the number
     /// of connections over which the body may be fetched.
-    pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
+    pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Box<Self> {
         let timer = InterruptCallbackTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
-        Self { state: BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
-    }
-
-    /// Returns the transfer, or `None` once it is over.
-    pub(crate) fn transfer(&self) -> Option<&Transfer> {
-        match &self.state {
-            BlockingExchangeState::Next(transfer, ..) => Some(transfer),
-            BlockingExchangeState::Live(live) => live.connection.front_transfer(),
-            BlockingExchangeState::Over => None,
-        }
+        let state = BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None);
+        Box::new(Self { state, split, timer, now })
     }
 
     /// Abandons the response and closes its connection.
@@ -170,96 +168,99 @@ impl BlockingTransfer {
         }
     }
 
-    /// Runs the transfer until it is over, and returns it. Calls `is_enough` each time that input
-    /// has arrived. As soon as `is_enough` returns true, returns `None`. The transfer can be
-    /// continued later.
-    pub(crate) fn drive_until(
-        &mut self,
+    /// Runs the transfer until it is over. Calls `is_enough` each time that input has arrived. As
+    /// soon as `is_enough` returns a value, pauses the transfer and returns the value with it.
+    ///
+    /// If a callback of the program panics, the transfer is lost, and its connection is closed.
+    pub(crate) fn drive_until<T>(
+        mut self: Box<Self>,
         client: &Client,
-        mut is_enough: impl FnMut() -> bool,
-    ) -> Option<FinishedTransfer> {
+        mut is_enough: impl FnMut(&Transfer) -> Option<T>,
+    ) -> DriveResult<T> {
         loop {
-            let mut live = match std::mem::replace(&mut self.state, BlockingExchangeState::Over) {
+            let step = match self.state {
                 BlockingExchangeState::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.timer.sleep(at)) {
-                        return Some(finish_transfer(client, transfer, Err(error)));
+                        return DriveResult::Finished(finish_transfer(client, transfer, Err(error)));
                     }
                     let now = self.now.take().unwrap_or_else(Instant::now);
                     match begin_exchange(client, transfer, from, self.split, &mut self.timer, now) {
-                        Ok(live) => live,
-                        Err(over) => match self.next_state(client, over, ConnectionSource::Pool) {
-                            Some(end) => return Some(end),
-                            None => continue,
-                        },
+                        Ok(live) => ControlFlow::Continue(BlockingExchangeState::Live(live)),
+                        Err(over) => next_state(client, over, ConnectionSource::Pool),
                     }
                 }
-                BlockingExchangeState::Live(live) => live,
-                BlockingExchangeState::Over => unreachable!("who was given the outcome does not go on"),
+                BlockingExchangeState::Live(mut live) => {
+                    let mut finished = FinishedTransfers::new();
+                    match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
+                        ExchangeStop::Finished => {
+                            let from = live.release_connection(client);
+                            next_state(client, take_finished(finished), from)
+                        }
+                        ExchangeStop::Enough(value) => {
+                            self.state = BlockingExchangeState::Live(live);
+                            return DriveResult::Paused(self, value);
+                        }
+                        ExchangeStop::WorthSplitting => split_transfer(client, live, &mut self.split),
+                        ExchangeStop::Interrupted(error) => {
+                            live.connection.abort(error.duplicate(), Instant::now(), &mut finished);
+                            client.stats().connection_closed(&live.connection);
+                            let (transfer, _) = take_finished(finished);
+                            ControlFlow::Break(finish_transfer(client, transfer, Err(error)))
+                        }
+                    }
+                }
             };
-            let mut finished = FinishedTransfers::new();
-            match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
-                ExchangeStop::Finished => {
-                    let from = live.release_connection(client);
-                    let over = finished.pop().expect("a connection gives back every transfer that was started on it");
-                    if let Some(end) = self.next_state(client, over, from) {
-                        return Some(end);
-                    }
-                }
-                ExchangeStop::Enough => {
-                    self.state = BlockingExchangeState::Live(live);
-                    return None;
-                }
-                ExchangeStop::WorthSplitting => {
-                    if let Some(end) = self.split(client, live) {
-                        return Some(end);
-                    }
-                }
-                ExchangeStop::Interrupted(error) => {
-                    let again = error.duplicate();
-                    live.connection.abort(again, Instant::now(), &mut finished);
-                    client.stats().connection_closed(&live.connection);
-                    let over = finished.pop().expect("a connection gives back every transfer that was started on it");
-                    return Some(finish_transfer(client, over.0, Err(error)));
-                }
+            match step {
+                ControlFlow::Continue(state) => self.state = state,
+                ControlFlow::Break(end) => return DriveResult::Finished(end),
             }
         }
     }
+}
 
-    fn next_state(
-        &mut self,
-        client: &Client,
-        (transfer, after): (Box<Transfer>, TransferStep),
-        from: ConnectionSource,
-    ) -> Option<FinishedTransfer> {
-        match after {
-            TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
-            TransferStep::Again(wait) => {
-                let at = (!wait.is_zero()).then(|| time_conversions::add_saturating(Instant::now(), wait));
-                self.state = BlockingExchangeState::Next(transfer, from, at);
-                None
-            }
+/// Takes the only transfer of a connection from the list of finished transfers.
+fn take_finished(mut finished: FinishedTransfers) -> (Box<Transfer>, TransferStep) {
+    finished.pop().expect("a connection gives back every transfer that was started on it")
+}
+
+/// Returns the state of a transfer after an exchange: its next exchange, or its end. `from` is the
+/// source of the next connection.
+fn next_state(
+    client: &Client,
+    (transfer, after): (Box<Transfer>, TransferStep),
+    from: ConnectionSource,
+) -> ControlFlow<FinishedTransfer, BlockingExchangeState> {
+    match after {
+        TransferStep::Done(result) => ControlFlow::Break(finish_transfer(client, transfer, result)),
+        TransferStep::Again(wait) => {
+            let at = (!wait.is_zero()).then(|| time_conversions::add_saturating(Instant::now(), wait));
+            ControlFlow::Continue(BlockingExchangeState::Next(transfer, from, at))
         }
     }
+}
 
-    /// Fetches the rest of the body over several connections. Returns `None` if the transfer must
-    /// continue on a single connection.
-    fn split(&mut self, client: &Client, live: ActiveExchange) -> Option<FinishedTransfer> {
-        let ActiveExchange { connection, split_monitor, .. } = live;
-        match split::run(client, connection, split_monitor) {
-            Ok((mut transfer, SplitOutcome::Done(result))) => {
-                transfer.facts.on_finished(Instant::now());
-                Some(finish_transfer(client, transfer, result))
-            }
-            Ok((transfer, SplitOutcome::ContinueAlone)) => {
-                // No second attempt: splitting was refused, or was not faster.
-                self.split.connections = 1;
-                self.state = BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None);
-                None
-            }
-            Err(connection) => {
-                self.state = BlockingExchangeState::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
-                None
-            }
+/// Fetches the rest of the body over several connections. If the transfer must continue on a single
+/// connection, returns its state. Limits `split` to one connection then, unless the system could
+/// not provide an event loop.
+fn split_transfer(
+    client: &Client,
+    live: ActiveExchange,
+    split: &mut SplitDownloadOptions,
+) -> ControlFlow<FinishedTransfer, BlockingExchangeState> {
+    let ActiveExchange { connection, split_monitor, .. } = live;
+    match split::run(client, connection, split_monitor) {
+        Ok((mut transfer, SplitOutcome::Done(result))) => {
+            transfer.facts.on_finished(Instant::now());
+            ControlFlow::Break(finish_transfer(client, transfer, result))
+        }
+        Ok((transfer, SplitOutcome::ContinueAlone)) => {
+            // No second attempt: splitting was refused, or was not faster.
+            split.connections = 1;
+            ControlFlow::Continue(BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None))
+        }
+        Err(connection) => {
+            let live = ActiveExchange::new(*connection, SplitRateMonitor::Disabled);
+            ControlFlow::Continue(BlockingExchangeState::Live(live))
         }
     }
 }
@@ -369,13 +370,13 @@ impl ActiveExchange {
     }
 
     /// Sends and receives until the exchange stops, and returns the reason.
-    fn drive(
+    fn drive<T>(
         &mut self,
         client: &Client,
         timer: &mut InterruptCallbackTimer,
         finished: &mut FinishedTransfers,
-        is_enough: &mut impl FnMut() -> bool,
-    ) -> ExchangeStop {
+        is_enough: &mut impl FnMut(&Transfer) -> Option<T>,
+    ) -> ExchangeStop<T> {
         let mut buffer = client.buffer_pool().take_buffer();
         let mut start = self.began.take().map(|began| (began, Some(self.first_timeout)));
         if start.is_none()
@@ -423,11 +424,11 @@ impl ActiveExchange {
             if !finished.is_empty() {
                 return ExchangeStop::Finished;
             }
-            if is_enough() {
-                if let Some(transfer) = self.connection.front_transfer_mut() {
-                    transfer.set_paused(true, Instant::now());
-                }
-                return ExchangeStop::Enough;
+            if let Some(transfer) = self.connection.front_transfer_mut()
+                && let Some(value) = is_enough(transfer)
+            {
+                transfer.set_paused(true, Instant::now());
+                return ExchangeStop::Enough(value);
             }
         }
     }

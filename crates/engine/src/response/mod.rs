@@ -40,7 +40,7 @@ pub use response_info::ResponseInfo;
 
 use crate::body::BodyDecoder;
 use crate::body::delivery::BodyDelivery;
-use crate::drive::blocking::BlockingTransfer;
+use crate::drive::blocking::{BlockingTransfer, DriveResult};
 use crate::request::{Request, SplitDownloadOptions};
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
@@ -99,10 +99,11 @@ pub(crate) fn send_or_outcome(
     let transfer = Transfer::with_overrides(target, options, own, path, Instant::now(), 0);
     // The body is not split: parts that arrive out of order would have to be buffered until the
     // program reads them, if it ever does.
-    let mut exchanges =
+    let exchanges =
         BlockingTransfer::new(transfer, SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() });
-    let (outcome, source) = match exchanges.drive_until(client, || outlet.has_begun()) {
-        Some(end) => {
+    let is_begun = |transfer: &Transfer| outlet.has_begun().then(|| outcome_so_far(transfer));
+    let (outcome, source) = match exchanges.drive_until(client, is_begun) {
+        DriveResult::Finished(end) => {
             let mut outcome = end.into_outcome().0;
             // The program gets the bytes received before the body broke off, and then the failure.
             let may_show = outlet.has_begun() && !matches!(&outcome.result, Err(error) if error.is_interrupted());
@@ -112,7 +113,7 @@ pub(crate) fn send_or_outcome(
             let result = std::mem::replace(&mut outcome.result, Ok(()));
             (outcome, RemainingBodySource::Over(result))
         }
-        None => (outcome_so_far(&exchanges), RemainingBodySource::Here(Box::new(exchanges))),
+        DriveResult::Paused(exchanges, outcome) => (outcome, RemainingBodySource::Here(exchanges)),
     };
     let made = BodyDecoder::new(&outlet.commit_response(), limits);
     let made = made.map_err(|error| error.with_url(outcome.target.to_url()));
@@ -130,8 +131,7 @@ pub(crate) fn send_or_outcome(
 }
 
 /// Returns the outcome of a transfer whose final response has begun.
-fn outcome_so_far(exchanges: &BlockingTransfer) -> TransferOutcome {
-    let Some(transfer) = exchanges.transfer() else { unreachable!("a transfer that is not over is not handed out") };
+fn outcome_so_far(transfer: &Transfer) -> TransferOutcome {
     TransferOutcome {
         result: Ok(()),
         target: transfer.target().clone(),
@@ -251,25 +251,36 @@ impl Response {
                 self.unpacker.set_piece(piece);
                 continue;
             }
-            let is_inherited = self.is_inherited();
-            match &mut self.source {
-                RemainingBodySource::Here(_) if is_inherited => return Err(inherited_response_error()),
-                RemainingBodySource::Here(exchanges) => {
-                    let outlet = &self.outlet;
-                    if let Some(end) = exchanges.drive_until(&self.client, || outlet.has_bytes()) {
-                        self.on_transfer_over(end.into_outcome().0);
-                    }
+            if matches!(self.source, RemainingBodySource::Here(_)) {
+                if self.is_inherited() {
+                    return Err(inherited_response_error());
                 }
-                RemainingBodySource::Over(_) => {
-                    let RemainingBodySource::Over(result) =
-                        std::mem::replace(&mut self.source, RemainingBodySource::EndReported)
-                    else {
-                        continue;
-                    };
-                    result.and_then(|()| self.unpacker.finish())?;
-                }
-                RemainingBodySource::EndReported | RemainingBodySource::Broken(_) => return Ok(false),
+                self.receive(BodyBufferReader::has_bytes);
+                continue;
             }
+            match std::mem::replace(&mut self.source, RemainingBodySource::EndReported) {
+                RemainingBodySource::Over(result) => result.and_then(|()| self.unpacker.finish())?,
+                RemainingBodySource::Broken(error) => return Err(error),
+                RemainingBodySource::Here(_) | RemainingBodySource::EndReported => return Ok(false),
+            }
+        }
+    }
+
+    /// Receives until `is_enough` returns true for the received bytes, or until the transfer is
+    /// over. If a callback of the program panics meanwhile, further reads of the body fail.
+    fn receive(&mut self, is_enough: impl Fn(&BodyBufferReader) -> bool) {
+        let panicked = Error::new(ErrorKind::Panicked, "a callback panicked while the body was received");
+        match std::mem::replace(&mut self.source, RemainingBodySource::Broken(panicked)) {
+            RemainingBodySource::Here(exchanges) => {
+                let outlet = &self.outlet;
+                self.source = match exchanges.drive_until(&self.client, |_| is_enough(outlet).then_some(())) {
+                    DriveResult::Paused(exchanges, ()) => RemainingBodySource::Here(exchanges),
+                    DriveResult::Finished(end) => {
+                        RemainingBodySource::Over(self.about.set_outcome(end.into_outcome().0))
+                    }
+                };
+            }
+            source => self.source = source,
         }
     }
 
@@ -278,11 +289,7 @@ impl Response {
         if self.is_inherited() {
             return Err(self.fail(inherited_response_error()));
         }
-        if let RemainingBodySource::Here(exchanges) = &mut self.source
-            && let Some(end) = exchanges.drive_until(&self.client, || false)
-        {
-            self.on_transfer_over(end.into_outcome().0);
-        }
+        self.receive(|_| false);
         match std::mem::replace(&mut self.source, RemainingBodySource::EndReported) {
             RemainingBodySource::Over(result) => result,
             RemainingBodySource::Broken(error) => Err(error),
@@ -295,10 +302,6 @@ impl Response {
     /// other.
     fn is_inherited(&self) -> bool {
         self.generation != fork::fork_count()
-    }
-
-    fn on_transfer_over(&mut self, outcome: TransferOutcome) {
-        self.source = RemainingBodySource::Over(self.about.set_outcome(outcome));
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::common;
 
 use std::io::{BufRead, Cursor, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -444,6 +445,30 @@ fn timeout_does_not_affect_the_next_request() {
     let slow = client.get(&origin.url("/delay/200/small")).send().unwrap();
     assert_eq!(slow.text().unwrap(), "small\n");
     assert_eq!(client.stats().totals().connections, 1);
+}
+
+#[test]
+fn body_read_after_callback_panic_is_error() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Await(1)]]);
+    let panics = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&panics);
+    let hook = InterruptCallback::new(move || {
+        assert!(!seen.load(Ordering::Relaxed), "on purpose");
+        false
+    });
+    let mut response = Client::builder().interrupt(hook).build().get(&peer.url("/")).send().unwrap();
+    let mut start = [0; 5];
+    response.read_exact(&mut start).unwrap();
+    panics.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| response.read(&mut [0; 5]))).is_err());
+    panics.store(false, Ordering::Relaxed);
+    for _ in 0..2 {
+        let error = response.read(&mut [0; 5]).unwrap_err();
+        let error = error.get_ref().and_then(|cause| cause.downcast_ref::<haul::Error>());
+        assert_eq!(error.map(haul::Error::kind), Some(ErrorKind::Panicked));
+    }
+    peer.release();
 }
 
 #[test]
