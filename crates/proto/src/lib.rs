@@ -70,3 +70,4 @@ pub use request::{BodyLength, RequestHead, SendRequestError};
 pub use request_id_and_body_framing::{ContentLengthFault, RequestId, ResponseBodyFraming};
 pub use response_error::ResponseError;
 pub use response_head::ResponseHead;
+pub use syntax::list_elements;

@@ -61,9 +61,26 @@ pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
 }
 
 /// Iterates over the elements of a comma-separated list, without empty elements (RFC 9110
-/// §5.6.1.2).
-pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
+/// §5.6.1.2). A comma in a quoted string is part of its element (RFC 9110 §5.6.4). A quoted string
+/// without an end contains the rest of the value.
+///
+/// ```
+/// let elements: Vec<_> = haul_proto::list_elements(b"close, , a=\"b, c\"").collect();
+/// assert_eq!(elements, [&b"close"[..], b"a=\"b, c\""]);
+/// ```
+pub fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let is_separator = move |&byte: &u8| {
+        if is_escaped {
+            is_escaped = false;
+        } else if byte == b'"' {
+            is_quoted = !is_quoted;
+        } else {
+            is_escaped = is_quoted && byte == b'\\';
+        }
+        byte == b',' && !is_quoted
+    };
+    value.split(is_separator).map(trim_ows).filter(|element| !element.is_empty())
 }
 
 /// Parses a decimal number (`1*DIGIT`) that fits in 64 bits. Fails for anything else, such as a
@@ -105,6 +122,19 @@ mod tests {
     fn comma_separated_lists_skip_empty_elements() {
         let elements: Vec<&[u8]> = list_elements(b" , a,\tb ,,c d, ").collect();
         assert_eq!(elements, [&b"a"[..], b"b", b"c d"]);
+    }
+
+    #[test]
+    fn commas_in_quoted_strings_do_not_separate_elements() {
+        for (value, expected) in [
+            (&br#"a;b="c, d", e"#[..], &[&br#"a;b="c, d""#[..], b"e"][..]),
+            (br#""\", a", b"#, &[br#""\", a""#, b"b"]),
+            (br#""\\", a"#, &[br#""\\""#, b"a"]),
+            (br"a\, b", &[br"a\", b"b"]),
+            (br#"a, "b, c"#, &[b"a", br#""b, c"#]),
+        ] {
+            assert_eq!(list_elements(value).collect::<Vec<_>>(), expected, "{}", value.escape_ascii());
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use haul_policy::redirect::SecretHandling;
 use haul_policy::secret_fields::{may_send, may_send_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
+use haul_proto::list_elements;
 use smallvec::SmallVec;
 
 use super::Transfer;
@@ -412,7 +413,7 @@ pub(super) fn is_hop_by_hop(name: &str) -> bool {
 /// Returns true if the value of a Connection field contains the option `close` (RFC 9110 section
 /// 7.6.1).
 fn contains_close_option(value: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+    list_elements(value).any(|option| option.eq_ignore_ascii_case(b"close"))
 }
 
 /// Returns the caller's Connection fields that are not empty.
@@ -429,6 +430,16 @@ fn is_framing_field(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn close_option_is_found_among_connection_options() {
+        for value in ["close", "Keep-Alive, CLOSE", ",,close ,", "\tclose\t"] {
+            assert!(contains_close_option(value.as_bytes()), "{value}");
+        }
+        for value in ["", "closed", "x=\"a, close\"", "close;q", "TE"] {
+            assert!(!contains_close_option(value.as_bytes()), "{value}");
+        }
+    }
 
     fn fields(all: &[(&str, &str)]) -> Vec<OwnedField> {
         all.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()

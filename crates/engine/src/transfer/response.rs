@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::h1::ResponseBodyFraming;
+use haul_proto::list_elements;
 use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
@@ -476,10 +477,10 @@ impl Transfer {
         // already. Only codings that the request asked for occur here, and content with a known
         // length has none.
         if !deviations.raw && length.is_none() && head.version() <= ProtocolVersion::Http11 {
-            let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
+            let of_transfer = head.get_all("transfer-encoding").flat_map(list_elements);
             let is_to_undo = |coding: &&[u8]| {
-                let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];
-                !none.iter().any(|other| coding.trim_ascii().eq_ignore_ascii_case(other))
+                let none: [&[u8]; 2] = [b"chunked", b"identity"];
+                !none.iter().any(|other| coding.eq_ignore_ascii_case(other))
             };
             for coding in of_transfer.filter(is_to_undo) {
                 if !codings.is_empty() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use haul_proto::h1::{ContentLengthFault, H1Error, H1Event, ResponseBodyFraming, ResponseError, TransferCodingFault};
+use haul_proto::list_elements;
 use haul_proto::time::MonotonicTimestamp;
 use smallvec::SmallVec;
 
@@ -261,8 +262,8 @@ fn find_transfer_coding(input: &[u8]) -> Option<String> {
     });
     let is_known =
         |coding: &[u8]| [&b"chunked"[..], b"identity"].iter().any(|known| coding.eq_ignore_ascii_case(known));
-    let mut codings = values.flat_map(|value| value.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii);
-    codings.find(|coding| !coding.is_empty() && !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
+    let mut codings = values.flat_map(|value| list_elements(value.trim_ascii_end()));
+    codings.find(|coding| !is_known(coding)).map(|coding| String::from_utf8_lossy(coding).into())
 }
 
 /// The maximum number of TLS records whose contents one call passes to the transfer. A read buffer
