@@ -41,8 +41,20 @@ impl AltSvcCache {
     /// Stores the alternative services in `field`, the Alt-Svc field of a response from `target`
     /// with this HTTP version.
     pub fn store_field_by_version(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
-        let source = source_protocol(version);
-        self.lock().on_field(target, source, field, time_conversions::unix_now());
+        self.store_field_generated_at(target, version, field, time_conversions::unix_now());
+    }
+
+    /// Stores the alternative services in `field`, the Alt-Svc field of a response from `target`
+    /// with this HTTP version. The server generated the response at the time `generated`, in
+    /// seconds since 1970.
+    pub(crate) fn store_field_generated_at(
+        &self,
+        target: &Target,
+        version: ProtocolVersion,
+        field: &[u8],
+        generated: u64,
+    ) {
+        self.lock().on_field(target, source_protocol(version), field, generated);
     }
 
     /// Returns the alternative service to use for a request to `target`. `alpn` lists the

@@ -106,10 +106,11 @@ impl Http3Cache {
     }
 
     /// Stores the HTTP/3 alternatives in `field`, an Alt-Svc field of a response from `target`.
-    /// `source` is the protocol of that response.
-    pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
+    /// `source` is the protocol of that response. The server generated the response at the time
+    /// `generated`, in seconds since 1970.
+    pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8], generated: u64) {
         let mut state = self.lock();
-        state.alternatives.on_field(target, source, field, time_conversions::unix_now());
+        state.alternatives.on_field(target, source, field, generated);
         let has_any = endpoints(&state.alternatives, target).next().is_some();
         drop(state);
         if has_any {

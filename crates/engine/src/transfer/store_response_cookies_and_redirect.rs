@@ -5,10 +5,12 @@ use std::borrow::Cow;
 
 use haul_policy::redirect::{self, RedirectError, RedirectRules, RedirectedRequest};
 use haul_policy::target::{Scheme, Target};
+use haul_proto::list_elements;
 use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
 use crate::state::alt_svc::source_protocol;
+use crate::time_conversions;
 
 impl Transfer {
     /// Stores what a response sets for later requests: its cookies, and its HSTS and Alt-Svc
@@ -34,9 +36,11 @@ impl Transfer {
         if offers.is_empty() {
             return;
         }
+        // A cache may have stored the response for a while.
+        let generated = time_conversions::unix_now().saturating_sub(age_in_seconds(head));
         match &options.alt_svc {
-            Some(known) => known.store_field_by_version(target, head.version(), &offers),
-            None => options.http3_cache.store_alt_svc(target, source_protocol(head.version()), &offers),
+            Some(known) => known.store_field_generated_at(target, head.version(), &offers, generated),
+            None => options.http3_cache.store_alt_svc(target, source_protocol(head.version()), &offers, generated),
         }
     }
 
@@ -85,4 +89,12 @@ impl Transfer {
         }
         decide(rules, location)
     }
+}
+
+/// Returns the age of a response in seconds: the value of its Age field, or 0 without a valid one.
+/// Only the first value of a list counts (RFC 9111 section 5.1).
+fn age_in_seconds(head: &ResponseHead) -> u64 {
+    let first = head.get("age").and_then(|value| list_elements(value).next());
+    let Some(digits) = first.filter(|value| value.iter().all(u8::is_ascii_digit)) else { return 0 };
+    std::str::from_utf8(digits).map_or(0, |digits| digits.parse().unwrap_or(u64::MAX))
 }

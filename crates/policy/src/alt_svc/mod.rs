@@ -234,9 +234,10 @@ impl AltSvcStore {
     }
 
     /// Processes the Alt-Svc field of a response from `target` that was received over the protocol
-    /// `source`. The new alternatives replace all stored alternatives of that origin. `now` is in
-    /// seconds since 1970.
-    pub fn on_field(&mut self, target: &Target, source: AlpnProtocol, field: &[u8], now: u64) {
+    /// `source`. The new alternatives replace all stored alternatives of that origin. `generated`
+    /// is the time at which the response was generated, in seconds since 1970: the present time
+    /// minus the response's age. The lifetimes begin at that time (RFC 7838 §3.1).
+    pub fn on_field(&mut self, target: &Target, source: AlpnProtocol, field: &[u8], generated: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
         let before = self.entries.len();
@@ -253,7 +254,7 @@ impl AltSvcStore {
         for AltSvcOffer { protocol, host, port, max_age, persist } in found {
             let host = if host.is_empty() { origin.0.clone() } else { host };
             let alternative =
-                AlternativeService { protocol, host, port, expires: now.saturating_add(max_age), persist };
+                AlternativeService { protocol, host, port, expires: generated.saturating_add(max_age), persist };
             self.push(AltSvcEntry { source, host: origin.0.clone(), port: origin.1, alternative });
         }
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::request::{CurlCompat, ResponseHeadPredicate};
 use crate::request::{RedirectRules, Validator};
+use crate::state::alt_svc::AltSvcCache;
 
 fn unreliable() -> CurlCompat {
     CurlCompat { accepts_unreliable_responses: true, ..CurlCompat::default() }
@@ -545,4 +546,22 @@ fn requested_pause_is_kept_for_the_host() {
     assert_eq!(transfer.attempt.refusal, Some(OverloadRefusal::WantsPause));
     respond(&mut transfer, "503 X");
     assert_eq!((transfer.host_pause(), transfer.attempt.refusal), (None, Some(OverloadRefusal::Overload)));
+}
+
+#[test]
+fn age_reduces_lifetime_of_alternative_services() {
+    for (age, is_fresh) in [
+        ("X: 1", true),
+        ("Age: 30", true),
+        ("Age: 91", false),
+        ("Age: 99999999999999999999", false),
+        ("Age: 91, 1", false),
+        ("Age: long", true),
+    ] {
+        let known = AltSvcCache::new();
+        let options = RequestOptions { alt_svc: Some(known.clone()), ..RequestOptions::default() };
+        let transfer = transfer_to("https://h/", options);
+        transfer.store_response_state(&head(&format!("200 OK\r\n{age}\r\nAlt-Svc: h2=\":8443\"; ma=90")));
+        assert_eq!(known.find(transfer.target(), &[b"h2".to_vec()]).is_some(), is_fresh, "{age}");
+    }
 }
