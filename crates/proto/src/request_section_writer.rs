@@ -10,14 +10,15 @@ use crate::field_coding::{FieldIndexing, FieldSectionEncoder};
 use crate::request::{BodyLength, RequestHead, SendRequestError, check_fields, push_decimal};
 use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::syntax::{is_token, list_elements, parse_decimal, trim_ows};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 /// A request that passed [`check_request`], with the values that [`write_request()`] needs.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ValidatedRequest<'a> {
     pub(crate) response_to: ResponseFramingContext,
     scheme: &'a str,
-    path: &'a str,
+    path: Cow<'a, str>,
     authority: &'a [u8],
     /// The value of the Content-Length field to add; `None` to add none.
     length: Option<u64>,
@@ -79,11 +80,21 @@ pub(crate) fn check_request<'a>(
 
 /// Returns the values of `:scheme` and `:path`. A request target in absolute form, for a proxy that
 /// forwards the request, contains both values (RFC 9112 §3.2.2).
-fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
-    match request.target.split_once("://") {
-        Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
-        _ => (request.scheme, request.target),
-    }
+///
+/// A target without a path has the path `/`, or `*` if OPTIONS asks about the server (RFC 9113
+/// §8.3.1).
+fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, Cow<'a, str>) {
+    let Some(("http", rest)) = request.target.split_once("://") else {
+        return (request.scheme, Cow::Borrowed(request.target));
+    };
+    let after_authority = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+    let path = match after_authority.as_bytes() {
+        [] if request.method == "OPTIONS" => Cow::Borrowed("*"),
+        [] => Cow::Borrowed("/"),
+        [b'?', ..] => Cow::Owned(["/", after_authority].concat()),
+        _ => Cow::Borrowed(after_authority),
+    };
+    ("http", path)
 }
 
 fn check_target(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -> Result<(), SendRequestError> {
@@ -172,7 +183,7 @@ fn write_fields(
 /// The request cannot be sent.
 pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, SendRequestError> {
     let facts = check_request(request, None)?;
-    let mut text = Http1TextEncoder([request.method, " ", facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
+    let mut text = Http1TextEncoder([request.method, " ", &facts.path, " HTTP/1.1\r\n"].concat().into_bytes());
     write_request(request, &facts, &mut text, &mut Vec::new());
     text.0.extend_from_slice(b"\r\n");
     Ok(text.0)
@@ -253,6 +264,22 @@ fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> FieldIndexing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn absolute_target_without_path_gets_one() {
+        let path = |method, target| {
+            let request = RequestHead { method, authority: "h", target, ..RequestHead::default() };
+            check_request(&request, None).map(|facts| (facts.scheme, facts.path.into_owned()))
+        };
+        let http = |path: &str| Ok(("http", path.into()));
+        assert_eq!(path("GET", "http://h/a?b"), http("/a?b"));
+        assert_eq!(path("GET", "http://h"), http("/"));
+        assert_eq!(path("GET", "http://h?q"), http("/?q"));
+        assert_eq!(path("GET", "http://h?q=/a"), http("/?q=/a"));
+        assert_eq!(path("OPTIONS", "http://h"), http("*"));
+        assert_eq!(path("OPTIONS", "http://h/"), http("/"));
+        assert_eq!(path("GET", "http://h#f/a"), Err(SendRequestError::Target));
+    }
 
     #[test]
     fn secrets_and_short_cookies_are_never_indexed() {
