@@ -152,7 +152,8 @@ pub struct RequestOptions {
     /// True to receive only the head of the response, regardless of the method: the body is neither
     /// delivered nor read. HEAD requests do not need this option. Default: false.
     pub head_only: bool,
-    /// True to fail if the status is 400 or above, and deliver no body. Default: false.
+    /// True to fail if the status is 400 or above, and deliver no body. Also fails if the response
+    /// is a part (206) although no range was requested. Default: false.
     pub fail: bool,
     /// True to deliver the body of a response with a status of 400 or above before the request
     /// fails. It has an effect only with [`fail`](Self::fail). Default: false.

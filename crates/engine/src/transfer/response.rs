@@ -211,12 +211,17 @@ impl Transfer {
         }
         match self.progress.range.verdict(head, framing) {
             RangeVerdict::Ordinary => None,
-            // Some servers respond with a 206 although no range was requested.
-            _ if options.curl_compat.accepts_unreliable_responses
-                && head.status() == 206
-                && !self.progress.range.is_ranged() =>
-            {
+            // Some servers respond with a 206 although no range was requested. A further request
+            // would not change that. A caller that examines statuses gets the response.
+            _ if options.curl_compat.accepts_unreliable_responses && self.is_unrequested_part(head) => None,
+            RangeVerdict::Refused(_) if !options.fail && self.is_unrequested_part(head) => {
+                // A further request must not continue this part by what an earlier response said.
+                self.progress.range = DeliveryRange::default();
                 None
+            }
+            RangeVerdict::Refused(what) if self.is_unrequested_part(head) => {
+                let message = format!("asked for no range, the server sent {what}");
+                Some(BodyDisposition::Fail(Error::new(ErrorKind::Range, message)))
             }
             RangeVerdict::Refused(_)
                 if options.curl_compat.accepts_unreliable_responses
@@ -232,6 +237,11 @@ impl Transfer {
             }
             verdict => Some(self.apply_verdict(verdict, head, framing)),
         }
+    }
+
+    /// Returns true if the response is a 206 although the request had no Range field.
+    fn is_unrequested_part(&self, head: &ResponseHead) -> bool {
+        head.status() == 206 && !self.progress.range.is_ranged()
     }
 
     /// Returns true if the response is accepted, as in curl, as the rest of existing content,

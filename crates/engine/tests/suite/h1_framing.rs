@@ -298,13 +298,20 @@ fn tls_body_until_close_needs_close_notify() {
 }
 
 #[test]
-fn unrequested_206_error_says_no_range_was_requested() {
-    let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nok";
-    for driver in DRIVERS {
-        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(part), ScriptStep::Close]);
-        let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
-        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
-        assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
+fn unrequested_206_is_never_requested_again() {
+    for fields in ["", "Content-Range: bytes 5-6/9\r\n", "Content-Range: 0-1/9\r\n"] {
+        let part = format!("HTTP/1.1 206 Partial Content\r\n{fields}Content-Length: 2\r\n\r\nok");
+        for driver in DRIVERS {
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(&part), ScriptStep::Close]);
+            let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
+            assert_eq!((got.ok(), got.status), (&b"ok"[..], 206), "{driver:?} {fields}");
+            assert_eq!(peer.connections(), 1, "{driver:?} {fields}");
+            let options = RequestOptions { fail: true, ..RequestOptions::default() };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?} {fields}");
+            assert!(got.message.contains("asked for no range, the server sent "), "{}", got.message);
+            assert_eq!(peer.connections(), 2, "{driver:?} {fields}");
+        }
     }
 }
 
