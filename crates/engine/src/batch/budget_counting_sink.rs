@@ -51,6 +51,13 @@ impl BudgetCountingSink {
         Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
     }
 
+    /// Counts `bytes` further bytes of the body, if the wrapped sink keeps them in memory.
+    fn count(&mut self, bytes: u64) {
+        if self.sink.keeps_in_memory() {
+            self.holds.add(bytes);
+        }
+    }
+
     /// Returns the wrapped sink, and the number of bytes that it keeps. These bytes still count
     /// towards the budget.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
@@ -70,6 +77,9 @@ impl Sink for BudgetCountingSink {
 
     fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let own = self.sink.credit(waker, token);
+        if !self.sink.keeps_in_memory() {
+            return own;
+        }
         self.holds.budget.credit(own, self.id, waker, token)
     }
 
@@ -78,14 +88,14 @@ impl Sink for BudgetCountingSink {
     }
 
     fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
-        self.holds.add(offered.bytes().len() as u64);
+        self.count(offered.bytes().len() as u64);
         self.sink.bytes(offered)
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<ReceivedIntoSink>> {
         let received = self.sink.receive(socket, most)?;
         if let Ok(received) = &received {
-            self.holds.add(received.bytes as u64);
+            self.count(received.bytes as u64);
         }
         Some(received)
     }
@@ -96,6 +106,10 @@ impl Sink for BudgetCountingSink {
 
     fn partial(&mut self, target: &Target) -> Option<ExistingPartialContent> {
         self.sink.partial(target)
+    }
+
+    fn keeps_in_memory(&self) -> bool {
+        self.sink.keeps_in_memory()
     }
 
     fn continues_file(&self) -> bool {
@@ -124,5 +138,25 @@ impl Sink for BudgetCountingSink {
 
     fn file_name(&self) -> Option<&std::path::Path> {
         self.sink.file_name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::file::FileSink;
+    use crate::sink::memory::MemorySink;
+
+    #[test]
+    fn bytes_of_a_file_do_not_count() {
+        let place = tempfile::tempdir().unwrap();
+        let file = FileSink::new(place.path().join("body"));
+        for (sink, counts) in [(Box::new(file) as Box<dyn Sink>, false), (Box::<MemorySink>::default(), true)] {
+            let budget = Arc::new(MemoryBudget::new(0));
+            let mut counting = BudgetCountingSink::new(sink, 0, Arc::clone(&budget));
+            counting.count(1 << 30);
+            assert_eq!((budget.is_full(), counting.credit(None, 0) < u64::MAX), (counts, counts));
+            assert_eq!(counting.into_parts().1 > 0, counts);
+        }
     }
 }

@@ -217,6 +217,10 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.write_error(error)
     }
 
+    fn keeps_in_memory(&self) -> bool {
+        self.sink.keeps_in_memory()
+    }
+
     fn partial(&mut self, _target: &Target) -> Option<super::ExistingPartialContent> {
         None
     }

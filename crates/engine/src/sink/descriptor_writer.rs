@@ -290,6 +290,10 @@ impl Sink for BlockingOutputSink {
         self.output.drain(self.until)
     }
 
+    fn keeps_in_memory(&self) -> bool {
+        false
+    }
+
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         self.written = true;
         self.output.write_pieces(pieces)?;

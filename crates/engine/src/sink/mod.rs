@@ -241,6 +241,13 @@ pub trait Sink: Any + Send {
         None
     }
 
+    /// Returns true if the sink keeps the bytes of the body in memory until the program takes them.
+    /// They then count towards the memory budget of a [batch](crate::batch). By default, returns
+    /// true.
+    fn keeps_in_memory(&self) -> bool {
+        true
+    }
+
     /// Returns true if the sink keeps the existing content of its file and writes the body after it
     /// (`-C`). By default, returns false.
     fn continues_file(&self) -> bool {

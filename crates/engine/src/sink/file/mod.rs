@@ -399,6 +399,10 @@ impl Sink for FileSink {
         partial
     }
 
+    fn keeps_in_memory(&self) -> bool {
+        false
+    }
+
     fn continues_file(&self) -> bool {
         self.options.append.is_some()
     }
