@@ -202,8 +202,9 @@ pub struct RequestOptions {
     /// The maximum size of a response body in bytes. The transfer fails if the announced size or
     /// the received size is larger. Default: no limit.
     pub max_size: Option<u64>,
-    /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The server must
-    /// support ranges. Default: all of the content.
+    /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The request has
+    /// a Range field, whatever its method, and even if it has content. The transfer fails unless
+    /// the response is the rest. Default: all of the content.
     pub resume_from: Option<u64>,
     /// The part of the content to deliver, such as its beginning; `None` for all of the content.
     /// Default: `None`.

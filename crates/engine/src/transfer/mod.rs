@@ -168,9 +168,11 @@ impl Transfer {
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
         // RFC 9110 section 14.2 defines Range for GET alone, so a server answers other methods with
         // the whole content. The request to continue a file has a Range with any method, because
-        // the whole content must not be written after the existing bytes.
+        // the whole content must not be written after the existing bytes. So has a request with
+        // content, if its caller has chosen an offset in the response.
         let continues = options.resume_from.is_some() || body.continues_file();
-        let may_range = (method == "GET" || continues) && !is_ranged && !with_body && !options.head_only;
+        let has_other_content = with_body && options.resume_from.is_none();
+        let may_range = (method == "GET" || continues) && !is_ranged && !has_other_content && !options.head_only;
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),

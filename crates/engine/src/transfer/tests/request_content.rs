@@ -194,7 +194,7 @@ fn range_settings_depend_on_method_and_options() {
         (RequestOptions { head_only: true, ..get() }, Nobody, false, false),
         (RequestOptions { method: "POST".into(), ..get() }, Nobody, false, false),
         (RequestOptions { body: Some("x".into()), ..get() }, Nobody, false, false),
-        (RequestOptions { resume_from: Some(5), ..with_body("x") }, Caller, true, true),
+        (RequestOptions { resume_from: Some(5), ..with_body("x") }, EngineFromOffset, true, true),
     ] {
         let transfer = transfer(options);
         let settings = &transfer.ranges;
