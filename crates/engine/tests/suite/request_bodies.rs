@@ -45,6 +45,23 @@ impl Read for EndlessReader {
 }
 
 #[test]
+fn content_with_announced_length_zero_is_error() {
+    for driver in DRIVERS {
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        let with_length = |body: &'static [u8]| RequestOptions {
+            fields: vec![("Content-Length".into(), b"0".to_vec())],
+            ..sending("PUT", RequestBody::reader(body))
+        };
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_length(b"hello"));
+        assert_eq!(got.kind, Some(ErrorKind::Read), "{driver:?}: {}", got.message);
+        assert!(got.message.contains("longer than its announced length of 0 bytes"), "{}", got.message);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(OK)]);
+        let got = driver.get(&Client::new(), &peer.url("/"), &with_length(b""));
+        assert_eq!(got.ok(), b"ok", "{driver:?}");
+    }
+}
+
+#[test]
 fn upload_to_unread_connection_reads_bounded_content() {
     let identity = TestCertificates::generate();
     let (trusting, _file) = trusting_ca(identity.ca_pem());

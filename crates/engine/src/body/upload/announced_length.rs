@@ -69,6 +69,11 @@ impl BodyUpload for AnnouncedLengthUpload {
         }))
     }
 
+    fn check_empty(&mut self) -> io::Result<()> {
+        // An early response ends a longer upload before its source has ended.
+        if self.announced == 0 { self.check_end() } else { Ok(()) }
+    }
+
     fn waits(&self) -> bool {
         self.upload.waits()
     }
@@ -120,5 +125,14 @@ mod tests {
             assert_eq!(sent, b"hell", "with a buffer of {size} bytes");
             assert!(error.is_some_and(|text| text.contains("longer than its announced length of 5 bytes")));
         }
+    }
+
+    #[test]
+    fn source_is_checked_for_length_zero_only() {
+        let check = |text: &'static str, announced| {
+            let body = RequestBody::reader(text.as_bytes());
+            AnnouncedLengthUpload::new(body.upload(), announced).check_empty().is_ok()
+        };
+        assert_eq!([check("", 0), check("hello", 0), check("hello", 5), check("hello", 1)], [true, false, true, true]);
     }
 }

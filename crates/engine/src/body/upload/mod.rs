@@ -194,8 +194,16 @@ pub trait BodyUpload: Send {
         Ok(None)
     }
 
-    /// Returns true if a read of the upload may have to wait for the source of the content, or for
-    /// a rate limit.
+    /// Checks that a source of which no byte may be sent has none. The sender calls this if the
+    /// request was announced without content.
+    ///
+    /// # Errors
+    /// The source has bytes. `WouldBlock` if that is not known yet.
+    fn check_empty(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns true if a read of the upload may have to wait for the source of the content.
     fn waits(&self) -> bool {
         false
     }

@@ -89,6 +89,10 @@ impl BodyUpload for RateLimitedUpload {
         Ok(count)
     }
 
+    fn check_empty(&mut self) -> io::Result<()> {
+        self.upload.check_empty()
+    }
+
     fn waits(&self) -> bool {
         self.upload.waits()
     }

@@ -156,7 +156,12 @@ pub(super) fn read_content_into_machine(
         upload.consume(n);
     }
     if machine.content_credit(id).is_none() {
-        return Ok(ContentReadResult::All);
+        return match upload.check_empty() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(ContentReadResult::Starved(upload.resumes_at()))
+            }
+            checked => checked.map(|()| ContentReadResult::All),
+        };
     }
     while let Some(credit) = machine.content_credit(id) {
         let room = MAX_CONTENT_READ.min(usize::try_from(credit).unwrap_or(usize::MAX));

@@ -42,8 +42,9 @@ impl H1Connection {
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         self.direct = ZeroCopyDecision::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
-            if let Some(next) = self.queue.front_mut() {
-                next.on_slot_granted(now);
+            match self.queue.front_mut() {
+                Some(next) => next.on_slot_granted(now),
+                None => self.content.end(),
             }
             self.closing |= transfer.content_may_be_unread() || transfer.options().closes_connection;
             if !self.closing {

@@ -134,6 +134,13 @@ impl UnsentRequestContent {
         self.upload.is_some()
     }
 
+    /// Ends the content, because the response is complete.
+    pub(super) fn end(&mut self) {
+        self.upload = None;
+        self.held_until = None;
+        (self.is_starved, self.resumes_at) = (false, None);
+    }
+
     /// Returns true if nothing of the request's content is left to read or to wait for.
     pub(super) fn is_finished(&self) -> bool {
         self.upload.is_none() && self.held_until.is_none()
@@ -177,7 +184,8 @@ impl UnsentRequestContent {
     /// Returns true if the protocol machine accepts content now.
     pub(super) fn is_accepted_now(&self, conn: &H1Machine) -> bool {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
-        let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
+        // Without a credit, a source that had no bytes is checked again ([`BodyUpload::check_empty`]).
+        let may_feed = || conn.body_credit().map_or(self.is_starved, |credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
