@@ -278,6 +278,11 @@ impl Error {
         }
     }
 
+    /// Makes the error of an operation whose time limit has passed.
+    pub fn timed_out() -> Self {
+        Self::new(ErrorKind::Timeout, "the operation timed out")
+    }
+
     /// Makes an error with an underlying cause. The cause's text is appended to the message.
     pub fn with_source(
         kind: ErrorKind,

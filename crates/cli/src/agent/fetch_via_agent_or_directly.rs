@@ -397,7 +397,7 @@ fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOpt
 
 /// Returns the error of a transfer to `target` whose total time limit has passed.
 fn timeout_error(target: &Target) -> Error {
-    Error::new(ErrorKind::Timeout, "the operation timed out").with_url(target.to_url())
+    Error::timed_out().with_url(target.to_url())
 }
 
 fn parse(url: &str, options: &RequestOptions) -> Result<Target> {

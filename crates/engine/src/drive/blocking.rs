@@ -538,10 +538,6 @@ impl ActiveExchange {
 fn early_response_error(send_error: Option<io::Error>) -> Error {
     match send_error {
         Some(error) => Error::with_source(ErrorKind::Send, "the request could not be sent", error),
-        None => timeout_error(),
+        None => Error::timed_out(),
     }
-}
-
-fn timeout_error() -> Error {
-    Error::new(ErrorKind::Timeout, "the operation timed out")
 }

@@ -12,6 +12,7 @@ use rustix::fd::AsFd;
 
 use super::retries_that_keep_slots::DelayReason;
 use super::{FreeHostSlotUse, Worker};
+use crate::Error;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
 use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
@@ -23,7 +24,6 @@ use crate::net::pool::ConnectionKey;
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
-use crate::{Error, ErrorKind};
 
 /// The maximum number of receive calls on one connection before the other connections are served.
 const MAX_RECEIVES_PER_ROUND: usize = 8;
@@ -407,7 +407,7 @@ impl Worker {
             return;
         }
         let why = match &mut slot.state {
-            ConnectionState::Open(_) => Error::new(ErrorKind::Timeout, "the operation timed out"),
+            ConnectionState::Open(_) => Error::timed_out(),
             ConnectionState::Connecting(connecting) => connecting.timed_out(),
         };
         let is_open = matches!(slot.state, ConnectionState::Open(_));

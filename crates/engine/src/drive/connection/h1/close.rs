@@ -151,7 +151,7 @@ impl H1Connection {
         self.is_cut = true;
         let mut removed = self.queue.drain(at..);
         if let Some(mut overdue) = removed.next() {
-            let after = overdue.on_failure(timeout_error(), ExchangeFailurePoint::BeforeResponse, now);
+            let after = overdue.on_failure(Error::timed_out(), ExchangeFailurePoint::BeforeResponse, now);
             finished.push((overdue, after));
         }
         // Only requests with idempotent methods are pipelined.
@@ -190,11 +190,6 @@ impl H1Connection {
         }
         ReceiveStatus::Closed
     }
-}
-
-/// Makes the error of a transfer whose deadline has passed.
-pub(super) fn timeout_error() -> Error {
-    Error::new(ErrorKind::Timeout, "the operation timed out")
 }
 
 /// Returns true if `error` shows that the peer violated the protocol. Unsolicited bytes are not a

@@ -30,13 +30,13 @@ use rustix::fd::{AsFd, BorrowedFd};
 use super::pause_before_next_read::{ReadPacing, set_low_water_mark};
 use super::sending::{self, MIN_SEND_BUFFER, RESPONSE_CHECK_INTERVAL, SendResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
+use crate::Error;
 use crate::buffer_pool::{BULK_BUFFER_SIZE, Buffer};
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
-use close::timeout_error;
 use request_content::UnsentRequestContent;
 use unverified_pipelined_responses::UnconfirmedResponses;
 use zero_copy_to_sink::ZeroCopyDecision;
@@ -537,7 +537,7 @@ impl H1Connection {
         } else {
             match self.first_overdue(now) {
                 None => self.queue.front_mut().and_then(|transfer| transfer.check_speed(now)),
-                Some(0) => Some(timeout_error()),
+                Some(0) => Some(Error::timed_out()),
                 Some(at) => return self.cut_queue(at, now, finished),
             }
         };

@@ -472,7 +472,7 @@ impl H2Connection {
         }
         let overdue = |(id, active): (&u64, &mut H2ActiveStream)| {
             if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
-                return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
+                return Some((*id, Error::timed_out()));
             }
             active.transfer.check_speed(now).map(|error| (*id, error))
         };

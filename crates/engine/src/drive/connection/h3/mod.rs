@@ -510,7 +510,7 @@ impl H3Connection {
         }
         let overdue = |(id, active): (&u64, &mut H3ActiveStream)| {
             if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
-                return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
+                return Some((*id, Error::timed_out()));
             }
             active.transfer.check_speed(now).map(|error| (*id, error))
         };
