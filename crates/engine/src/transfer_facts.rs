@@ -23,6 +23,12 @@ pub struct TransferFacts {
     pub status: u16,
     /// The status of a proxy's last response to CONNECT; 0 without such a response.
     pub connect_status: u16,
+    /// The scheme of the last credentials that haul has sent to a server (`Digest`); `None` if it
+    /// has sent none. Credentials in a field of the caller do not count.
+    pub auth_scheme: Option<&'static str>,
+    /// The scheme of the last credentials that haul has sent to a proxy; `None` if it has sent
+    /// none.
+    pub proxy_auth_scheme: Option<&'static str>,
     /// The protocol version of the final response; `None` without a response.
     pub version: Option<ProtocolVersion>,
     /// The total number of bytes of all sent requests. A request's head is counted with its size in
@@ -189,6 +195,13 @@ pub enum TransferPhase {
     Pause,
 }
 
+/// Returns the name of the authentication scheme of credentials, the value of an Authorization or
+/// Proxy-Authorization field.
+pub(crate) fn auth_scheme_of(credentials: &[u8]) -> Option<&'static str> {
+    let scheme = credentials.split(|byte| *byte == b' ').next()?;
+    ["Basic", "Digest", "Bearer", "Negotiate", "AWS4-HMAC-SHA256"].into_iter().find(|name| name.as_bytes() == scheme)
+}
+
 impl TransferFacts {
     /// Returns the facts of a transfer that starts now.
     #[must_use]
@@ -199,6 +212,8 @@ impl TransferFacts {
             started: now,
             status: 0,
             connect_status: 0,
+            auth_scheme: None,
+            proxy_auth_scheme: None,
             version: None,
             request_bytes: 0,
             upload_bytes: 0,

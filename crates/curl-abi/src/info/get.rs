@@ -117,7 +117,9 @@ impl TransferInfo {
             42 => self.local.as_ref().map_or(0, SocketAddressText::port),
             46 => self.http_version,
             // Items of RTSP, FTP and other protocols.
-            37 | 38 | 39 | 47 | 59 | 69 | 70 => 0,
+            37 | 38 | 39 | 47 | 59 => 0,
+            69 => self.auth_used,
+            70 => self.proxy_auth_used,
             48 => match self.scheme.as_deref().map(CStr::to_bytes) {
                 Some(b"http") => 1,
                 Some(b"https") => 2,

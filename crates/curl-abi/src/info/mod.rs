@@ -18,6 +18,7 @@ use haul_policy::retry::parse_retry_after;
 
 pub use get::haul_curl_easy_getinfo;
 
+use crate::options::curlauth_constants::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
 use crate::options::{EasyOptions, curlopt_numbers as opt};
 use crate::request::{TimeCondition, modified, target_url, url_for_info};
 use crate::slist::{self, curl_slist};
@@ -57,6 +58,8 @@ pub(crate) struct TransferInfo {
     http_version: i64,
     auth_available: i64,
     proxy_auth_available: i64,
+    auth_used: i64,
+    proxy_auth_used: i64,
     retry_after: i64,
     used_proxy: bool,
     connection: Option<u64>,
@@ -241,6 +244,8 @@ impl TransferInfo {
         self.request_size = facts.request_bytes;
         self.redirects = facts.redirects.into();
         self.connects = facts.connects.into();
+        self.auth_used = facts.auth_scheme.map_or(0, auth_scheme_bit);
+        self.proxy_auth_used = facts.proxy_auth_scheme.map_or(0, auth_scheme_bit);
         self.peer = facts.peer.map(SocketAddressText::new);
         self.local = facts.local.map(SocketAddressText::new);
         self.used_proxy = facts.proxy_used;
@@ -326,15 +331,26 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
 /// Returns the bits (`CURLAUTH_`) of the authentication schemes that a response offers in this
 /// field.
 fn auth_schemes(head: &ResponseHead, field: &str) -> i64 {
-    const SCHEMES: [(&[u8], i64); 5] =
-        [(b"basic", 1), (b"digest", 2), (b"negotiate", 4), (b"ntlm", 8), (b"bearer", 64)];
     // A field may have several challenges, whose parameters are separated by commas, too. A
     // parameter has an equals sign in its first word.
     let words = head.get_all(field).flat_map(|value| {
         value.split(|b| *b == b',').map(|part| part.trim_ascii().split(|b| *b == b' ').next().unwrap_or_default())
     });
-    let bit = |word: &[u8]| SCHEMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit);
-    words.fold(0, |all, word| all | bit(word))
+    words.fold(0, |all, word| all | std::str::from_utf8(word).map_or(0, auth_scheme_bit))
+}
+
+/// Returns the bit (`CURLAUTH_`) of the authentication scheme with this name; 0 if it has none.
+fn auth_scheme_bit(scheme: &str) -> i64 {
+    const NTLM: i64 = 8;
+    let bits = [
+        ("Basic", AUTH_BASIC),
+        ("Digest", AUTH_DIGEST),
+        ("Negotiate", AUTH_NEGOTIATE),
+        ("NTLM", NTLM),
+        ("Bearer", AUTH_BEARER),
+        ("AWS4-HMAC-SHA256", AUTH_AWS),
+    ];
+    bits.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)).map_or(0, |(_, bit)| *bit)
 }
 
 /// Returns true if the URL begins with a scheme.

@@ -421,12 +421,18 @@ static void paused_head(void) {
 }
 
 /* BASE-URL is that of a proxy. */
+/* Older headers do not name these items of libcurl 8.12. */
+#define HTTPAUTH_USED (CURLINFO_LONG + 69)
+#define PROXYAUTH_USED (CURLINFO_LONG + 70)
+
 static void proxy_credentials(void) {
     struct memory body = {0};
     CURL *easy = new_easy("http://h.example/", &body);
     curl_easy_setopt(easy, CURLOPT_PROXY, base);
     IS(curl_easy_setopt(easy, CURLOPT_PROXYUSERPWD, "m%65:p%40ss"), CURLE_OK);
     IS(curl_easy_perform(easy), CURLE_OK);
+    IS(long_info(easy, PROXYAUTH_USED), CURLAUTH_BASIC);
+    IS(long_info(easy, HTTPAUTH_USED), 0);
     forget(&body);
     curl_easy_cleanup(easy);
 }
@@ -469,6 +475,11 @@ static void offered_schemes(void) {
     CURL *easy = new_easy(base, &body);
     IS(curl_easy_perform(easy), CURLE_OK);
     IS(long_info(easy, CURLINFO_HTTPAUTH_AVAIL), CURLAUTH_NEGOTIATE | CURLAUTH_BASIC);
+    IS(long_info(easy, HTTPAUTH_USED), 0);
+    curl_easy_setopt(easy, CURLOPT_USERPWD, "me:secret");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(long_info(easy, HTTPAUTH_USED), CURLAUTH_BASIC);
+    IS(long_info(easy, PROXYAUTH_USED), 0);
     forget(&body);
     curl_easy_cleanup(easy);
 }

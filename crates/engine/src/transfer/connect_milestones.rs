@@ -22,8 +22,14 @@ impl ConnectObserver for Transfer {
         self.trace_milestone(Milestone::Connected, None);
     }
 
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]) {
+    fn on_connect_response(
+        &mut self,
+        status: u16,
+        auth_scheme: Option<&'static str>,
+        heads: &[ConnectRequestOrReplyHead],
+    ) {
         self.facts.connect_status = status;
+        self.facts.proxy_auth_scheme = auth_scheme.or(self.facts.proxy_auth_scheme);
         for head in heads {
             let head = match head {
                 ConnectRequestOrReplyHead::Response(head) => head,
@@ -69,8 +75,13 @@ impl ConnectObserver for Option<&mut Box<Transfer>> {
         self.iter_mut().for_each(|transfer| transfer.on_connected(local));
     }
 
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]) {
-        self.iter_mut().for_each(|transfer| transfer.on_connect_response(status, heads));
+    fn on_connect_response(
+        &mut self,
+        status: u16,
+        auth_scheme: Option<&'static str>,
+        heads: &[ConnectRequestOrReplyHead],
+    ) {
+        self.iter_mut().for_each(|transfer| transfer.on_connect_response(status, auth_scheme, heads));
     }
 
     fn on_tls_established(&mut self) {

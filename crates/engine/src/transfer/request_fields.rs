@@ -105,7 +105,7 @@ pub(super) struct ForwardProxyTargetAndFields {
 impl ForwardProxyTargetAndFields {
     /// Returns the value of the proxy's header field with the name `wanted`. Returns `None` if
     /// there is no such field.
-    fn get(&self, wanted: &str) -> Option<&[u8]> {
+    pub(super) fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
     }
@@ -125,7 +125,7 @@ pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
     /// The value of the Authorization field; `None` if no credentials are sent, or if the caller
     /// sets the field.
-    authorization: Option<Vec<u8>>,
+    pub(super) authorization: Option<Vec<u8>>,
     /// The header fields that a request signature adds, such as the date; empty if the request is
     /// not signed.
     pub(super) signed: Vec<(String, String)>,

@@ -12,6 +12,7 @@ use super::request_fields::{CallerFields, FieldLine, FieldLines, OwnedField};
 use super::resettable_state::{RangeFieldOwner, ResponseDecisions};
 use crate::drive::connection::ProtocolMachine;
 use crate::trace::{self, Milestone};
+use crate::transfer_facts::auth_scheme_of;
 use crate::{Error, ErrorKind, Result};
 
 /// Returns the error to report if a protocol machine rejects a request. The machine identifies a
@@ -76,6 +77,8 @@ impl Transfer {
         let mut values = self.field_values(&callers, &given, framing, authorization, signature);
         values.signed.extend(self.message_signature(&callers, &given, target)?);
         values.is_chunked &= conn.supports_chunked_coding();
+        let auth_scheme = values.authorization.as_deref().and_then(auth_scheme_of);
+        let proxy_auth_scheme = forwarded.get("Proxy-Authorization").and_then(auth_scheme_of);
         let mut fields = FieldLines::new();
         self.ordered_fields(&callers, &given, &forwarded, &values, &mut fields);
         let own_target = options.request_target.as_deref();
@@ -115,6 +118,8 @@ impl Transfer {
         }
         self.facts.on_request(now);
         self.facts.request_bytes += bytes;
+        self.facts.auth_scheme = auth_scheme.or(self.facts.auth_scheme);
+        self.facts.proxy_auth_scheme = proxy_auth_scheme.or(self.facts.proxy_auth_scheme);
         self.trace_milestone(Milestone::Sent, None);
         self.speed.begin_exchange(&options, now);
         taken

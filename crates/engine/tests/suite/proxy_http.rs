@@ -111,6 +111,7 @@ fn connect_reveals_only_host_and_port() {
                 assert!(body.contains("Basic b3JpZ2lu") && body.contains("a=1"), "{body}");
                 assert!(!body.to_lowercase().contains("proxy-"), "{body}");
                 assert_eq!(got.facts.connect_status, 200);
+                assert_eq!((got.facts.auth_scheme, got.facts.proxy_auth_scheme), (Some("Basic"), Some("Basic")));
             }
             for (head, addr) in proxy.received().iter().zip([&origin.https_url(""), &origin.url("")]) {
                 let addr = addr.split('/').nth(2).unwrap();

@@ -354,6 +354,9 @@ frame_fields! {
         started,
         // It is in the head.
         version,
+        // Only libcurl's interface asks for them.
+        auth_scheme,
+        proxy_auth_scheme,
         // Only programs that use the engine itself ask for it.
         phase,
         phase_began,

@@ -181,7 +181,12 @@ pub(crate) trait ConnectObserver {
     fn on_connected(&mut self, local: Option<SocketAddr>);
     /// Reports the progress of CONNECT. `status` is the status of the proxy's last response; 0
     /// before a response. `heads` are the heads sent and received since the previous report.
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]);
+    fn on_connect_response(
+        &mut self,
+        status: u16,
+        auth_scheme: Option<&'static str>,
+        heads: &[ConnectRequestOrReplyHead],
+    );
     /// Reports that the TLS handshake with the origin is complete.
     fn on_tls_established(&mut self);
 }
@@ -426,7 +431,8 @@ impl Connecting {
     ) -> Result<ConnectProgress> {
         while let Some(stage) = stages.front_mut() {
             let outcome = stage.step(&mut wire, context.tls, context.buffer);
-            context.observer.on_connect_response(wire.connect_status, &std::mem::take(&mut wire.connect_heads));
+            let heads = std::mem::take(&mut wire.connect_heads);
+            context.observer.on_connect_response(wire.connect_status, wire.auth_scheme, &heads);
             match outcome {
                 Ok(ConnectStepOutcome::Done) => drop(stages.pop_front()),
                 Ok(ConnectStepOutcome::Blocked) => {

@@ -21,6 +21,7 @@ use crate::net::proxy::{ProxyAuthScheme, ProxyHop};
 use crate::state::auth::{NegotiateError, Negotiation, missing_token_error};
 use crate::time_conversions;
 use crate::trace::request_event;
+use crate::transfer_facts::auth_scheme_of;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that a proxy may send on one connection. Without a limit, a
@@ -46,6 +47,8 @@ pub(super) struct HttpConnectExchange {
     is_unanswered: bool,
     /// The status of the proxy's last response to CONNECT. 0 before a response.
     pub(super) status: u16,
+    /// The scheme of the last credentials in a CONNECT request; `None` without credentials.
+    pub(super) auth_scheme: Option<&'static str>,
     /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
     /// `-i`, the heads of responses are printed.
     pub(super) heads: Vec<ConnectRequestOrReplyHead>,
@@ -100,6 +103,7 @@ impl HttpConnectExchange {
             missing_token_reason: None,
             is_unanswered: true,
             status: 0,
+            auth_scheme: None,
             heads: Vec::new(),
             again: false,
         })
@@ -138,6 +142,7 @@ impl HttpConnectExchange {
             },
         };
         self.answered = authorization.is_some();
+        self.auth_scheme = authorization.as_deref().and_then(auth_scheme_of).or(self.auth_scheme);
         self.rounds += 1;
         self.is_unanswered = true;
         let mut fields = connect_fields(&self.target, authorization.as_deref(), hop.user_agent.as_deref(), &hop.fields);

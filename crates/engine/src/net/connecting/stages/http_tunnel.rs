@@ -57,6 +57,7 @@ impl ConnectionStage for HttpTunnelStage {
     fn step(&mut self, wire: &mut ConnectStageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
         let outcome = self.exchange_messages(wire, buffer);
         wire.connect_status = self.exchange.status;
+        wire.auth_scheme = self.exchange.auth_scheme.or(wire.auth_scheme);
         wire.connect_heads.append(&mut self.exchange.heads);
         wire.needs_new_connection = outcome.is_err() && self.exchange.needs_new_connection();
         outcome

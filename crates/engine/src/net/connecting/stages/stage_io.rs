@@ -13,6 +13,8 @@ pub(in crate::net::connecting) struct ConnectStageIo {
     pub stream: ConnectionStream,
     /// The status of the last response to a CONNECT; 0 before the first response.
     pub connect_status: u16,
+    /// The scheme of the last credentials in a CONNECT request; `None` without credentials.
+    pub auth_scheme: Option<&'static str>,
     /// The heads of CONNECT requests and responses that were not reported to the trace yet.
     pub connect_heads: Vec<ConnectRequestOrReplyHead>,
     /// True if the proxy sent a challenge and closed the connection. A request with credentials may
@@ -28,6 +30,7 @@ impl ConnectStageIo {
         Self {
             stream,
             connect_status: 0,
+            auth_scheme: None,
             connect_heads: Vec::new(),
             needs_new_connection: false,
             outgoing: Vec::new(),
