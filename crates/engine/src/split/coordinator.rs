@@ -323,8 +323,10 @@ impl SplitCoordinator {
         match file.writer(part.span.clone()) {
             Ok(writer) => Some(Box::new(FilePartSink { coordinator, id: part.id, writer })),
             Err(_) => {
-                // The other parts continue, so this range can be fetched later.
+                // The range may be the end of the first stream's, which continues to it. Otherwise
+                // another part can fetch it later.
                 state.window.release_claim(part.id);
+                state.window.extend_claim(state.first.id);
                 state.failures.record_failure(Instant::now());
                 None
             }

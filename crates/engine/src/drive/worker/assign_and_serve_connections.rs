@@ -2,9 +2,7 @@
 //! handles the results of the transfers. A slot is a [`ConnectionSlot`]: a connection with the
 //! transfers that wait for it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use haul_policy::http3::Http3Choice;
 use haul_policy::queue::HostId;
@@ -23,17 +21,9 @@ use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
-use crate::transfer_facts::TransferPhase;
 
 /// The maximum number of receive calls on one connection before the other connections are served.
 const MAX_RECEIVES_PER_ROUND: usize = 8;
-/// The time after which a transfer that found no free file descriptor tries again to get a
-/// connection.
-const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// The maximum number of times that a transfer waits for a free file descriptor, for
-/// [`DESCRIPTOR_RETRY_DELAY`] each. After that, the transfer fails, unless other transfers are
-/// active.
-const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
 /// Returns true if the peer of connections with this key may support HTTP/2 or HTTP/3, so that
 /// transfers could share a connection.
@@ -378,25 +368,6 @@ impl Worker {
         }
     }
 
-    /// Handles the transfers in `waiting`, whose connection could not be opened because of `error`.
-    /// A transfer fails, or is retried if its retry rules say so. If the cause is a lack of file
-    /// descriptors, a transfer that may wait for a free one is tried again later.
-    pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
-        let exhausted = error.lacks_descriptors();
-        let alike = error.duplicate();
-        let mut error = Some(error);
-        for mut transfer in waiting {
-            if exhausted && self.may_wait_for_descriptor(&transfer) {
-                self.wait_for_descriptor(transfer);
-                continue;
-            }
-            // The first transfer gets the error itself, the others a copy of its text.
-            let error = error.take().unwrap_or_else(|| alike.duplicate());
-            let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, self.now);
-            self.handle_next_step(transfer, after, None);
-        }
-    }
-
     /// Fails those transfers that wait for the connection in slot `token` and have reached their
     /// deadline. If no transfer waits any more and the connection is not open yet, gives the
     /// connection up.
@@ -418,32 +389,6 @@ impl Worker {
             let after = transfer.on_failure(why.duplicate(), ExchangeFailurePoint::BeforeSending, self.now);
             self.handle_next_step(transfer, after, None);
         }
-    }
-
-    /// Returns true if a transfer may wait for a file descriptor. It may wait while other transfers
-    /// are active, because their descriptors will become free. Without other transfers, it may wait
-    /// for a limited time.
-    pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
-        let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
-        !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
-    }
-
-    /// Lets a transfer wait for a file descriptor. If an idle connection can be closed, the
-    /// transfer is tried again at once. Otherwise it is delayed by [`DESCRIPTOR_RETRY_DELAY`]. The
-    /// delay does not count towards the transfer's time limit.
-    pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
-        self.remove_extra_slot_of(&mut transfer);
-        transfer.attempt.descriptor_waits += 1;
-        transfer.facts.enter_phase(TransferPhase::Idle, self.now);
-        if self.free_descriptor() {
-            self.to_place.push_back((transfer, None));
-            return;
-        }
-        self.client.request_descriptors();
-        self.scheduler.on_out_of_descriptors();
-        transfer.postpone_deadline(DESCRIPTOR_RETRY_DELAY);
-        let at = self.now + DESCRIPTOR_RETRY_DELAY;
-        self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
     /// Starts the next step (another exchange, or the end) of each transfer in `finished`, whose

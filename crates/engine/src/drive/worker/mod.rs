@@ -22,6 +22,7 @@ mod cancel;
 mod close_after_draining;
 mod connection_coalescing;
 mod connection_slot_table;
+mod descriptor_waits;
 mod extra_workers;
 mod gathered_output_flush;
 mod handed_over_work;
