@@ -171,3 +171,28 @@ fn missing_upload_file_creates_empty_etag_file() {
     let ran = curl_in(dir.path(), &["-s", "-T", "none", "--etag-save", "tag", "http://127.0.0.1:1/"]);
     assert_eq!((ran.code, fs::read(dir.path().join("tag")).unwrap()), (26, Vec::new()));
 }
+
+/// curl opens the output file of an upload with `-C` for appending.
+#[test]
+fn resumed_upload_appends_response_to_output_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, second) = (dir.path().join("out"), dir.path().join("second"));
+    fs::write(dir.path().join("up"), "abcdef").unwrap();
+    for name in [&["curl", "-q"][..], &[]] {
+        for (from, urls, parallel) in [("-", 1, false), ("2", 1, false), ("-", 2, false), ("2", 2, true)] {
+            fs::write(&out, "old ").unwrap();
+            let _ = fs::remove_file(&second);
+            let peer = H1Peer::always(reply_steps("200 OK", "new"));
+            let url = peer.url("/");
+            let mut args = [name, &["-s", "-C", from, "-T", "up", "-o", "out", &url]].concat();
+            if urls == 2 {
+                args.extend(["-T", "up", "-o", "second", &url]);
+            }
+            args.extend(parallel.then_some("-Z"));
+            run(program(HAUL).args(args).current_dir(dir.path())).ok();
+            assert_eq!(fs::read_to_string(&out).unwrap(), "old new", "{name:?} {from} {urls} {parallel}");
+            assert_eq!(second.exists(), urls == 2);
+            assert!(!received(&peer, 0).contains("\r\nRange: "), "{}", received(&peer, 0));
+        }
+    }
+}

@@ -254,6 +254,12 @@ pub(crate) fn options_for(
     }
 }
 
+/// Adapts the file options of a request with `-C` to an upload. The option is about the content
+/// that is sent, so the whole response is appended to the output file, as by curl.
+pub(crate) fn append_whole_response(options: FileOptions) -> FileOptions {
+    FileOptions { append: options.append.map(|_| AppendPosition::WholeAtEnd), ..options }
+}
+
 /// Reserves the name of an output file for a URL in [`ReservedOutputNames`]. Returns `false` if the
 /// file exists and `--skip-existing` is given.
 ///

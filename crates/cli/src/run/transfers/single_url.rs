@@ -10,7 +10,7 @@ use haul::buffer_pool::OfferedBodyBytes;
 use haul::fleet::{FinishedTransferContent, RecordMemorySink};
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
-use haul::sink::file::{FileOptions, FileSink};
+use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
 use haul::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink};
 use haul::transfer::TransferOutcome;
@@ -26,8 +26,8 @@ use crate::file_and_environment_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, file_checksum, file_options, options_for, output_file_path, record_options,
-    reserve_first_stage_output_name, shows_content, standard_output,
+    append_whole_response, avoid_blocked_path, file_checksum, file_options, options_for, output_file_path,
+    record_options, reserve_first_stage_output_name, shows_content, standard_output,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::url_to_allowed_target::{parse_target, refuse_login};
@@ -118,8 +118,8 @@ pub(crate) fn run(
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => {
             let options = options_for(group, output, checksum, Some(reporter.output_names()));
-            let append = options.append.filter(|_| !uploads);
-            let file = FileSink::with_options(path, FileOptions { append, ..options });
+            let options = if uploads { append_whole_response(options) } else { options };
+            let file = FileSink::with_options(path, options);
             Box::new(file.with_record_checksum(file_checksum(group)))
         }
         (None, checksum) => match record_options(global, group) {

@@ -21,7 +21,7 @@ use crate::job::{EarlierFetch, JobRun, UrlCursor, UrlRunState};
 use crate::plan::{NetrcFileText, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, fixed_output_path, is_common_output, options_for, output_file_path,
+    append_whole_response, avoid_blocked_path, fixed_output_path, is_common_output, options_for, output_file_path,
     reserve_first_stage_output_name,
 };
 use crate::run::engine_options::request_body::UploadContent;
@@ -301,16 +301,17 @@ impl UrlItems {
             }
             _ => None,
         };
-        let options = options_for(group, output, checksum, Some(&self.names));
-        // -C is about the file that is uploaded.
-        let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
+        let mut options = options_for(group, output, checksum, Some(&self.names));
+        if !matches!(self.upload, UrlUpload::Nothing) {
+            options = append_whole_response(options);
+        }
         let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
         let beneath = options.beneath.or_else(|| of_list().flatten());
         // A single URL has no other with which it could share the destination.
         let is_common = self.list.is_none()
             && !matches!(self.current, OpenUrlSource::None)
             && is_common_output(group, &self.names, output, &path);
-        let destination = BodyDestination::File { path, options: FileOptions { append, beneath, ..options } };
+        let destination = BodyDestination::File { path, options: FileOptions { beneath, ..options } };
         self.common = is_common.then(|| (source, destination.clone()));
         Ok(Some(destination))
     }

@@ -380,6 +380,7 @@ impl Sink for FileSink {
             let at = match append {
                 AppendPosition::At(offset) => offset,
                 AppendPosition::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+                AppendPosition::WholeAtEnd => return None,
             };
             return (at > 0).then_some(ExistingPartialContent { gap: at..u64::MAX, known: None });
         }
@@ -404,7 +405,7 @@ impl Sink for FileSink {
     }
 
     fn continues_file(&self) -> bool {
-        self.options.append.is_some()
+        matches!(self.options.append, Some(AppendPosition::At(_) | AppendPosition::AtEnd))
     }
 
     fn next_gap(&mut self) -> Option<Range<u64>> {

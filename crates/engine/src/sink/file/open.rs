@@ -11,7 +11,7 @@ use super::file_sink_descriptor::{DeviceFile, OutputFileState};
 use super::open_beneath;
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
-use super::{File, FileSink, ResponseForSink, directory_mode};
+use super::{AppendPosition, File, FileSink, ResponseForSink, directory_mode};
 use crate::system::file_metadata_and_flags::{self, DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 
 impl FileSink {
@@ -64,7 +64,7 @@ impl FileSink {
             let length = file.metadata()?.len();
             self.was_long.get_or_insert(length);
             // curl appends at the end whatever the offset; haul writes each byte at its offset.
-            file.seek(match self.options.in_place {
+            file.seek(match self.options.in_place || self.options.append == Some(AppendPosition::WholeAtEnd) {
                 true => SeekFrom::End(0),
                 false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
             })?;

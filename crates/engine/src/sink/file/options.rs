@@ -61,6 +61,9 @@ pub fn directory_mode(in_place: bool) -> u32 {
 pub enum AppendPosition {
     /// The body is written from this offset in bytes on.
     At(u64),
-    /// The body is appended to the existing file.
+    /// The body is appended to the existing file. Only the rest of the content is requested.
     AtEnd,
+    /// The whole body is appended to the existing file. No range is requested: curl's `-C` with an
+    /// upload is about the content that is sent.
+    WholeAtEnd,
 }
