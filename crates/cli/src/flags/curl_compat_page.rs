@@ -89,7 +89,10 @@ const IGNORED_OPTIONS: &[(&str, &str)] = &[
 /// text of each pair describes the difference.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
-    ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),
+    (
+        "anyauth",
+        "with -T - and credentials a request without a body is sent first, to learn which scheme the server wants",
+    ),
     (
         "aws-sigv4",
         "a body that is not in memory but has to be signed is refused, where curl signs as if it were empty; works with \

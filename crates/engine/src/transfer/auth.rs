@@ -133,7 +133,9 @@ impl Transfer {
             }
             (answer, _) => answer,
         };
-        let may_answer = allowed != AllowedAuthSchemes::NONE;
+        // A ticket alone does not delay content: nothing says that the server wants any credentials.
+        let has_login = identity.credentials.is_some() || identity.bearer.is_some();
+        let may_answer = allowed != AllowedAuthSchemes::NONE && has_login;
         self.auth.identity = Some(identity);
         if answer.is_none() && may_answer {
             self.withhold_content();

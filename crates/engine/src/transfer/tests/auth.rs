@@ -147,6 +147,15 @@ fn one_shot_content_waits_for_the_challenge() {
 }
 
 #[test]
+fn one_shot_content_without_login_waits_for_nothing() {
+    let any = AllowedAuthSchemes { bearer: true, negotiate: true, ..AllowedAuthSchemes::ANY };
+    let mut nobody =
+        RequestOptions { method: "PUT".into(), body: Some(RequestBody::reader(std::io::empty())), ..user(any) };
+    nobody.auth.user = None;
+    assert!(request(&mut transfer(nobody)).contains("Transfer-Encoding: chunked\r\n"));
+}
+
+#[test]
 fn field_of_the_caller_replaces_the_credentials() {
     let fields = vec![("Authorization".to_owned(), b"own".to_vec())];
     let mut transfer = transfer(RequestOptions { fields, ..user(AllowedAuthSchemes::ANY) });
