@@ -22,11 +22,16 @@ impl FlagDefinition for TlsMaxFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.transfer().tls.options.max_version = match value.content()? {
+        let max_version = match value.content()? {
             "default" | "1.3" => TlsVersion::V1_3,
             "1.2" => TlsVersion::V1_2,
             _ => return Err(UsageErrorReason::bad_use("expected default, 1.2 or 1.3")),
         };
+        // Under haul's own name the error of the transfer names the remedy.
+        if args.global.persona.is_curl() && max_version < args.transfer().tls.options.min_version {
+            return Err(UsageErrorReason::bad_use("--tls-max set lower than minimum accepted version"));
+        }
+        args.transfer().tls.options.max_version = max_version;
         Ok(())
     }
 }

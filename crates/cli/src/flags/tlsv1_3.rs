@@ -22,6 +22,9 @@ impl FlagDefinition for Tlsv13Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let _ = value;
+        if args.global.persona.is_curl() && args.transfer().tls.options.max_version < TlsVersion::V1_3 {
+            return Err(UsageErrorReason::bad_use("Minimum TLS version set higher than max"));
+        }
         args.transfer().tls.options.min_version = TlsVersion::V1_3;
         Ok(())
     }

@@ -269,3 +269,20 @@ fn parallel_run_with_an_empty_group_fetches_nothing() {
     let ran = curl(&["-sS", "--fail-early", "http://127.0.0.1:1/", "-:"]);
     assert!(ran.failed(7).starts_with("curl: (7) "), "after a failure no turn comes");
 }
+
+#[test]
+fn tls_versions_that_exclude_each_other_are_refused() {
+    let peer = page("x");
+    let url = peer.url("/");
+    for (options, option, reason) in [
+        (["--tls-max", "1.2", "--tlsv1.3"], "--tlsv1.3", "Minimum TLS version set higher than max"),
+        (["--tlsv1.3", "--tls-max", "1.2"], "--tls-max", "--tls-max set lower than minimum accepted version"),
+    ] {
+        let ran = curl(&[&options[..], &[&url]].concat());
+        let said = format!("curl: {reason}\ncurl: option {option}: is badly used here\n");
+        assert!(ran.code == 2 && ran.stderr.starts_with(&said), "{options:?}: {}", ran.stderr);
+    }
+    for options in [["--tls-max", "1.2", "--tlsv1.2"], ["--tlsv1.3", "--tls-max", "1.3"]] {
+        assert_eq!(curl(&[&["-s"], &options[..], &[&url]].concat()).text(), "x");
+    }
+}
