@@ -44,6 +44,9 @@ pub struct RetryRules {
     /// True if only reset connections count as transient failures, for callers that retry other
     /// failures themselves; default off.
     pub only_resets: bool,
+    /// True to treat a name without an address as a transient failure, as curl does; default off,
+    /// because only a failed lookup may succeed later.
+    pub unknown_names: bool,
     /// True to retry methods that are not idempotent, too, after transient failures. Requests with
     /// these methods are then also sent again if a reused HTTP/1.1 connection was lost, as curl
     /// does. Default off. Hazard: a POST may be carried out twice.
@@ -68,6 +71,7 @@ impl Default for RetryRules {
             all_errors: false,
             resets: true,
             only_resets: false,
+            unknown_names: false,
             any_method: false,
             waits_as_curl: false,
             cap: Duration::from_secs(3600),
@@ -135,7 +139,7 @@ impl AttemptOutcome {
             AttemptOutcome::Status(status) => is_transient_status(status),
             AttemptOutcome::ConnectRefused => rules.connrefused,
             AttemptOutcome::ConnectTimeout | AttemptOutcome::Timeout => true,
-            AttemptOutcome::Dns { transient } => transient,
+            AttemptOutcome::Dns { transient } => transient || rules.unknown_names,
             AttemptOutcome::Permanent => false,
         }
     }
@@ -260,6 +264,8 @@ mod tests {
         let curl = RetryRules { resets: false, any_method: true, ..RetryRules::default() };
         assert_eq!(wait(&curl, AttemptOutcome::ResetInBody, 0, true), None);
         assert!(wait(&curl, AttemptOutcome::Status(500), 0, false).is_some());
+        let names = RetryRules { unknown_names: true, ..RetryRules::default() };
+        assert!(wait(&names, AttemptOutcome::Dns { transient: false }, 0, false).is_some());
         let resets = RetryRules { only_resets: true, ..RetryRules::default() };
         let others = [
             AttemptOutcome::Status(503),

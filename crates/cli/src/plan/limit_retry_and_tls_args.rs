@@ -142,8 +142,14 @@ impl TransferArgs {
         if persona.is_curl() {
             let options = &mut transfer.options;
             (options.redirects.follow, options.fail, options.resume) = (false, false, false);
-            options.retry =
-                RetryRules { max: 0, resets: false, any_method: true, waits_as_curl: true, ..RetryRules::default() };
+            options.retry = RetryRules {
+                max: 0,
+                resets: false,
+                unknown_names: true,
+                any_method: true,
+                waits_as_curl: true,
+                ..RetryRules::default()
+            };
             transfer.cookies.as_curl = true;
             transfer.split = Some(1);
         }

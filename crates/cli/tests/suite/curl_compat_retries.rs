@@ -88,3 +88,23 @@ fn retry_overwrites_the_file_of_the_first_try() {
     assert_eq!(curl_in(dir.path(), &args).code, 23);
     assert_eq!(fs::read_to_string(dir.path().join("named")).unwrap(), "old");
 }
+
+/// curl retries each name without an address, not only a failed lookup.
+#[test]
+fn unresolved_names_are_retried() {
+    let retrying = ["--retry", "2", "--retry-delay", "0.001", "--no-progress-meter"];
+    let with = |args: &[&str]| curl(&[&retrying[..], args].concat());
+    for (args, code, line) in [
+        (&["http://none.invalid/"][..], 6, "curl: (6) Could not resolve host: none.invalid\n"),
+        (&["-X", "POST", "http://none.invalid/"], 6, "curl: (6) Could not resolve host: none.invalid\n"),
+        (&["-x", "http://none.invalid/", "http://h.test/"], 5, "curl: (5) Could not resolve proxy: none.invalid\n"),
+    ] {
+        let ran = with(args);
+        let notice = |left| format!("Warning: Problem : timeout. Retrying in 0.001 seconds. {left} left.\n");
+        let said = [line, &notice("2 retries"), line, &notice("1 retry"), line].concat();
+        assert_eq!((ran.code, ran.stderr), (code, said), "{args:?}");
+    }
+    // Under haul's own name only a failed lookup is retried.
+    let ran = common::run_haul([&retrying[..], &["-v", "http://none.invalid/"]].concat());
+    assert!(ran.code == 6 && !ran.stderr.contains("etry"), "{}", ran.stderr);
+}
