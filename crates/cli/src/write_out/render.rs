@@ -71,8 +71,8 @@ pub struct WriteOutValues<'a> {
     pub local_port: Option<u16>,
     /// The number of the URL for `%{urlnum}`, from 0.
     pub url_number: u64,
-    /// The id of the transfer for `%{xfer_id}`, from 0.
-    pub transfer_number: u64,
+    /// The id of the transfer for `%{xfer_id}`, from 0. `None` if nothing was transferred.
+    pub transfer_number: Option<u64>,
     /// The status code of a proxy's last response to `CONNECT`; 0 if there was none.
     pub connect_code: u16,
     /// The number of times that the transfer was retried.
@@ -148,7 +148,10 @@ impl WriteOutValues<'_> {
                 append_seconds(into, self.time_pretransfer)
             }
             WriteOutVariable::TimeRedirect => append_seconds(into, self.time_redirect),
-            WriteOutVariable::XferId => write!(into, "{}", self.transfer_number),
+            WriteOutVariable::XferId => match self.transfer_number {
+                Some(number) => write!(into, "{number}"),
+                None => write!(into, "-1"),
+            },
             WriteOutVariable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
             WriteOutVariable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
             WriteOutVariable::ExitCode => write!(into, "{}", self.exit_code),

@@ -204,3 +204,21 @@ fn effective_url_keeps_characters_that_are_not_ascii() {
     let ran = curl_quiet(&["-w", "%{url.path}?%{url.query}", &format!("{url}%7Eü?ä")]);
     assert_eq!(ran.text(), "/%7Eü?ä");
 }
+
+#[test]
+fn skip_existing_writes_out_skipped_files() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("new"));
+    fs::write(dir.path().join("old"), "old").unwrap();
+    let url = peer.url("/");
+    let format = "%{http_code} %{urlnum} %{xfer_id} %{filename_effective} [%{scheme}] %{exitcode} %{url_effective}\n";
+    let skipped = |number| format!("000 {number} -1 old [] 0 {url}\n");
+    let args = ["-s", "--skip-existing", "-w", format];
+    let with = |more: &[&str]| curl_in(dir.path(), &[&args, more].concat()).text();
+    assert_eq!(with(&["-o", "old", &url]), skipped(0));
+    assert_eq!(with(&["-o", "old", &url, "-o", "old", &url]), skipped(0) + &skipped(1));
+    assert_eq!(with(&["-Z", "-o", "old", &url, "-o", "old", &url]), skipped(0) + &skipped(1));
+    let next = [&["-Z", "-o", "old", &url, "--next"], &args[..], &["-o", "old", &url]].concat();
+    assert_eq!(with(&next), skipped(0) + &skipped(1));
+    assert_eq!(with(&["-o", "old", &url, "-o", "new", &url]), format!("{}200 1 0 new [http] 0 {url}\n", skipped(0)));
+    assert_eq!((peer.connections(), fs::read_to_string(dir.path().join("old")).unwrap()), (1, "old".to_owned()));
+}

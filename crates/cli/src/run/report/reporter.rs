@@ -379,7 +379,7 @@ impl UrlGroupReporter {
         let is_curl = self.persona.is_curl();
         let facts = WriteOutValues {
             url_number: report.number + if is_curl { self.before.urls } else { 0 },
-            transfer_number: if is_curl { transfer } else { report.number },
+            transfer_number: Some(if is_curl { transfer } else { report.number }),
             redirect_url: redirect_url.as_deref(),
             referer: report.outcome.facts.referer.as_deref().or(referer),
             scheme,
@@ -409,11 +409,39 @@ impl UrlGroupReporter {
         let text = error_message::text_for(self.persona, error, None);
         let facts = WriteOutValues {
             url_number: number + self.before.urls,
-            transfer_number: transfer,
+            transfer_number: Some(transfer),
             scheme: "",
             ..report.write_out_values(url, effective, Some(&text))
         };
         Some(self.render_write_out(write_out, &facts))
+    }
+
+    /// Prints `-w` for a URL whose output file `path` exists, so that `--skip-existing` skips it.
+    /// Does nothing unless haul acts as curl. `number` is the index of the URL's source.
+    pub(crate) fn write_out_skipped(&self, url: &str, path: &Path, number: u64) -> Result<()> {
+        let Some(stage) = self.group.stages.first().filter(|_| self.persona.is_curl()) else { return Ok(()) };
+        let Some(write_out) = &stage.report.write_out else { return Ok(()) };
+        let target = Target::parse("http://localhost/").expect("a URL");
+        let mut outcome =
+            TransferOutcome::unsent(target, Error::new(ErrorKind::Write, "the file exists"), Instant::now());
+        (outcome.result, outcome.facts.total) = (Ok(()), Duration::ZERO);
+        let method = &stage.request.method;
+        let report = TransferReport {
+            url,
+            number,
+            stage: 0,
+            method,
+            file: Some(path),
+            outcome: &outcome,
+            settings: Some(stage),
+        };
+        let facts = WriteOutValues {
+            url_number: number + self.before.urls,
+            transfer_number: None,
+            scheme: "",
+            ..report.write_out_values(url, url, None)
+        };
+        self.print(Some(self.render_write_out(write_out, &facts)))
     }
 
     /// Formats `-w` with the values of a transfer, and prints the parts for standard error and

@@ -159,7 +159,7 @@ impl TransferReport<'_> {
             local_ip: facts.local.map(|local| local.ip()),
             local_port: facts.local.map(|local| local.port()),
             url_number: self.number,
-            transfer_number: self.number,
+            transfer_number: Some(self.number),
             connect_code: facts.connect_status,
             num_retries: facts.retries.into(),
             proxy_used: facts.proxy_used,

@@ -97,8 +97,9 @@ pub(crate) fn run(
     let shard = ShardFilter::new(plan.global.shard, group.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
     let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_known_after_lists(plan) };
-    let items =
-        UrlItems::new(group, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
+    let items = UrlItems::new(group, requests, list, numbers, reporter.output_names().clone(), shard)
+        .with_counts(counts)
+        .with_skip_reporter(reporter);
     let items = Box::new(match reporter.job() {
         Some(job) => items.with_job(job)?,
         None => items,

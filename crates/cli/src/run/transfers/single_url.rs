@@ -100,6 +100,7 @@ pub(crate) fn run(
     }
     if let Some(tag) = &stage.request.etag_save {
         file_metadata::check_can_be_saved(group, tag)?;
+        reporter.write_out_skipped(url, file, job.index as u64)?;
     }
     refuse_login(stage, &target)?;
     let host = target.origin();

@@ -26,6 +26,7 @@ use crate::run::engine_options::output_options::{
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::url_to_allowed_target::{parse_target, refuse_login, refuse_protocol};
+use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::expected_checksum;
@@ -78,6 +79,9 @@ pub(crate) struct UrlItems {
     pub(super) position: u64,
     job: Option<JobWithUrlStateCursor>,
     counts: ProgressCountsForList,
+    /// The reporter that prints `-w` for the URLs that `--skip-existing` skips. `None` if skipped
+    /// URLs are not reported.
+    skip_reporter: Option<Arc<UrlGroupReporter>>,
 }
 
 /// The progress counts of a run, as far as the iterator over a list of URLs changes them. The
@@ -183,7 +187,13 @@ impl UrlItems {
             position: 0,
             job: None,
             counts: ProgressCountsForList::default(),
+            skip_reporter: None,
         }
+    }
+
+    /// Sets the reporter of the URLs that `--skip-existing` skips.
+    pub(crate) fn with_skip_reporter(self, reporter: &Arc<UrlGroupReporter>) -> Self {
+        Self { skip_reporter: Some(Arc::clone(reporter)), ..self }
     }
 
     /// Sets the progress counts in which the iterator counts the URLs that it skips. At the end of
@@ -293,6 +303,9 @@ impl UrlItems {
         let group = &*self.group;
         let output = group.output_of_source(source);
         if !reserve_first_stage_output_name(group, &self.names, output, &path, url)? {
+            if let Some(reporter) = &self.skip_reporter {
+                reporter.write_out_skipped(url, &path, self.earlier_sources + source as u64)?;
+            }
             return Ok(None);
         }
         let checksum = match (&self.list, target) {

@@ -59,10 +59,11 @@ impl UrlsOfGroups {
             options,
             body,
             runs_with_other_groups: true,
-            context: Some(ItemUserData::new(reporter)),
+            context: Some(ItemUserData::new(Arc::clone(&reporter))),
         };
         let shard = ShardFilter::new(self.plan.global.shard, group.stages[0].transfer.redirect.default_scheme);
-        let items = UrlItems::new(group, requests, None, self.numbers.clone(), names, shard);
+        let items =
+            UrlItems::new(group, requests, None, self.numbers.clone(), names, shard).with_skip_reporter(&reporter);
         Ok(match &self.current {
             Some(earlier) => items.numbered_after(earlier),
             None => items,
