@@ -49,23 +49,29 @@ pub fn is_file_url(url: &str) -> bool {
 /// Fails if the URL does not name a local file. A URL with a scheme other than `file` gives the
 /// same error as a `file:` URL without an absolute path, [`FileUrlError::NoAbsolutePath`].
 pub fn parse_path(url: &str) -> Result<Vec<u8>, FileUrlError> {
+    let rest = path_query_fragment(url)?;
+    let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let path = urlencode::percent_decode(path.as_bytes()).into_owned();
+    if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
+}
+
+/// Returns the path, the query and the fragment of the URL as written, without scheme and host.
+///
+/// # Errors
+/// Fails if the URL does not name a local file, as [`parse_path`] does.
+pub fn path_query_fragment(url: &str) -> Result<&str, FileUrlError> {
     let rest = strip_file_scheme(url).ok_or(FileUrlError::NoAbsolutePath)?;
-    let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     let path = match rest.strip_prefix("//") {
         None => rest,
         Some(rest) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
             if !["", "localhost", "127.0.0.1"].iter().any(|here| host.eq_ignore_ascii_case(here)) {
                 return Err(FileUrlError::OtherHost);
             }
             path
         }
     };
-    if !path.starts_with('/') {
-        return Err(FileUrlError::NoAbsolutePath);
-    }
-    let path = urlencode::percent_decode(path.as_bytes()).into_owned();
-    if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
+    if path.starts_with('/') { Ok(path) } else { Err(FileUrlError::NoAbsolutePath) }
 }
 
 /// Returns the path by which the system opens the file, from the path of a `file:` URL. On Windows,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haul::transfer::FollowedRedirect;
 use haul::{ResponseHead, Target};
-use haul_policy::Host;
+use haul_policy::{Host, file_url};
 
 use super::{WriteOutVariable, certificates, url_parts_as_written};
 
@@ -258,6 +258,18 @@ fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
 
 fn url_component(url: &str, part: UrlComponent) -> String {
     let target = match (Target::parse(url), url.split_once("://")) {
+    if file_url::is_file_url(url) {
+        let Ok(rest) = file_url::path_query_fragment(url) else { return String::new() };
+        return match part {
+            UrlComponent::Scheme => "file".to_owned(),
+            // To curl it has a port, but no host.
+            UrlComponent::Port => "0".to_owned(),
+            UrlComponent::Host | UrlComponent::User | UrlComponent::ZoneId => String::new(),
+            UrlComponent::Path | UrlComponent::Query | UrlComponent::Fragment => {
+                url_component(&format!("http://localhost{rest}"), part)
+            }
+        };
+    }
         (Ok(target), _) => target,
         // Another scheme has the same parts, but no default port.
         (Err(error), Some((scheme, rest))) if error.exit_code() == 1 => {

@@ -160,3 +160,18 @@ fn haul_persona_and_redirects_refuse_file_urls() {
     let ran = run_haul([&origin.url("/small"), &url]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b"small\n"[..]), "{}", ran.stderr);
 }
+
+#[test]
+fn write_out_of_file_urls_has_curls_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let format = "%{url.scheme}|%{url.host}|%{url.port}|%{urle.path}|%{url.query}|%{url.fragment}|%{url_effective}";
+    for (url, expected) in [
+        ("file:///none/a", "file||0|/none/a|||file:///none/a"),
+        ("FILE://localhost/none/../a?q#f", "file||0|/a|q|f|file:///a?q#f"),
+        ("file:/none/%2e/a", "file||0|/none/a|||file:///none/a"),
+        ("file://elsewhere.example/a", "||||||file://elsewhere.example/a"),
+    ] {
+        let ran = run(program(HAUL).args(["curl", "-q", "-s", "-w", format, url]).current_dir(dir.path()));
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), expected, "{url}");
+    }
+}

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, ProtocolVersion, Target};
+use haul_policy::Scheme;
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secret_fields::{drop_userinfo, without_userinfo};
@@ -45,7 +46,7 @@ impl TransferReport<'_> {
     /// `%{url_effective}`.
     pub(crate) fn effective_scheme_and_url(&self, persona: ProgramPersona) -> (&str, String) {
         if self.is_local(persona) {
-            return ("file", self.url.to_owned());
+            return ("file", self.effective_file_url().unwrap_or_else(|| self.url.to_owned()));
         }
         let target = &self.outcome.target;
         let is_redirected = self.outcome.facts.redirects > 0;
@@ -71,6 +72,18 @@ impl TransferReport<'_> {
             url.replace_range(from..from + target.host_text().len(), host);
         }
         (target.scheme().as_str(), url)
+    }
+
+    /// Returns a `file:` URL as curl normalizes it: without host and dot segments. Returns `None` if
+    /// the URL names no local file.
+    fn effective_file_url(&self) -> Option<String> {
+        let rest = file_url::path_query_fragment(self.url).ok()?;
+        let path_as_is = self.settings.is_some_and(|stage| stage.transfer.options.path_as_is);
+        let placed = format!("http://localhost{rest}");
+        let target = Target::parse_with(&placed, Scheme::Http, path_as_is).ok()?;
+        let path = url_parts_as_written::path(&placed, target.path_and_query());
+        let path = path.as_deref().unwrap_or(target.path_and_query());
+        Some(with_fragment(format!("file://{path}"), target.fragment()))
     }
 
     /// Returns the URL as the user gave it, for `%{url}`. Unless haul acts as curl, user and
