@@ -67,6 +67,9 @@ pub struct TransferFacts {
     /// accepted nevertheless ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     /// `None` if the certificate is valid.
     pub certificate_fault: Option<Box<str>>,
+    /// The reason why the certificate of the last https proxy is invalid, if the certificate was
+    /// accepted nevertheless. `None` if the certificate is valid.
+    pub proxy_certificate_fault: Option<Box<str>>,
     /// The certificate chain of the last server in DER, beginning with the server's own
     /// certificate. `None` without
     /// [`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates).
@@ -92,6 +95,9 @@ pub struct TransferFacts {
     pub secured: Duration,
     /// The time from the start of the last attempt until the last request was sent.
     pub sent: Duration,
+    /// The time from the start of the last attempt until the last byte of the last request's
+    /// content was sent, or was passed to the connection to be sent; zero without content.
+    pub content_sent: Duration,
     /// The time from the start of the last attempt until the first byte of the last response
     /// arrived.
     pub first_byte: Duration,
@@ -199,7 +205,11 @@ pub enum TransferPhase {
 /// Proxy-Authorization field.
 pub(crate) fn auth_scheme_of(credentials: &[u8]) -> Option<&'static str> {
     let scheme = credentials.split(|byte| *byte == b' ').next()?;
-    ["Basic", "Digest", "Bearer", "Negotiate", "AWS4-HMAC-SHA256"].into_iter().find(|name| name.as_bytes() == scheme)
+    if scheme.ends_with(b"4-HMAC-SHA256") {
+        // The name begins with that of the provider (`--aws-sigv4`).
+        return Some("AWS4-HMAC-SHA256");
+    }
+    ["Basic", "Digest", "Bearer", "Negotiate"].into_iter().find(|name| name.as_bytes() == scheme)
 }
 
 impl TransferFacts {
@@ -230,6 +240,7 @@ impl TransferFacts {
             connection: None,
             peer: None,
             certificate_fault: None,
+            proxy_certificate_fault: None,
             certificates: None,
             tls: None,
             failed_attempts: Vec::new(),
@@ -239,6 +250,7 @@ impl TransferFacts {
             connected: Duration::ZERO,
             secured: Duration::ZERO,
             sent: Duration::ZERO,
+            content_sent: Duration::ZERO,
             first_byte: Duration::ZERO,
             total: Duration::ZERO,
             phase_times: PhaseTimes::default(),
@@ -310,7 +322,18 @@ impl TransferFacts {
         // On a warm connection, the request is sent as soon as the transfer starts.
         self.sent = if now == self.started { Duration::ZERO } else { now.saturating_duration_since(self.started) };
         self.requests += 1;
-        self.upload_bytes = 0;
+        (self.upload_bytes, self.content_sent) = (0, Duration::ZERO);
+    }
+
+    /// Records that `n` bytes of the request's content were sent, or were passed to the connection
+    /// to be sent.
+    pub(crate) fn on_content(&mut self, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.upload_bytes += n;
+        self.request_bytes += n;
+        self.content_sent = self.started.elapsed();
     }
 
     /// Records the head of a response. If `continues` is true, the response continues a body after

@@ -109,6 +109,14 @@ impl WriteOut {
             .any(|token| matches!(token, WriteOutToken::Json | WriteOutToken::Variable(WriteOutVariable::VerifyResult)))
     }
 
+    /// Returns true if the format of `-w` prints the result of verifying a proxy's certificate.
+    pub fn prints_proxy_verify_result(&self) -> bool {
+        let prints = |token: &WriteOutToken| {
+            matches!(token, WriteOutToken::Json | WriteOutToken::Variable(WriteOutVariable::ProxyVerifyResult))
+        };
+        self.tokens.iter().any(prints)
+    }
+
     /// Returns true if the format of `-w` prints the server's certificates or their number.
     pub fn shows_certificates(&self) -> bool {
         let shows = |token: &WriteOutToken| {

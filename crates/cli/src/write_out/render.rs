@@ -96,8 +96,10 @@ pub struct WriteOutValues<'a> {
     pub size_request: u64,
     /// The number of bytes of request content that the transfer sent.
     pub size_upload: u64,
-    /// The time from the start of the transfer until the last request was sent.
+    /// The time from the start of the transfer until the head of the last request was sent.
     pub time_pretransfer: Duration,
+    /// The time from the start of the transfer until the last byte of the last request was sent.
+    pub time_posttransfer: Duration,
     /// The time from the start of the transfer until the last redirect was followed; zero without
     /// redirects.
     pub time_redirect: Duration,
@@ -144,9 +146,8 @@ impl WriteOutValues<'_> {
             WriteOutVariable::SizeRequest => write!(into, "{}", self.size_request),
             WriteOutVariable::SizeUpload => write!(into, "{}", self.size_upload),
             WriteOutVariable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
-            WriteOutVariable::TimePreTransfer | WriteOutVariable::TimePostTransfer => {
-                append_seconds(into, self.time_pretransfer)
-            }
+            WriteOutVariable::TimePreTransfer => append_seconds(into, self.time_pretransfer),
+            WriteOutVariable::TimePostTransfer => append_seconds(into, self.time_posttransfer),
             WriteOutVariable::TimeRedirect => append_seconds(into, self.time_redirect),
             WriteOutVariable::XferId => match self.transfer_number {
                 Some(number) => write!(into, "{number}"),
@@ -257,7 +258,6 @@ fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
 }
 
 fn url_component(url: &str, part: UrlComponent) -> String {
-    let target = match (Target::parse(url), url.split_once("://")) {
     if file_url::is_file_url(url) {
         let Ok(rest) = file_url::path_query_fragment(url) else { return String::new() };
         return match part {
@@ -270,6 +270,7 @@ fn url_component(url: &str, part: UrlComponent) -> String {
             }
         };
     }
+    let target = match (Target::parse(url), url.split_once("://")) {
         (Ok(target), _) => target,
         // Another scheme has the same parts, but no default port.
         (Err(error), Some((scheme, rest))) if error.exit_code() == 1 => {

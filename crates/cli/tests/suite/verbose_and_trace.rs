@@ -222,3 +222,23 @@ fn retry_warnings_match_curl() {
     let ran = run_haul(["-s", "-o", "/dev/null", "--retry-delay", "0.01", &origin.url("/flaky/1/small/2")]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
+
+#[test]
+fn proxy_ssl_verify_result_is_set_even_with_insecure() {
+    let dir = tempfile::tempdir().unwrap();
+    let proxy = Origin::builder().start().unwrap();
+    let ca = dir.path().join("ca").to_str().unwrap().to_owned();
+    fs::write(&ca, proxy.ca_pem()).unwrap();
+    let address = proxy.https_url("");
+    let said = |first: &[&str], options: &[&str]| {
+        let format = "%{proxy_ssl_verify_result} %{ssl_verify_result} %{exitcode}";
+        let args = ["-s", "-o", "/dev/null", "-w", format, "-x", &address, "http://h.test/small"];
+        String::from_utf8(run_haul([first, &args, options].concat()).stdout).unwrap()
+    };
+    for first in [&["curl", "-q"][..], &["--retry", "0"]] {
+        assert_eq!(said(first, &["--proxy-cacert", &ca]), "0 0 0", "{first:?}");
+        assert_eq!(said(first, &["--proxy-insecure"]), "20 0 0", "{first:?}");
+        assert_eq!(said(first, &["--proxy-insecure", "-k"]), "20 0 0", "{first:?}");
+    }
+    assert_eq!(said(&["curl", "-q"], &[]), "20 0 60");
+}

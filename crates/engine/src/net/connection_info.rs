@@ -23,6 +23,12 @@ pub trait ConnectionInfo {
     /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     fn certificate_fault(&self) -> Option<&str>;
 
+    /// Returns the fault of the certificate of the last https proxy on the route, under the same
+    /// conditions. By default, returns `None`.
+    fn proxy_certificate_fault(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the server's certificates, or `None` if
     /// [`TlsOptions::keep_certificates`](super::tls::TlsOptions::keep_certificates) is not set.
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>>;
@@ -50,6 +56,10 @@ impl ConnectionInfo for ConnectionStream {
 
     fn certificate_fault(&self) -> Option<&str> {
         self.certificate_fault()
+    }
+
+    fn proxy_certificate_fault(&self) -> Option<&str> {
+        self.proxy_fault.as_deref()
     }
 
     fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {

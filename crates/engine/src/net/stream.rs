@@ -30,6 +30,9 @@ pub struct ConnectionStream {
     pub local: Option<SocketAddr>,
     /// The sequence number of this connection among all connections of the process, counted from 0.
     pub number: u64,
+    /// The fault of the certificate of the last https proxy on the route. `None` if it has no fault,
+    /// or if [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
+    pub(super) proxy_fault: Option<Box<str>>,
     /// The number of forks ([`crate::fork`]) before the process made the stream. If the current
     /// number differs, this process is a forked child, and dropping the stream sends nothing.
     generation: u32,
@@ -66,7 +69,15 @@ impl ConnectionStream {
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = next_connection_number();
         let generation = fork::fork_count();
-        Self { transport: SocketOrProxyTls::new(socket), tls: None, peer, local: None, number, generation }
+        Self {
+            transport: SocketOrProxyTls::new(socket),
+            tls: None,
+            peer,
+            local: None,
+            number,
+            proxy_fault: None,
+            generation,
+        }
     }
 
     /// Adds a TLS layer. Call [`ConnectionStream::handshake`] next.

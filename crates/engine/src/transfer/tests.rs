@@ -419,8 +419,12 @@ fn body_is_delivered_up_to_the_size_limit() {
 #[test]
 fn sent_and_received_bytes_are_counted() {
     let mut transfer = transfer(RequestOptions::default());
+    transfer.facts.started -= SECOND;
     transfer.on_sent(b"12345");
+    assert!(transfer.facts.content_sent >= SECOND);
+    transfer.facts.started -= SECOND;
     transfer.on_moved_content(7);
+    assert!(transfer.facts.content_sent >= SECOND * 2);
     assert_eq!((transfer.facts.upload_bytes, transfer.facts.request_bytes), (12, 12));
     let interim = head("103 Early Hints");
     transfer.on_interim(&interim);
@@ -505,11 +509,15 @@ impl ConnectionInfo for TestConnection {
 #[test]
 fn tls_facts_are_kept_only_for_history_or_recorder() {
     for keep_history in [false, true] {
-        let mut transfer = transfer(RequestOptions { keep_history, ..RequestOptions::default() });
+        let options = || RequestOptions { keep_history, ..RequestOptions::default() };
+        let mut transfer = transfer_to("https://a.example/", options());
         transfer.on_connection(&TestConnection, false);
         assert_eq!(transfer.facts.tls.is_some(), keep_history);
         assert_eq!(transfer.facts.connection, Some(3));
         assert_eq!(transfer.facts.certificate_fault.as_deref(), Some("a fault"));
+        let mut plain = self::transfer(options());
+        plain.on_connection(&TestConnection, false);
+        assert_eq!(plain.facts.certificate_fault, None, "it is the proxy's");
     }
 }
 

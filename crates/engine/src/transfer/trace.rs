@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use haul_policy::Scheme;
 use haul_policy::retry::AttemptOutcome as Trouble;
 use haul_policy::terminal_text::escape_for_terminal;
 use haul_proto::response_head::{Fields, ResponseHead};
@@ -26,7 +27,10 @@ impl Transfer {
         if let Some(local) = connection.local() {
             self.facts.local = Some(local);
         }
-        self.facts.certificate_fault = connection.certificate_fault().map(Box::from);
+        // Plain HTTP through an https proxy has no certificate but the proxy's.
+        let is_secure = self.current.target.scheme() == Scheme::Https;
+        self.facts.certificate_fault = connection.certificate_fault().filter(|_| is_secure).map(Box::from);
+        self.facts.proxy_certificate_fault = connection.proxy_certificate_fault().map(Box::from);
         self.facts.certificates = connection.certificates().cloned();
         if self.options.keep_history || self.options.recorder.is_some() {
             self.facts.tls = connection.tls().map(Box::new);
@@ -125,14 +129,12 @@ impl Transfer {
 
     /// Counts `n` bytes of the request's content that the kernel sent directly from a file or pipe.
     pub(crate) fn on_moved_content(&mut self, n: u64) {
-        self.facts.upload_bytes += n;
-        self.facts.request_bytes += n;
+        self.facts.on_content(n);
     }
 
     /// Reports to the trace that bytes of the request's content were sent.
     pub fn on_sent(&mut self, content: &[u8]) {
-        self.facts.upload_bytes += content.len() as u64;
-        self.facts.request_bytes += content.len() as u64;
+        self.facts.on_content(content.len() as u64);
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&TraceEvent::Sent(content));
         }

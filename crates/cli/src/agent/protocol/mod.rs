@@ -327,6 +327,7 @@ frame_fields! {
         method,
         referer,
         certificate_fault,
+        proxy_certificate_fault,
         certificates,
         request_bytes,
         upload_bytes,
@@ -346,6 +347,7 @@ frame_fields! {
         connected,
         secured,
         sent,
+        content_sent,
         first_byte,
         total,
     }

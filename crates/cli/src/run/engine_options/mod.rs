@@ -95,6 +95,12 @@ pub(crate) fn request_options(
         // With -k, curl loads no trusted certificates, so that a result says what the peer sent.
         (options.tls.ca_file, options.tls.ca_path) = (None, None);
     }
+    if let Some(proxy) = options.proxy.as_mut().filter(|proxy| !proxy.tls.verify) {
+        proxy.tls.examine = tells(WriteOut::prints_proxy_verify_result);
+        if global.persona.is_curl() && proxy.tls.examine {
+            (proxy.tls.ca_file, proxy.tls.ca_path) = (None, None);
+        }
+    }
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = shared.max_size;
     connect_options::set_connect_options(transfer, &mut options.connect)?;

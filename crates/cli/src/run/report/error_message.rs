@@ -276,7 +276,7 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     match refused.map(Error::cause) {
         Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),
         Some(_) => 0,
-        None if of_proxy => 0,
+        None if of_proxy => outcome.facts.proxy_certificate_fault.as_deref().map_or(0, number),
         None => outcome.facts.certificate_fault.as_deref().map_or(0, number),
     }
 }
@@ -287,6 +287,7 @@ fn peer_description(cause: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let cause = cause.strip_prefix("failed to connect to ").unwrap_or_default();
     if let Some((socket, _)) = cause.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
+        Some(_) if of_proxy => outcome.facts.proxy_certificate_fault.as_deref().map_or(0, number),
         return format!("{host}:{port} over unix://{socket}");
     }
     match cause.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {

@@ -184,6 +184,7 @@ impl TransferReport<'_> {
             size_request: facts.request_bytes,
             size_upload: facts.upload_bytes,
             time_pretransfer: facts.sent,
+            time_posttransfer: facts.sent.max(facts.content_sent),
             time_redirect: facts.redirected,
             head: outcome.head.as_ref(),
             history: &outcome.history,

@@ -38,7 +38,12 @@ impl ConnectionStage for TlsStage {
             self.has_begun = true;
         }
         match wire.stream.handshake(buffer) {
-            Ok(true) => Ok(ConnectStepOutcome::Done),
+            Ok(true) => {
+                if self.is_proxy {
+                    wire.stream.proxy_fault = wire.stream.certificate_fault().map(Box::from);
+                }
+                Ok(ConnectStepOutcome::Done)
+            }
             Ok(false) => Ok(ConnectStepOutcome::Blocked),
             Err(error) => Err(if self.is_proxy { error.about("the proxy") } else { error }),
         }
