@@ -113,3 +113,20 @@ fn output_without_a_url_ends_the_run() {
     let ran = curl_in(dir.path(), &["-s", "-o", "a", &url, "-:", "-s", &url]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"x"[..]));
 }
+
+#[test]
+fn resolve_replaces_addresses_like_names() {
+    let peer = page("x");
+    let port = peer.addr().port();
+    let format = ["-sS", "-w", " %{remote_ip}", "--connect-timeout", "5"];
+    for (host, entry) in [
+        ("192.0.2.1", format!("192.0.2.1:{port}:127.0.0.1")),
+        ("192.0.2.1", format!("*:{port}:127.0.0.1")),
+        ("[2001:db8::1]", format!("[2001:db8::1]:{port}:127.0.0.1")),
+    ] {
+        let url = format!("http://{host}:{port}/");
+        assert_eq!(curl(&[&format[..], &["--resolve", &entry, &url]].concat()).text(), "x 127.0.0.1", "{entry}");
+        let proxy = [&format[..], &["--resolve", &entry, "-x", &url, "http://h.test/"]].concat();
+        assert_eq!(curl(&proxy).text(), "x 127.0.0.1", "{entry} as a proxy");
+    }
+}

@@ -52,9 +52,13 @@ impl ResolvedRoute {
         mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>>,
     ) -> Result<Option<Self>> {
         key.via.check()?;
-        let mut resolve = |host: &str, port, family, kind| match parse_ip_literal(host) {
-            Some(address) => Ok(Some(Arc::from([address]))),
-            None => ask(host, port, family).map_err(|error| with_kind(error, kind)),
+        let mut resolve = |host: &str, port, family, kind| {
+            // An address is asked for, too: `--resolve` may replace it.
+            let (host, family) = match parse_ip_literal(host) {
+                Some(_) => (host.trim_matches(['[', ']']), AddressFamily::Any),
+                None => (host, family),
+            };
+            ask(host, port, family).map_err(|error| with_kind(error, kind))
         };
         let mut bind = LocalBinding::from_options(&key.connect);
         if let Some(interface) = &key.connect.interface {
@@ -86,9 +90,8 @@ impl ResolvedRoute {
                 None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
             };
             proxy_destinations.push(match parse_ip_literal(host) {
-                Some(address) => Some(address),
-                None if proxy.kind().resolves_names() => None,
-                None => {
+                address if proxy.kind().resolves_names() => address,
+                _ => {
                     let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
                     // Only one address can be requested, and more proxies can reach IPv4 (SOCKS 4
                     // nothing else).

@@ -38,7 +38,7 @@ impl DnsOverrides {
         let wrong = |why: &str| Error::new(ErrorKind::Setup, format!("cannot use --resolve '{spec}': {why}"));
         if let Some(rest) = spec.strip_prefix('-') {
             let (host, port) = host_and_port(rest).ok_or_else(|| wrong("expected -HOST:PORT"))?;
-            self.hosts.remove(&(normalize_name(host), port));
+            self.hosts.remove(&(normalize_host(host), port));
             return Ok(());
         }
         let (until, rest) = match spec.strip_prefix('+') {
@@ -52,9 +52,14 @@ impl DnsOverrides {
             .split(',')
             .map(|text| parse_ip_literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
             .collect::<Result<Arc<[IpAddr]>>>()?;
-        self.hosts.insert((normalize_name(host), port), DnsOverride { addresses, until });
+        self.hosts.insert((normalize_host(host), port), DnsOverride { addresses, until });
         Ok(())
     }
+}
+
+/// Returns a host as the key of its override. An IP address has one form only.
+fn normalize_host(host: &str) -> String {
+    parse_ip_literal(host).map_or_else(|| normalize_name(host), |address| address.to_string())
 }
 
 /// Splits `HOST:rest` into host and rest. HOST may be an IPv6 address in brackets. Returns `None`
