@@ -142,9 +142,10 @@ impl PlanBuilder<'_> {
     /// for all groups.
     fn proxy_environment(&mut self) -> ProxyEnvironment {
         let (files, is_curl) = (&*self.files, self.persona.is_curl());
+        let parse_list = if is_curl { NoProxy::parse_as_curl } else { NoProxy::parse };
         let read = || {
-            let environment = ProxyEnvironment::from_variables(|name| files.variable(name).map(OsString::into_vec));
-            if is_curl { environment.without_ports() } else { environment }
+            let variable = |name: &str| files.variable(name).map(OsString::into_vec);
+            ProxyEnvironment::from_variables_with(variable, parse_list)
         };
         self.proxy_environment.get_or_insert_with(read).clone()
     }
@@ -165,10 +166,7 @@ impl PlanBuilder<'_> {
     fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
         let environment = self.proxy_environment();
         let is_curl = self.persona.is_curl();
-        let no_proxy = |list: String| {
-            let list = NoProxy::parse(&list);
-            if is_curl { list.without_ports() } else { list }
-        };
+        let no_proxy = |list: String| if is_curl { NoProxy::parse_as_curl(&list) } else { NoProxy::parse(&list) };
         let default = ProxyArgs::default();
         Ok(ProxyArgs {
             choice: match parsed.proxy {

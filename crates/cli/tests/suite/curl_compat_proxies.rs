@@ -142,3 +142,24 @@ fn connect_refusal_with_two_lengths_is_an_error() {
     let said = "curl: (56) the proxy's answer to CONNECT has both Content-Length and Transfer-Encoding";
     assert_eq!(ran.failed(56), said);
 }
+
+#[test]
+fn noproxy_lists_are_read_as_by_curl() {
+    let peer = page("direct");
+    let code = |list: &str, in_environment: bool| {
+        let mut command = program(HAUL);
+        command.args(["curl", "-q", "-s", "-x", "http://127.0.0.1:1", &peer.url("/")]);
+        match in_environment {
+            true => command.env("no_proxy", list),
+            false => command.args(["--noproxy", list]),
+        };
+        run(&mut command).code
+    };
+    for in_environment in [false, true] {
+        for (list, expected) in
+            [("*", 0), ("a, 127.0.0.0/8", 0), ("a 127.0.0.1", 7), ("a,*", 7), ("0.0.0.0/0", 7), ("[127.0.0.1]", 7)]
+        {
+            assert_eq!(code(list, in_environment), expected, "{list} {in_environment}");
+        }
+    }
+}

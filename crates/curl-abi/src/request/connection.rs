@@ -269,7 +269,7 @@ fn proxy(options: &EasyOptions) -> Result<Option<ProxyOptions>, TransferFailure>
         proxy.preproxy = Some(parse_proxy(&text, ProxyKind::Socks4)?);
     }
     if let Some(hosts) = options.text(opt::NOPROXY) {
-        proxy.no_proxy = Some(NoProxy::parse(&hosts));
+        proxy.no_proxy = Some(NoProxy::parse_as_curl(&hosts));
     }
     if let Some(user) = options.bytes(opt::PROXYUSERNAME) {
         let password = options.bytes(opt::PROXYPASSWORD).unwrap_or_default();

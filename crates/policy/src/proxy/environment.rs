@@ -22,6 +22,15 @@ impl ProxyEnvironment {
     /// encoded bytes keep their meaning. In any other part, the URL of the proxy fails to parse, so
     /// that the variable is not silently ignored.
     pub fn from_variables<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
+        Self::from_variables_with(get, NoProxy::parse)
+    }
+
+    /// Reads the variables as [`from_variables`](Self::from_variables) does, but the list of hosts
+    /// with `parse_list`.
+    pub fn from_variables_with<V: Into<Vec<u8>>>(
+        get: impl Fn(&str) -> Option<V>,
+        parse_list: impl Fn(&str) -> NoProxy,
+    ) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| decode_text(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
         let no_proxy = first(&["no_proxy", "NO_PROXY"]);
@@ -29,7 +38,7 @@ impl ProxyEnvironment {
         ProxyEnvironment {
             http: first(&["http_proxy"]).or_else(|| all.clone()),
             https: first(&["https_proxy", "HTTPS_PROXY"]).or(all),
-            no_proxy: no_proxy.map(|text| NoProxy::parse(&text)).unwrap_or_default(),
+            no_proxy: no_proxy.map(|text| parse_list(&text)).unwrap_or_default(),
         }
     }
 
@@ -85,12 +94,6 @@ impl ProxyEnvironment {
     #[must_use]
     pub fn without_proxies(self) -> ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy, ..ProxyEnvironment::default() }
-    }
-
-    /// Returns a copy whose `no_proxy` has no entries with a port ([`NoProxy::without_ports`]).
-    #[must_use]
-    pub fn without_ports(self) -> ProxyEnvironment {
-        ProxyEnvironment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
     /// Returns the hosts in the variable `no_proxy`. They are reached without a proxy, even if `-x`

@@ -14,10 +14,9 @@ use crate::target::{Host, Target};
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | the addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// An entry with a port, `example.com:8080` or `[::1]:8080`, matches that port only. In curl such
-/// an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved to
-/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
-/// family.
+/// An entry with a port, `example.com:8080` or `[::1]:8080`, matches that port only. As in curl, no
+/// name is resolved to compare it with a network. [`NoProxy::parse_as_curl`] reads a list as curl
+/// does.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -59,6 +58,30 @@ impl NoProxy {
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
+    /// Parses a list of hosts as curl 8.22 does. The differences are:
+    ///
+    /// * `*` matches all hosts only if it is the whole text.
+    /// * An entry with a port or with brackets matches nothing.
+    /// * A prefix of length 0 matches one address.
+    /// * Entries are separated by commas. A blank without a comma ends the list.
+    pub fn parse_as_curl(text: &str) -> NoProxy {
+        if text == "*" {
+            return NoProxy::parse(text);
+        }
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        let (mut entries, mut rest) = (Vec::new(), text);
+        loop {
+            rest = rest.trim_start_matches(is_blank);
+            let (word, behind) = rest.split_at(rest.find([' ', '\t', ',']).unwrap_or(rest.len()));
+            entries.extend(parse_curl_entry(word));
+            let behind = behind.trim_start_matches(is_blank);
+            if !behind.starts_with(',') {
+                return NoProxy { entries };
+            }
+            rest = behind.trim_start_matches(',');
+        }
+    }
+
     /// Returns `true` if an entry of the list matches `target`, so that it is reached without a
     /// proxy.
     pub fn matches(&self, target: &Target) -> bool {
@@ -72,14 +95,6 @@ impl NoProxy {
             (NoProxyHostPattern::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
             _ => false,
         })
-    }
-
-    /// Returns the list without the entries that have a port. In curl, an entry with a port matches
-    /// nothing.
-    #[must_use]
-    pub fn without_ports(mut self) -> NoProxy {
-        self.entries.retain(|entry| entry.port.is_none());
-        self
     }
 }
 
@@ -107,6 +122,20 @@ impl core::fmt::Display for NoProxy {
 fn parse_entry(word: &str) -> Option<NoProxyEntry> {
     let (hosts, port) = split_port(word);
     parse_hosts(hosts).map(|hosts| NoProxyEntry { hosts, port })
+}
+
+/// Parses an entry as curl does. Returns `None` if it matches no host in curl.
+fn parse_curl_entry(word: &str) -> Option<NoProxyEntry> {
+    let hosts = match parse_hosts(word)? {
+        NoProxyHostPattern::All => return None,
+        NoProxyHostPattern::Name(name) if name.contains(':') => return None,
+        NoProxyHostPattern::Network(..) if word.starts_with('[') => return None,
+        NoProxyHostPattern::Network(network, 0) => {
+            NoProxyHostPattern::Network(network, if network.is_ipv4() { 32 } else { 128 })
+        }
+        hosts => hosts,
+    };
+    Some(NoProxyEntry { hosts, port: None })
 }
 
 /// Splits an entry into host and port; the port is `None` if the entry has no port. Digits after a

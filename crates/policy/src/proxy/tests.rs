@@ -357,9 +357,31 @@ fn unsupported_socks_destinations_and_credentials_are_refused() {
 }
 
 #[test]
-fn without_ports_drops_no_proxy_entries_with_ports() {
-    let list = NoProxy::parse("a:80,b").without_ports();
-    assert!(!list.matches(&target("http://a/")) && list.matches(&target("http://b/")));
+fn no_proxy_list_is_parsed_as_by_curl() {
+    let all = ["http://a/", "http://x.b/", "http://10.0.0.1/", "http://[::1]/"];
+    for (list, direct) in [
+        ("*", &all[..]),
+        ("*,c", &[]),
+        ("c,*", &[]),
+        (" *", &[]),
+        ("a,b", &all[..2]),
+        (" a , b ", &all[..2]),
+        ("c b", &[]),
+        ("a\tb", &all[..1]),
+        (",,.b.", &all[1..2]),
+        ("a:80,b:80,10.0.0.1:80", &[]),
+        ("10.0.0.0/8", &all[2..3]),
+        ("0.0.0.0/0,::/0", &[]),
+        ("10.0.0.1/0,::1/0", &all[2..]),
+        ("[::1],[::1]/128", &[]),
+        ("::1,10.0.0.1/33", &all[3..]),
+        ("", &[]),
+    ] {
+        let rules = NoProxy::parse_as_curl(list);
+        let matched: Vec<_> = all.into_iter().filter(|url| rules.matches(&target(url))).collect();
+        assert_eq!(matched, direct, "{list:?}");
+        assert_eq!(NoProxy::parse(&rules.to_string()), rules, "{list:?}");
+    }
     let pairs = |name: &str| match name {
         "http_proxy" => Some("p"),
         "no_proxy" => Some("a:80"),
@@ -367,7 +389,8 @@ fn without_ports_drops_no_proxy_entries_with_ports() {
     };
     let environment = ProxyEnvironment::from_variables(pairs);
     assert_eq!(environment.proxy_for(&target("http://a/")), None);
-    assert_eq!(environment.without_ports().proxy_for(&target("http://a/")), Some("p"));
+    let environment = ProxyEnvironment::from_variables_with(pairs, NoProxy::parse_as_curl);
+    assert_eq!(environment.proxy_for(&target("http://a/")), Some("p"));
 }
 
 #[test]
