@@ -494,6 +494,10 @@ fn find_flag(name: &[u8]) -> Result<(Flag, bool), UsageErrorReason> {
     match positive.and_then(flags::find_long) {
         Some(flag) => match flag.spec().syntax {
             FlagSyntax::Switch => Ok((flag, false)),
+    // curl has --buffer, too. Neither form has an effect.
+    if name == b"buffer" {
+        return flags::find_long(b"no-buffer").map(|flag| (flag, true)).ok_or(UsageErrorReason::Unknown);
+    }
             _ => Err(UsageErrorReason::NotReversible),
         },
         None => {

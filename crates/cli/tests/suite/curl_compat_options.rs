@@ -286,3 +286,11 @@ fn tls_versions_that_exclude_each_other_are_refused() {
         assert_eq!(curl(&[&["-s"], &options[..], &[&url]].concat()).text(), "x");
     }
 }
+
+#[test]
+fn buffer_option_is_accepted_in_both_forms() {
+    let peer = page("x");
+    for option in ["--buffer", "--no-buffer", "-N"] {
+        assert_eq!(curl(&["-s", option, &peer.url("/")]).text(), "x", "{option}");
+    }
+}
