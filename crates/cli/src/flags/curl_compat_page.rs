@@ -145,7 +145,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("trace-ascii", "secrets are left out"),
     ("trace-config", "the names of curl's components have no effect"),
     ("url-query", "may be combined with -G, where curl ignores it"),
-    ("verbose", "secrets are left out"),
+    ("verbose", "secrets are left out; -vv and more v add no lines about the inside of libcurl"),
     (
         "write-out",
         "certs has names, serial number, dates and the certificate itself, but neither extensions nor keys as text; URLs are shown without \

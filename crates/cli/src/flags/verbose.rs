@@ -15,7 +15,8 @@ impl FlagDefinition for VerboseFlag {
             important: true,
             help: "Show requests and replies",
             doc: "Shows the heads of requests and replies on stderr, without the values of credentials \
-                  and cookies.",
+                  and cookies. -vv adds --trace-ids and --trace-time; -vvv shows contents, too, as \
+                  --trace-ascii does.",
             example: "haul -v https://example.com/",
             see_also: "stats include",
         }

@@ -315,6 +315,10 @@ impl CommandLineParser<'_> {
                 return self.apply_flag(flag, true, attached, next, shown);
             }
             self.apply_flag(flag, true, None, None, shown)?;
+            if letter == b'v' {
+                let count = written[..=at].iter().filter(|&&letter| letter == b'v').count();
+                self.args.global.trace.add_repeated_verbose(count);
+            }
         }
         Ok(false)
     }
@@ -490,14 +494,14 @@ fn find_flag(name: &[u8]) -> Result<(Flag, bool), UsageErrorReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));
     }
-    let positive = name.strip_prefix(b"no-");
-    match positive.and_then(flags::find_long) {
-        Some(flag) => match flag.spec().syntax {
-            FlagSyntax::Switch => Ok((flag, false)),
     // curl has --buffer, too. Neither form has an effect.
     if name == b"buffer" {
         return flags::find_long(b"no-buffer").map(|flag| (flag, true)).ok_or(UsageErrorReason::Unknown);
     }
+    let positive = name.strip_prefix(b"no-");
+    match positive.and_then(flags::find_long) {
+        Some(flag) => match flag.spec().syntax {
+            FlagSyntax::Switch => Ok((flag, false)),
             _ => Err(UsageErrorReason::NotReversible),
         },
         None => {

@@ -22,6 +22,18 @@ pub struct TraceArgs {
     pub ids: bool,
 }
 
+impl TraceArgs {
+    /// Adds what the `count`-th `-v` in one argument (`-vv`) adds to the first, as in curl: the
+    /// second prints ids and times, the third the contents.
+    pub(crate) fn add_repeated_verbose(&mut self, count: usize) {
+        match count {
+            0 | 1 => {}
+            2 => (self.ids, self.time) = (true, true),
+            _ => self.form = TraceFormat::Ascii,
+        }
+    }
+}
+
 /// The format of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceFormat {

@@ -242,3 +242,24 @@ fn proxy_ssl_verify_result_is_set_even_with_insecure() {
     }
     assert_eq!(said(&["curl", "-q"], &[]), "20 0 60");
 }
+
+#[test]
+fn repeated_verbose_adds_ids_times_and_contents() {
+    let peer = page("hello\n");
+    for first in [&["curl", "-q"][..], &[]] {
+        let said = |verbose: &[&str]| {
+            let args = ["-s", "-o", "/dev/null", &peer.url("/")];
+            run_haul([first, verbose, &args].concat()).stderr
+        };
+        for (verbose, ids, contents) in [
+            (&["-v"][..], false, false),
+            (&["-v", "-v"], false, false),
+            (&["-vv"], true, false),
+            (&["-vvv"], true, true),
+        ] {
+            let text = said(verbose);
+            assert_eq!(text.contains(" [0-"), ids, "{verbose:?}: {text}");
+            assert_eq!(text.contains("<= Recv data, 6 bytes"), contents, "{verbose:?}: {text}");
+        }
+    }
+}
