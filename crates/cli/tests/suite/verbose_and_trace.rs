@@ -263,3 +263,16 @@ fn repeated_verbose_adds_ids_times_and_contents() {
         }
     }
 }
+
+#[test]
+fn curl_prints_trace_without_file_on_stderr() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("hello\n"));
+    let file = dir.path().join("none/trace").to_str().unwrap().to_owned();
+    for option in ["--trace", "--trace-ascii"] {
+        let args = ["-sS", option, &file, &peer.url("/")];
+        let ran = run_haul([&["curl", "-q"][..], &args].concat());
+        assert_eq!((ran.code, &*ran.stdout), (0, &b"hello\n"[..]));
+        assert!(ran.stderr.contains("<= Recv data, 6 bytes"), "{option}: {}", ran.stderr);
+        assert_eq!(run_haul(args).code, 23, "{option}: what the user named cannot be written");
+    }
+}

@@ -83,7 +83,11 @@ impl Tracer {
             return Ok(None);
         }
         let out = match &args.file {
-            Some(path) => HeaderOrTraceFile::open(path)?,
+            Some(path) => match HeaderOrTraceFile::open(path) {
+                // As curl, which says nothing of the file.
+                Err(_) if global.persona.is_curl() => HeaderOrTraceFile::stderr(),
+                opened => opened?,
+            },
             None => HeaderOrTraceFile::stderr(),
         };
         let connect_heads = !stage.proxy.suppress_connect_headers;
