@@ -253,3 +253,15 @@ fn max_filesize_error_differs_for_announced_length() {
     let announced = "curl: (63) Maximum file size exceeded\n";
     assert_eq!(said("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef"), (63, announced.to_owned()));
 }
+
+#[test]
+fn slow_transfer_error_has_curls_words() {
+    let peer = H1Peer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
+        ScriptStep::ReadHead,
+    ]);
+    let ran = curl(&["-sS", "-y", "1", "-Y", "1000", "-o", "/dev/null", &peer.url("/")]);
+    let line = "curl: (28) Operation too slow. Less than 1000 bytes/sec transferred the last 1 seconds\n";
+    assert_eq!((ran.code, &*ran.stderr), (28, line));
+}

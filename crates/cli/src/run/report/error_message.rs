@@ -158,7 +158,7 @@ fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
         ErrorKind::Timeout if facts.requests == 0 => {
             format!("Connection timed out after {millis} milliseconds")
         }
-        ErrorKind::Timeout if error.cause().contains("slow") => cause(),
+        ErrorKind::Timeout if error.cause().contains("slow") => slow_transfer_text(&cause()),
         ErrorKind::Timeout => timeout_text(outcome, millis),
         ErrorKind::Range => "HTTP server does not seem to support byte ranges. Cannot resume.".to_owned(),
         ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
@@ -192,6 +192,18 @@ fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
             format!("Failure writing output to destination, passed {passed} returned 0")
         }
         _ => cause(),
+    }
+}
+
+/// Returns curl's words for a transfer below the minimum speed. `cause` is the engine's text, which
+/// has the speed and the time as numbers.
+fn slow_transfer_text(cause: &str) -> String {
+    let mut numbers = cause.split(' ').filter(|word| word.parse::<u64>().is_ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(speed), Some(seconds)) => {
+            format!("Operation too slow. Less than {speed} bytes/sec transferred the last {seconds} seconds")
+        }
+        _ => cause.to_owned(),
     }
 }
 
@@ -275,6 +287,7 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
     match refused.map(Error::cause) {
         Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),
+        Some(_) if of_proxy => outcome.facts.proxy_certificate_fault.as_deref().map_or(0, number),
         Some(_) => 0,
         None if of_proxy => outcome.facts.proxy_certificate_fault.as_deref().map_or(0, number),
         None => outcome.facts.certificate_fault.as_deref().map_or(0, number),
@@ -287,7 +300,6 @@ fn peer_description(cause: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let cause = cause.strip_prefix("failed to connect to ").unwrap_or_default();
     if let Some((socket, _)) = cause.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
-        Some(_) if of_proxy => outcome.facts.proxy_certificate_fault.as_deref().map_or(0, number),
         return format!("{host}:{port} over unix://{socket}");
     }
     match cause.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
