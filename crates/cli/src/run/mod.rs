@@ -99,9 +99,8 @@ pub fn run(plan: RunPlan) -> u8 {
         let outcome = run_groups(&client, &plan, indexes.clone(), &progress, &mut stores, before.clone());
         before.urls += plan.groups[indexes.clone()].iter().map(|group| group.urls.len() as u64).sum::<u64>();
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
-        // To curl all are one side by side: what went well hides no failure.
-        let is_last = plan.global.persona.is_curl() && (code != 0 || !plan.global.parallel);
-        if exit_code == 0 || is_last {
+        // To curl all are one side by side: the first failure counts.
+        if exit_code == 0 || plan.global.persona.is_curl() && !plan.global.parallel {
             exit_code = code;
         }
         progress.clear();

@@ -121,6 +121,11 @@ fn parallel_exit_code_keeps_the_first_failure() {
     }
     assert_eq!((code(&["-Z", &none, &url]), code(&[&none, &url])), (37, 0));
     assert_eq!(code(&["-Z", "-T", "up", "http://h:99999/", &url, "-T", "up"]), 3);
+    // In time: the first URL fails only after the second.
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadHead]);
+    let late = silent.url("/");
+    assert_eq!(code(&["-Z", "-m", "1", &late, "http://127.0.0.1:1/"]), 7);
+    assert_eq!(code(&["-Z", "-m", "1", &late, "--next", "-s", "http://127.0.0.1:1/"]), 7);
 }
 
 #[test]

@@ -252,6 +252,8 @@ pub struct FleetSummary {
     /// The exit code for the whole fleet: that of the first failed transfer in the order of the
     /// input; 0 if no transfer failed.
     pub exit_code: u8,
+    /// The exit code of the transfer that was the first to fail; 0 if no transfer failed.
+    pub earliest_exit_code: u8,
     /// The number of failures for each exit code, as pairs (code, number), in the order of the
     /// codes.
     pub causes: Vec<(u8, u64)>,

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::delivery::RegexInputKind;
-use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver, StageValueStore};
+use haul::fleet::{
+    ExtractedValueMapper, Fleet, FleetOptions, FleetStage, FleetSummary, OutputObserver, StageValueStore,
+};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
@@ -138,7 +140,7 @@ pub(crate) fn run(
         }
     };
     reporter.count_skipped_values(summary.skipped_values);
-    Ok(summary.exit_code)
+    Ok(exit_code(plan, &summary))
 }
 
 /// Returns true if the responses choose the names of all output files for the URLs that the user
@@ -215,7 +217,14 @@ pub(crate) fn run_joined(
     settings.slow_input = plan.groups[indexes].iter().any(|group| group.urls.iter().any(may_wait));
     raise_open_file_limit();
     let fleet = Fleet::new(vec![FleetStage { options, records, ..FleetStage::default() }], settings);
-    Ok(fleet.run(client, items, output, report)?.exit_code)
+    Ok(exit_code(plan, &fleet.run(client, items, output, report)?))
+}
+
+/// Returns the exit code of a run in parallel: that of the first failure in the order of the input
+/// or, if haul acts as curl with `-Z`, in time.
+fn exit_code(plan: &RunPlan, summary: &FleetSummary) -> u8 {
+    let is_curls = plan.global.persona.is_curl() && plan.global.parallel;
+    if is_curls { summary.earliest_exit_code } else { summary.exit_code }
 }
 
 /// Returns the engine's options for the requests of a stage (`--then` begins a further stage) in a

@@ -41,7 +41,7 @@ pub(crate) fn is_sequential(plan: &RunPlan, group: &UrlGroup) -> bool {
 
 /// Runs the transfers of a URL group one after the other. Unless haul acts as curl, returns the
 /// exit code of the first failure. If haul acts as curl, returns the exit code of the last transfer
-/// or, with `-Z`, of the last failure.
+/// or, with `-Z`, of the first failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
@@ -150,12 +150,8 @@ impl SequentialRun<'_> {
                 &self.stores.print_jars(self.group),
             );
         }
-        let counts = match global.persona.is_curl() {
-            // With -Z no success hides the failure of another transfer.
-            true => code != 0 || !global.parallel,
-            false => self.exit_code == 0,
-        };
-        if counts {
+        // With -Z no later transfer hides the failure of another, as in curl.
+        if self.exit_code == 0 || global.persona.is_curl() && !global.parallel {
             self.exit_code = code;
         }
         let is_last = code != 0 && global.fail_early;

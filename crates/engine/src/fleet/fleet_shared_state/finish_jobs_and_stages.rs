@@ -22,6 +22,8 @@ pub(super) struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
+    /// The exit code of the transfer that was the first to fail; `None` before a failure.
+    earliest_exit_code: Option<u8>,
     /// The error that ended all transfers of the fleet; `None` if there was no such error.
     pub(super) fatal: Option<Error>,
     /// The number of stages that have ended. Stages end in order, beginning with the first.
@@ -69,6 +71,7 @@ impl FleetRun {
             succeeded: tally.succeeded,
             failed: tally.causes.values().sum(),
             exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
+            earliest_exit_code: tally.earliest_exit_code.unwrap_or(0),
             causes: tally.causes.iter().map(|(&code, &times)| (code, times)).collect(),
             skipped_values: self.skipped_values.load(Ordering::Relaxed),
         })
@@ -92,6 +95,7 @@ impl FleetRun {
                 Err(error) => {
                     let code = error.exit_code();
                     *tally.causes.entry(code).or_default() += 1;
+                    tally.earliest_exit_code.get_or_insert(code);
                     if tally.first_failure.as_ref().is_none_or(|(first, _)| job.order < *first) {
                         tally.first_failure = Some((Arc::clone(&job.order), code));
                     }
