@@ -215,3 +215,18 @@ fn continue_at_with_any_method_never_appends_whole_response() {
         assert!(!received(&peer, 0).contains("Range"), "{method} without a file");
     }
 }
+
+#[test]
+fn output_name_from_empty_glob_value_ends_run() {
+    for parallel in [None, Some("-Z")] {
+        let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+        let url = peer.url("/{,b}");
+        let ran = curl_in(dir.path(), &[&["-sS", "-o", "#1", &url][..], parallel.as_slice()].concat());
+        assert_eq!((ran.code, &*ran.stderr), (23, "curl: (23) output glob produces empty string\n"));
+        let named = curl_in(dir.path(), &["-sS", "-o", "x#1", &url]);
+        assert_eq!((named.code, dir.path().join("xb").exists()), (0, true));
+    }
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let ran = curl_in(dir.path(), &["-s", "-o", "#1", &peer.url("/{,b}"), &peer.url("/")]);
+    assert_eq!((ran.code, peer.connections()), (23, 0));
+}

@@ -68,6 +68,10 @@ pub(crate) fn output_file_path(
             chosen_name(from_decoded_path(target).map_err(|error| unnamed_output_error(&error, target))?)
         }
     };
+    // curl ends the run. haul's own transfers fail one by one when they open the file.
+    if name.is_empty() && group.in_place {
+        return Err(Error::new(ErrorKind::Write, "output glob produces empty string"));
+    }
     let path = in_output_dir(group, name);
     refuse_to_resume(group, source, &path)?;
     Ok(Some(path))

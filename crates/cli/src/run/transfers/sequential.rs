@@ -182,9 +182,10 @@ impl SequentialRun<'_> {
 }
 
 /// Returns true if `error`, which prevented the start of a transfer, ends the whole run, as in
-/// curl. There are three such errors:
+/// curl. There are four such errors:
 ///
 /// * an error in the settings
+/// * an output file whose name is empty in this URL, as the value of a glob
 /// * a form whose file cannot be read
 /// * an invalid URL, if the URL must be parsed before the transfer: to add a query or the name of
 ///   the uploaded file, or to derive the name of the output file
@@ -194,6 +195,7 @@ fn is_fatal_for_run(group: &UrlGroup, index: usize, upload: &UrlUpload, error: &
     let is_form = matches!(group.stages[0].request.body, Some(RequestBodyArg::Multipart(_)));
     match error.kind() {
         ErrorKind::Setup => true,
+        ErrorKind::Write => matches!(group.output_of_source(index), OutputArg::File(_)),
         ErrorKind::Url => names || is_named,
         ErrorKind::Read => is_form,
         _ => false,
