@@ -230,3 +230,12 @@ fn output_name_from_empty_glob_value_ends_run() {
     let ran = curl_in(dir.path(), &["-s", "-o", "#1", &peer.url("/{,b}"), &peer.url("/")]);
     assert_eq!((ran.code, peer.connections()), (23, 0));
 }
+
+#[test]
+fn etag_file_is_created_before_url_is_parsed() {
+    let dir = tempfile::tempdir().unwrap();
+    for output in [&["--out-null"][..], &[], &["-o", "out"]] {
+        let ran = curl_in(dir.path(), &[&["-s", "--etag-save", "tag", "http://127.0.0.1:1/x y"], output].concat());
+        assert_eq!((ran.code, fs::remove_file(dir.path().join("tag")).is_ok()), (3, true), "{output:?}");
+    }
+}

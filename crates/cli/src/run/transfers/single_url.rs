@@ -77,6 +77,10 @@ pub(crate) fn run(
     }
     let request = Arc::new(request);
     let url = job.url;
+    // curl makes this file before it looks at the URL.
+    if let Some(tag) = stage.request.etag_save.as_ref().filter(|_| global.persona.is_curl()) {
+        file_metadata::check_can_be_saved(group, tag)?;
+    }
     let local = file_url_transfer::local_file_of_url(global.persona.is_curl(), stage, url)?;
     let target = match &local {
         Some(local) => local.target.clone(),
@@ -96,11 +100,11 @@ pub(crate) fn run(
         if global.shows_notes() {
             print_error_line(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
         }
+        reporter.write_out_skipped(url, file, job.index as u64)?;
         return Ok(0);
     }
-    if let Some(tag) = &stage.request.etag_save {
+    if let Some(tag) = stage.request.etag_save.as_ref().filter(|_| !global.persona.is_curl()) {
         file_metadata::check_can_be_saved(group, tag)?;
-        reporter.write_out_skipped(url, file, job.index as u64)?;
     }
     refuse_login(stage, &target)?;
     let host = target.origin();
