@@ -418,7 +418,7 @@ fn run_groups(
 /// and with `-Z` the globs of all URLs that may be transferred at the same time.
 ///
 /// # Errors
-/// A URL is not a valid glob. Nothing is then fetched.
+/// A URL is not a valid glob, or with `-Z` a file to upload is missing. Nothing is then fetched.
 fn check_first_globs(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> haul::Result<()> {
     if !plan.global.persona.is_curl() {
         return Ok(());
@@ -433,6 +433,9 @@ fn check_first_globs(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> haul::Result<(
             && group.is_glob(index, url)
         {
             parse_glob(url)?;
+        }
+        if plan.global.parallel {
+            url_uploads::check_uploads_exist(group, index)?;
         }
     }
     Ok(())

@@ -196,3 +196,15 @@ fn resumed_upload_appends_response_to_output_file() {
         }
     }
 }
+
+#[test]
+fn parallel_run_with_unreadable_upload_sends_nothing() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let url = peer.url("/");
+    for args in [&["-T", "none", "-O", &url, &url][..], &["-T", "up", &url, "-T", "none", &url]] {
+        let ran = curl_in(dir.path(), &[&["-s", "-Z"], args].concat());
+        assert_eq!((ran.code, peer.connections()), (26, 0), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(curl_in(dir.path(), &["-s", "-Z", "-T", "none", "http://h:99999/", &url]).code, 3);
+}
