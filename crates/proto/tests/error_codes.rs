@@ -199,6 +199,7 @@ fn h2_faults_differ_in_their_texts() {
         (FrameFault::Padding, "padding"),
         (FrameFault::DataBeforeHead, "before its head"),
         (FrameFault::HeadInBody, "second head"),
+        (FrameFault::HeadersInTunnel, "tunnel"),
         (FrameFault::InterimEnd, "interim"),
     ]);
     check_texts(&[

@@ -116,8 +116,9 @@ struct ProxyTls {
 /// The reason why no more bytes can be received from an https proxy.
 #[derive(Debug)]
 enum ProxyTlsInputEndReason {
-    /// The input has ended. `is_announced` is true if a `close_notify` or the end of the tunnel's
-    /// stream announced the end, and false if the connection was only closed.
+    /// The input has ended. `is_announced` is true if the end of the tunnel's HTTP/2 stream, or a
+    /// `close_notify` without such a stream, announced the end. It is false if the connection was
+    /// only closed.
     Ended {
         is_announced: bool,
     },
@@ -374,7 +375,10 @@ impl ProxyTls {
                     TlsInputState::Open => true,
                     TlsInputState::NeedMore => has_any,
                     TlsInputState::PeerClosed => {
-                        self.over = Some(ProxyTlsInputEndReason::Ended { is_announced: true });
+                        // The end of a tunnel on an HTTP/2 stream is END_STREAM, not the end of the
+                        // connection (RFC 9113 §8.5).
+                        let is_announced = self.tunnel.is_none();
+                        self.over = Some(ProxyTlsInputEndReason::Ended { is_announced });
                         true
                     }
                 }

@@ -199,6 +199,26 @@ fn broken_http2_tunnel_is_an_error() {
 }
 
 #[test]
+fn body_until_close_ends_with_the_tunnels_stream() {
+    let partial: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npartial";
+    let ending = |end: fn(&mut H2ScriptConnection, u32) -> io::Result<()>| {
+        proxy(move |conn| {
+            conn.greet(&[])?;
+            let asked = opened(conn)?;
+            conn.send(data(asked.stream, false, partial))?;
+            end(conn, asked.stream)
+        })
+    };
+    assert_ends(&ending(|conn, stream| conn.send(data(stream, true, b""))), 0, "", b"partial");
+    // The connection to the proxy is closed with close_notify, but the tunnel is open.
+    assert_ends(&ending(|_, _| Ok(())), 56, "without its end mark", b"partial");
+    assert_ends(&ending(|conn, stream| conn.send(goaway(stream, 0))), 56, "without its end mark", b"partial");
+    assert_ends(&ending(|conn, stream| conn.send(goaway(stream, 2))), 56, "without its end mark", b"partial");
+    let trailers = |conn: &mut H2ScriptConnection, stream| conn.send(headers(stream, true, &[("a", "b")]));
+    assert_ends(&ending(trailers), 56, "a header block in a tunnel", b"partial");
+}
+
+#[test]
 fn goaway_of_proxy_leaves_open_tunnels_running() {
     let peer = proxy(|conn| {
         conn.greet(&[])?;

@@ -116,6 +116,8 @@ pub enum FrameFault {
     /// The frame is HEADERS within the body and does not end the stream, so that it cannot be
     /// trailers.
     HeadInBody,
+    /// The frame is HEADERS on a tunnel, which carries only DATA (RFC 9113 §8.5).
+    HeadersInTunnel,
     /// The frame is an interim (1xx) head that ends the stream.
     InterimEnd,
 }
@@ -244,6 +246,7 @@ impl fmt::Display for FrameFault {
             FrameFault::Padding => "a frame with more padding than it has room for",
             FrameFault::DataBeforeHead => "a body before its head",
             FrameFault::HeadInBody => "a second head that does not end the stream",
+            FrameFault::HeadersInTunnel => "a header block in a tunnel",
             FrameFault::InterimEnd => "an interim head that ends the stream",
         })
     }

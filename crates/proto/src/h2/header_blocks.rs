@@ -129,6 +129,7 @@ impl H2Machine {
         let framing = body.framing(end_stream);
         stream.phase = ResponsePhase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
+        stream.is_tunnel = tunnel;
         let wanted = stream.reads_on;
         let was_head = stream.response_to == ResponseFramingContext::Head;
         self.clocks.holding -= u32::from(stream.end_continue_wait(wanted));
@@ -145,6 +146,9 @@ impl H2Machine {
     }
 
     fn on_trailers(&mut self, id: u32, end_stream: bool, decoded: DecodedFieldSection) -> Result<(), H2Error> {
+        if self.streams.get(id).is_some_and(|stream| stream.is_tunnel) {
+            return Err(H2Error::Frame(FrameFault::HeadersInTunnel));
+        }
         if !end_stream {
             return Err(H2Error::Frame(FrameFault::HeadInBody));
         }

@@ -200,6 +200,7 @@ impl H2Machine {
                 head_bytes: 0,
                 started: false,
                 reads_on: false,
+                is_tunnel: false,
                 trailers: None,
                 start,
             },

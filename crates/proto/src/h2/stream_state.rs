@@ -25,6 +25,8 @@ pub(crate) struct RequestStreamState {
     /// True if the response's status is 2xx and the stream is not a tunnel: the server is then
     /// expected to read the rest of the request.
     pub(crate) reads_on: bool,
+    /// True if the response has made the stream a tunnel (RFC 9113 §8.5).
+    pub(crate) is_tunnel: bool,
     /// The trailers of a response that ended before its request was sent completely, kept until the
     /// end of the response is reported; `None` otherwise.
     pub(crate) trailers: Option<Fields>,

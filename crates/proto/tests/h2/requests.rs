@@ -5,7 +5,8 @@ use super::peer::{
     get, headers, rst, sent, settings, window_update, with,
 };
 use haul_proto::h2::{
-    BodyLength, ErrorCode, H2Config, H2Machine, RequestHead, RequestId, ResetReason, SendRequestError,
+    BodyLength, ErrorCode, FrameFault, H2Config, H2Error, H2Machine, RequestHead, RequestId, ResetReason,
+    SendRequestError,
 };
 use haul_proto::hpack::{HeaderBlock, HpackDecoder};
 use haul_proto::time::MonotonicTimestamp;
@@ -314,6 +315,22 @@ fn h2_connect_opens_a_tunnel() {
     assert_eq!(seen[1], H2RecordedEvent::Body(1, b"hello".to_vec()));
     assert_eq!(conn.send_body(RequestId(1), b"and back"), Ok(8));
     assert_eq!(feed(&mut conn, &data(1, END, b""), &[]), [complete(1)]);
+}
+
+#[test]
+fn headers_in_an_h2_tunnel_are_refused() {
+    let refused = ResetReason::Violation(H2Error::Frame(FrameFault::HeadersInTunnel));
+    for flags in [0, END] {
+        let mut conn = asked(H2Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+        answer(&mut conn, &[headers(1, 0, OK), data(1, 0, b"x")]);
+        let seen = feed(&mut conn, &headers(1, flags, &[("a", "b")]), &[]);
+        assert_eq!(seen, [H2RecordedEvent::Reset(1, refused, false)]);
+        // A refused CONNECT has a body with trailers, like any other response.
+        let mut conn = asked(H2Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+        answer(&mut conn, &[headers(1, 0, &[(":status", "407")]), data(1, 0, b"x")]);
+        let seen = feed(&mut conn, &headers(1, END, &[("a", "b")]), &[]);
+        assert!(matches!(seen[..], [H2RecordedEvent::Complete(1, Some(_))]), "{seen:?}");
+    }
 }
 
 #[test]
