@@ -52,7 +52,7 @@ impl H2Machine {
         self.peer.seen = true;
         frame::settings_ack(self.output.append_buffer());
         self.due.push_back(H2Event::Settings { max_concurrent: self.max_concurrent() });
-        self.on_settings_ack()
+        self.count_unsent_ack()
     }
 
     /// Applies a new `SETTINGS_INITIAL_WINDOW_SIZE` of the peer to open streams. Each send window
@@ -69,11 +69,11 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Counts an acknowledgement of SETTINGS that was written to the output. Fails if too many
-    /// acknowledgements are unsent because the peer does not read.
-    fn on_settings_ack(&mut self) -> Result<(), H2Error> {
-        self.unread += 1;
-        self.tally.check_absolute(FloodKind::Unread, self.unread)
+    /// Counts an acknowledgement of PING or SETTINGS that was appended to the output. Fails if too
+    /// many acknowledgements are unsent because the peer does not read.
+    fn count_unsent_ack(&mut self) -> Result<(), H2Error> {
+        self.unsent_acks.push_back(self.output.end_position());
+        self.tally.check_absolute(FloodKind::Unread, u32::try_from(self.unsent_acks.len()).unwrap_or(u32::MAX))
     }
 
     pub(crate) fn on_ping(
@@ -93,7 +93,7 @@ impl H2Machine {
         }
         self.tally.count(now, FloodKind::Ping)?;
         frame::ping(flag::ACK, payload, self.output.append_buffer());
-        self.on_settings_ack()
+        self.count_unsent_ack()
     }
 
     pub(crate) fn on_window_update(

@@ -59,9 +59,9 @@ pub struct H2Machine {
     pub(crate) closing: Option<CloseReason>,
     /// The highest stream identifier that the peer's GOAWAY allows; `u32::MAX` without a GOAWAY.
     pub(crate) last_allowed: u32,
-    /// The number of acknowledgements (of PING and SETTINGS) appended to the output since the
-    /// output was last empty.
-    pub(crate) unread: u32,
+    /// The positions in the output at which the unsent acknowledgements (of PING and SETTINGS) end,
+    /// counted from the first byte sent on the connection.
+    pub(crate) unsent_acks: VecDeque<u64>,
     /// The number of bytes and header blocks that may still arrive on streams that the client has
     /// reset. The peer may have sent them before the RST_STREAM arrived.
     pub(crate) stale: ClosedStreamAllowance,
@@ -117,7 +117,7 @@ impl H2Machine {
             next_id: 1,
             closing: None,
             last_allowed: u32::MAX,
-            unread: 0,
+            unsent_acks: VecDeque::new(),
             stale: ClosedStreamAllowance::default(),
             name: Vec::new(),
             config,
@@ -218,8 +218,9 @@ impl H2Machine {
     /// Records that the transport accepted `n` bytes of [`H2Machine::output`].
     pub fn advance_output(&mut self, n: usize) {
         self.output.advance(n);
-        if self.output.pending().is_empty() {
-            self.unread = 0;
+        let sent = self.output.sent_bytes();
+        while self.unsent_acks.front().is_some_and(|end| *end <= sent) {
+            self.unsent_acks.pop_front();
         }
     }
 

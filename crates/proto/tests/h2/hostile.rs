@@ -216,6 +216,24 @@ fn h2_acknowledgements_the_peer_does_not_read_are_bounded() {
 }
 
 #[test]
+fn sent_h2_acknowledgements_during_an_upload_are_not_counted() {
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Chunked), 1);
+    feed(&mut conn, &[settings(&[]), window_update(0, 1 << 30), window_update(1, 1 << 30)].concat(), &[]);
+    let ping = frame(PING, 0, 0, &[0; 8]);
+    let mut now = MonotonicTimestamp(0);
+    for _ in 0..3_000 {
+        now = MonotonicTimestamp(now.0 + 1_000_000_000);
+        let sent = conn.output().len();
+        let step = conn.step(now, &mut ping.clone()).expect("the peer reads its acknowledgements");
+        assert_eq!(step.consumed, ping.len());
+        // The body keeps the output non-empty, but everything up to the acknowledgement is sent.
+        conn.send_body(RequestId(1), b"x").expect("the window is open");
+        conn.advance_output(sent + ping.len());
+        assert!(!conn.output().is_empty());
+    }
+}
+
+#[test]
 fn data_after_reset_stays_within_the_old_window() {
     let config = H2Config { stream_window: 20_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 1);
