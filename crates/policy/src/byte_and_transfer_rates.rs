@@ -137,11 +137,13 @@ const LONGEST_TURN: Duration = Duration::from_secs(5);
 ///
 /// let now = MonotonicTime(0);
 /// let mut bucket = SharedBucket::new(3_200_000, now);
-/// assert_eq!(bucket.request_bytes(u64::MAX, now), Ok(100_000)); // all bytes of the bucket
+/// let mut turns = [MonotonicTime(0); 2];
+/// assert_eq!(bucket.request_bytes(u64::MAX, now, &mut turns[0]), Ok(100_000)); // all bytes of the bucket
 /// bucket.remove(100_000);
-/// let [first, second] = [(); 2].map(|()| bucket.request_bytes(1 << 20, now).unwrap_err());
+/// let [first, second] = turns.each_mut().map(|turn| bucket.request_bytes(1 << 20, now, turn).unwrap_err());
 /// assert_eq!(second.since(first), first.since(now));
-/// assert_eq!(bucket.request_bytes(1 << 20, first), Ok(25_000)); // a quarter of that
+/// assert_eq!(bucket.request_bytes(1 << 20, now, &mut turns[0]), Err(first)); // the turn is kept
+/// assert_eq!(bucket.request_bytes(1 << 20, first, &mut turns[0]), Ok(25_000)); // a quarter of that
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedBucket {
@@ -155,11 +157,22 @@ impl SharedBucket {
         SharedBucket { bucket: TokenBucket::new(bytes_per_second, now), next_turn: now }
     }
 
-    /// Returns the number of bytes that a transfer may take now, at most `want`.
+    /// Returns the number of bytes that a transfer may take now, at most `want`. `turn` is the
+    /// transfer's last turn; time 0 for a transfer that had none. A transfer that asks before its
+    /// turn keeps the turn, so that it delays neither itself nor others.
     ///
     /// # Errors
-    /// Returns the time of the transfer's turn if no bytes are available now.
-    pub fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
+    /// Returns the time of the transfer's turn, and stores it in `turn`, if the transfer may take
+    /// no bytes now.
+    pub fn request_bytes(
+        &mut self,
+        want: u64,
+        now: MonotonicTime,
+        turn: &mut MonotonicTime,
+    ) -> Result<u64, MonotonicTime> {
+        if now < *turn {
+            return Err(*turn);
+        }
         let available = self.bucket.available(now);
         if available > 0 {
             return Ok(want.min(available));
@@ -167,9 +180,9 @@ impl SharedBucket {
         let TokenBucket { grant, rate, .. } = self.bucket;
         let nanos = u128::from(grant) * 1_000_000_000 / u128::from(rate);
         let each = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let turn = self.bucket.ready_at(now, grant).max(self.next_turn.min(now + LONGEST_TURN));
-        self.next_turn = turn + each;
-        Err(turn)
+        *turn = self.bucket.ready_at(now, grant).max(self.next_turn.min(now + LONGEST_TURN));
+        self.next_turn = *turn + each;
+        Err(*turn)
     }
 
     /// Returns the time before which no transfer should start, because transfers took more bytes

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use haul_policy::MonotonicTime;
 use haul_policy::byte_and_transfer_rates::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
@@ -80,7 +81,7 @@ impl fmt::Debug for TotalRateLimit {
 #[derive(Default)]
 pub(super) struct RateSpeedAndStallLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
-    total: Option<TotalRateLimit>,
+    total: Option<Box<SharedRate>>,
     /// The maximum time for which no byte may move in either direction, in milliseconds; 0 for no
     /// limit.
     stall_ms: u32,
@@ -92,6 +93,30 @@ pub(super) struct RateSpeedAndStallLimits {
     has_write_timeout: bool,
     min_speed: Option<Box<MinSpeedCheck>>,
     silence: Option<SilenceLimit>,
+}
+
+/// A rate limit that the transfer shares with other transfers, and the transfer's last turn in it.
+struct SharedRate {
+    limit: TotalRateLimit,
+    /// The last turn in the bucket of received bytes; time 0 before the first turn.
+    turn: MonotonicTime,
+}
+
+impl SharedRate {
+    fn new(limit: TotalRateLimit) -> Box<Self> {
+        Box::new(Self { limit, turn: MonotonicTime(0) })
+    }
+
+    /// Returns the number of bytes that may be received now, at most `want`.
+    ///
+    /// # Errors
+    /// Returns the time of the transfer's turn if no bytes may be received now.
+    fn request_bytes(&mut self, want: u64, now: Instant) -> Result<u64, Instant> {
+        self.limit
+            .lock_receive_bucket()
+            .request_bytes(want, time_conversions::to_monotonic_time(now), &mut self.turn)
+            .map_err(time_conversions::to_instant)
+    }
 }
 
 /// The limits on the time for which the server may be silent, and the time of the last activity on
@@ -197,7 +222,8 @@ impl RateSpeedAndStallLimits {
     /// maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
         let Self { rate, total, stall_ms, stall_awaits_head, .. } = self;
-        let (rate, total) = (rate.clone(), total.clone());
+        let total = total.as_ref().map(|total| SharedRate::new(total.limit.clone()));
+        let rate = rate.clone();
         Self { rate, total, stall_ms: *stall_ms, stall_awaits_head: *stall_awaits_head, ..Self::default() }
     }
 
@@ -212,7 +238,7 @@ impl RateSpeedAndStallLimits {
     /// Adds the limits of the fleet or batch (a group of parallel transfers) to which the transfer
     /// belongs. Limits in the options of the request take precedence.
     pub(super) fn add(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
-        self.total = self.total.take().or_else(|| total.cloned());
+        self.total = self.total.take().or_else(|| total.cloned().map(SharedRate::new));
         if let Some(stall) = stall.filter(|_| self.stall_ms == 0) {
             (self.stall_ms, self.stall_awaits_head) = (milliseconds(stall.time), stall.awaits_head);
         }
@@ -221,7 +247,7 @@ impl RateSpeedAndStallLimits {
     /// Returns the maximum rate that this transfer shares with other transfers; `None` if there is
     /// none.
     pub(super) fn total(&self) -> Option<&TotalRateLimit> {
-        self.total.as_ref()
+        self.total.as_ref().map(|total| &total.limit)
     }
 
     /// Records that the head has arrived, so that the limits for the body apply from `now` on.
@@ -271,10 +297,10 @@ impl RateSpeedAndStallLimits {
     /// Returns the number of bytes that may be received now under the maximum rate. The result is
     /// at most `credit`, the number of bytes that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
-        let time = || time_conversions::to_monotonic_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
-                let (mut bucket, time) = (bucket.lock().ignore_poison(), time());
+                let mut bucket = bucket.lock().ignore_poison();
+                let time = time_conversions::to_monotonic_time(now);
                 match bucket.available(time) {
                     0 => ReceiveCredit::Until(time_conversions::to_instant(bucket.ready_at(time, credit))),
                     tokens => ReceiveCredit::Bytes(credit.min(tokens)),
@@ -283,13 +309,11 @@ impl RateSpeedAndStallLimits {
             _ if credit == 0 => ReceiveCredit::Full,
             _ => ReceiveCredit::Bytes(credit),
         };
-        let allowed = match (&self.total, allowed) {
-            (Some(total), ReceiveCredit::Bytes(credit)) => {
-                match total.lock_receive_bucket().request_bytes(credit, time()) {
-                    Ok(bytes) => ReceiveCredit::Bytes(bytes),
-                    Err(turn) => ReceiveCredit::Until(time_conversions::to_instant(turn)),
-                }
-            }
+        let allowed = match (&mut self.total, allowed) {
+            (Some(total), ReceiveCredit::Bytes(credit)) => match total.request_bytes(credit, now) {
+                Ok(bytes) => ReceiveCredit::Bytes(bytes),
+                Err(turn) => ReceiveCredit::Until(turn),
+            },
             (_, allowed) => allowed,
         };
         self.set_paused(!matches!(allowed, ReceiveCredit::Bytes(_)), now);
@@ -301,17 +325,17 @@ impl RateSpeedAndStallLimits {
     /// maximum rate does not delay these bytes. A rate limit that the transfer shares with others
     /// delays them, because such a limit would otherwise have no effect on small bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
-        let time = || time_conversions::to_monotonic_time(now);
-        if let Some(total) = &self.total {
-            let asked = total.lock_receive_bucket().request_bytes(credit.max(1), time());
+        if let Some(total) = &mut self.total {
+            let asked = total.request_bytes(credit.max(1), now);
             self.set_paused(asked.is_err(), now);
             match asked {
                 Ok(bytes) => credit = credit.min(bytes),
-                Err(turn) => return ReceiveCredit::Until(time_conversions::to_instant(turn)),
+                Err(turn) => return ReceiveCredit::Until(turn),
             }
         }
         if let Some(bucket) = &self.rate {
-            credit = credit.min(bucket.lock().ignore_poison().available(time()));
+            let time = time_conversions::to_monotonic_time(now);
+            credit = credit.min(bucket.lock().ignore_poison().available(time));
         }
         ReceiveCredit::Bytes(credit.max(1))
     }
@@ -339,7 +363,7 @@ impl RateSpeedAndStallLimits {
             bucket.lock().ignore_poison().remove(bytes);
         }
         if let Some(total) = &self.total {
-            total.lock_receive_bucket().remove(bytes);
+            total.limit.lock_receive_bucket().remove(bytes);
         }
     }
 

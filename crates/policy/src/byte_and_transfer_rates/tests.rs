@@ -185,13 +185,10 @@ fn shared_bucket_gives_transfers_similar_shares() {
             for taker in (0..takers).filter(|taker| turns[*taker] <= now).collect::<Vec<_>>() {
                 // The first in each round would take everything, if all woke up at once.
                 while turns[taker] <= now {
-                    match bucket.request_bytes(u64::MAX, now) {
-                        Ok(bytes) => {
-                            bucket.remove(bytes);
-                            taken[taker] += bytes;
-                            takes.push((now, bytes));
-                        }
-                        Err(turn) => turns[taker] = turn,
+                    if let Ok(bytes) = bucket.request_bytes(u64::MAX, now, &mut turns[taker]) {
+                        bucket.remove(bytes);
+                        taken[taker] += bytes;
+                        takes.push((now, bytes));
                     }
                 }
             }
@@ -305,13 +302,29 @@ fn token_bucket_holds_31_milliseconds_of_the_rate() {
 fn waiting_transfers_get_turns_one_after_another() {
     let now = MonotonicTime(SECOND);
     let mut bucket = SharedBucket::new(3_200_000, now);
-    assert_eq!((bucket.request_bytes(7, now), bucket.request_bytes(u64::MAX, now)), (Ok(7), Ok(100_000)));
+    let ask = |bucket: &mut SharedBucket, want| bucket.request_bytes(want, now, &mut MonotonicTime(0));
+    assert_eq!((ask(&mut bucket, 7), ask(&mut bucket, u64::MAX)), (Ok(7), Ok(100_000)));
     bucket.remove(100_000);
-    let turns: Vec<u64> =
-        (0..3).map(|_| bucket.request_bytes(1, now).unwrap_err().since(now).as_nanos() as u64).collect();
+    let turns: Vec<u64> = (0..3).map(|_| ask(&mut bucket, 1).unwrap_err().since(now).as_nanos() as u64).collect();
     assert_eq!(turns, [7_812_500, 15_625_000, 23_437_500], "25,000 bytes each");
-    let last = (0..2000).map(|_| bucket.request_bytes(1, now).unwrap_err()).max();
+    let last = (0..2000).map(|_| ask(&mut bucket, 1).unwrap_err()).max();
     assert_eq!(last, Some(now + LONGEST_TURN));
+}
+
+#[test]
+fn asking_before_the_turn_delays_nobody() {
+    let now = MonotonicTime(SECOND);
+    let mut bucket = SharedBucket::new(3_200_000, now);
+    bucket.remove(100_000);
+    let mut turns = [MonotonicTime(0); 2];
+    let first = bucket.request_bytes(1, now, &mut turns[0]).unwrap_err();
+    for step in 0..1000 {
+        let early = now + Duration::from_nanos(step);
+        assert_eq!(bucket.request_bytes(1, early, &mut turns[0]), Err(first));
+    }
+    let second = bucket.request_bytes(1, now, &mut turns[1]).unwrap_err();
+    assert_eq!(second.since(first), first.since(now));
+    assert_eq!(bucket.request_bytes(u64::MAX, first, &mut turns[0]), Ok(25_000));
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct RateLimitedUpload {
     total: Option<TotalRateLimit>,
     /// The time at which the limits may allow bytes again; `None` if the last read was allowed.
     allowed_at: Option<Instant>,
+    /// The last turn of the upload in the bucket of `total`; time 0 before the first turn.
+    turn: MonotonicTime,
 }
 
 impl RateLimitedUpload {
@@ -37,7 +39,7 @@ impl RateLimitedUpload {
     ) -> Self {
         let bucket =
             bytes_per_second.map(|rate| TokenBucket::new(rate, time_conversions::to_monotonic_time(Instant::now())));
-        Self { upload, bucket, total, allowed_at: None }
+        Self { upload, bucket, total, allowed_at: None, turn: MonotonicTime(0) }
     }
 
     /// Returns the number of bytes that may be read now, at least 1 and at most `want`. Fails with
@@ -68,7 +70,10 @@ impl RateLimitedUpload {
             },
             None => want.max(1),
         };
-        self.total.as_ref().map_or(Ok(own), |total| total.lock_send_bucket().request_bytes(own, now))
+        match &self.total {
+            Some(total) => total.lock_send_bucket().request_bytes(own, now, &mut self.turn),
+            None => Ok(own),
+        }
     }
 }
 
@@ -149,6 +154,23 @@ mod tests {
         }
         assert_eq!((all, upload.length()), (10_000, Some(10_000)));
         assert!(upload.ready().is_empty(), "what lies in memory is not taken past the rate");
+    }
+
+    #[test]
+    fn upload_that_asks_early_keeps_its_turn() {
+        let total = TotalRateLimit::new(3_200_000);
+        let [mut first, mut second] = [(); 2].map(|()| {
+            let content = RequestBody::from(vec![7; 10_000]).upload();
+            RateLimitedUpload::new(content, None, Some(total.clone()))
+        });
+        let now = time_conversions::to_monotonic_time(Instant::now() + std::time::Duration::from_secs(1));
+        assert_eq!(first.request_bytes(u64::MAX, now), Ok(100_000));
+        total.lock_send_bucket().remove(100_000);
+        let turn = first.request_bytes(1, now).unwrap_err();
+        for _ in 0..1000 {
+            assert_eq!(first.request_bytes(1, now), Err(turn));
+        }
+        assert_eq!(second.request_bytes(1, now).unwrap_err().since(turn), turn.since(now));
     }
 
     #[test]

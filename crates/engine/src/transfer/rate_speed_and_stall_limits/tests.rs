@@ -159,6 +159,23 @@ fn shared_rate_delays_also_the_head() {
 }
 
 #[test]
+fn receiver_that_asks_early_keeps_its_turn() {
+    let now = Instant::now() + SECOND;
+    let options =
+        RequestOptions { limit_rate_total: Some(TotalRateLimit::new(3_200_000)), ..RequestOptions::default() };
+    let [mut first, mut second] = [(); 2].map(|()| limits(&options, now));
+    assert_eq!(first.allow(u64::MAX, now), ReceiveCredit::Bytes(100_000));
+    first.on_received(100_000, now);
+    let turn = first.allow(1, now);
+    assert!(matches!(turn, ReceiveCredit::Until(_)), "{turn:?}");
+    for _ in 0..1000 {
+        assert_eq!((first.allow(1, now), first.allow_with_head(1, now)), (turn, turn));
+    }
+    let ReceiveCredit::Until(at) = second.allow(1, now) else { panic!("more bytes than allowed") };
+    assert!(at <= now + Duration::from_millis(16), "the first has only one turn");
+}
+
+#[test]
 fn limits_of_the_request_precede_those_of_its_group() {
     let now = Instant::now();
     let group = TotalRateLimit::new(1);
