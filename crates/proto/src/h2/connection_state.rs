@@ -51,6 +51,9 @@ pub(crate) struct ConnectionTimers {
     /// The time at which the client sent its SETTINGS; `None` once the peer has acknowledged them.
     pub(crate) settings: Option<MonotonicTimestamp>,
     pub(crate) settings_done: bool,
+    /// The end of the grace period for the acknowledgement of the client's SETTINGS; `None` before
+    /// the timeout.
+    pub(crate) settings_grace_end: Option<MonotonicTimestamp>,
     /// The time at which input from the peer last arrived.
     pub(crate) heard: MonotonicTimestamp,
     /// The time at which the client sent the PING that the peer has not answered yet; `None` if

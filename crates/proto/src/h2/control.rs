@@ -7,10 +7,16 @@ use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, Rese
 use crate::stream_exchange_progress::ResponsePhase;
 use crate::time::MonotonicTimestamp;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// The payload of the client's PINGs. At most one is unanswered at a time, so that all PINGs can
 /// have one payload.
 const PING_PAYLOAD: &[u8; 8] = b"haulping";
+
+/// The time, after the timeout for the acknowledgement of the client's SETTINGS, in which the caller
+/// can still pass the acknowledgement. It may have arrived in time while the process was stopped,
+/// and wait in the transport.
+const SETTINGS_GRACE: Duration = Duration::from_secs(1);
 
 fn read_u32(payload: &[u8], at: usize) -> u32 {
     payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
@@ -183,7 +189,10 @@ impl H2Machine {
         if self.is_over() {
             return None;
         }
-        let settings = self.clocks.settings.map(|sent| sent + self.config.settings_timeout);
+        let settings = self
+            .clocks
+            .settings
+            .map(|sent| self.clocks.settings_grace_end.unwrap_or_else(|| sent + self.config.settings_timeout));
         let keepalive = self.config.keepalive.filter(|_| !self.streams.is_empty());
         let ping = keepalive.map(|interval| self.clocks.silent_since() + interval);
         let hold = match self.clocks.holding {
@@ -207,7 +216,9 @@ impl H2Machine {
     }
 
     fn check_deadlines(&mut self, now: MonotonicTimestamp) -> Result<(), H2Error> {
-        if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now) {
+        if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now)
+            && *self.clocks.settings_grace_end.get_or_insert_with(|| now + SETTINGS_GRACE) <= now
+        {
             return Err(H2Error::SettingsTimeout);
         }
         if let Some(interval) = self.config.keepalive.filter(|_| !self.streams.is_empty()) {

@@ -140,7 +140,8 @@ pub struct H2Config {
     pub expect_timeout: Duration,
     /// The longest time that the peer may take to acknowledge the client's SETTINGS, counted from
     /// the first call with a `now` argument. Default 30 s, because a server may acknowledge them
-    /// only when it has something to send.
+    /// only when it has something to send. The connection ends one second later, so that the caller
+    /// can first pass an acknowledgement that has arrived but waits in the transport.
     pub settings_timeout: Duration,
     /// The time without input, while requests are open, after which a PING is sent. If nothing
     /// arrives for the same time again, the connection ends with an error. `None`, the default: no

@@ -261,7 +261,13 @@ fn h2_timeouts_follow_the_configuration() {
     conn.step(MonotonicTimestamp(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
     assert_eq!(conn.rtt(), Some(Duration::from_nanos(5)));
     assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(75)));
-    assert_eq!(conn.handle_timeout(MonotonicTimestamp(100)), Err(H2Error::SettingsTimeout), "since the request at 0");
+    conn.step(MonotonicTimestamp(99), &mut settings(&[])).expect("settings");
+    assert_eq!(conn.poll_timeout(), Some(MonotonicTimestamp(100)), "since the request at 0");
+    let end = MonotonicTimestamp(100) + Duration::from_secs(1);
+    assert_eq!(conn.handle_timeout(MonotonicTimestamp(100)), Ok(()), "the acknowledgement may wait unread");
+    conn.step(MonotonicTimestamp(end.0 - 1), &mut settings(&[])).expect("settings");
+    assert_eq!(conn.poll_timeout(), Some(end));
+    assert_eq!(conn.handle_timeout(end), Err(H2Error::SettingsTimeout));
     assert_eq!(sent(&mut conn).pop().map(|frame| frame.0), Some(GOAWAY));
     assert_eq!((conn.poll_timeout(), conn.handle_timeout(MonotonicTimestamp(900))), (None, Ok(())));
 
@@ -272,6 +278,20 @@ fn h2_timeouts_follow_the_configuration() {
     assert_eq!(conn.handle_timeout(MonotonicTimestamp(50)), Ok(()));
     assert_eq!(conn.handle_timeout(MonotonicTimestamp(79)), Ok(()));
     assert_eq!(conn.handle_timeout(MonotonicTimestamp(80)), Err(H2Error::PingTimeout));
+}
+
+#[test]
+fn settings_acknowledgement_read_after_its_timeout_counts() {
+    let mut conn = asked(H2Config::default(), &get(), 1);
+    // The process was stopped for an hour, and the acknowledgement waits in the socket.
+    let late = MonotonicTimestamp(0) + Duration::from_secs(3600);
+    assert_eq!(conn.handle_timeout(late), Ok(()));
+    let seen = feed(&mut conn, &[settings(&[]), settings_ack(), headers(1, END, OK)].concat(), &[]);
+    assert!(matches!(
+        seen[..],
+        [H2RecordedEvent::Settings(_), H2RecordedEvent::Head(..), H2RecordedEvent::Complete(..)]
+    ));
+    assert_eq!((conn.poll_timeout(), conn.handle_timeout(late + Duration::from_secs(60))), (None, Ok(())));
 }
 
 #[test]
