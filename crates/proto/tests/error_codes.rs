@@ -30,6 +30,7 @@ fn h2_errors_have_the_codes_of_rfc9113() {
         (H2Error::Flood { kind: FloodKind::Ping, limit: 1 }, ErrorCode::ENHANCE_YOUR_CALM),
         (H2Error::SettingsTimeout, ErrorCode::SETTINGS_TIMEOUT),
         (H2Error::PingTimeout, ErrorCode::NO_ERROR),
+        (H2Error::EndedInRequest, ErrorCode::NO_ERROR),
         (H2Error::EndedInResponse { open: 1 }, ErrorCode::NO_ERROR),
         (H2Error::UnexpectedBody, ErrorCode::PROTOCOL_ERROR),
     ];
@@ -98,7 +99,7 @@ fn ends_within_a_response_are_early_ends() {
     ];
     early.iter().for_each(|error| assert!(error.is_early_end(), "{error}"));
     assert!(!H1Error::UnsolicitedBytes.is_early_end());
-    for error in [H2Error::EndedInResponse { open: 1 }, H2Error::PingTimeout] {
+    for error in [H2Error::EndedInRequest, H2Error::EndedInResponse { open: 1 }, H2Error::PingTimeout] {
         assert!(error.is_early_end() && !error.is_before_response(), "{error}");
     }
     assert!(!H2Error::SettingsTimeout.is_early_end());

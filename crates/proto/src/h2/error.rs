@@ -85,6 +85,9 @@ pub enum H2Error {
     /// The peer sent nothing within [`H2Config::keepalive`](super::H2Config::keepalive) after the
     /// client's PING.
     PingTimeout,
+    /// The peer closed the connection after all of its responses, and before it had received all
+    /// of a request.
+    EndedInRequest,
     /// The peer closed the connection before all open responses were complete.
     EndedInResponse {
         /// The number of responses that were incomplete when the peer closed the connection.
@@ -161,7 +164,7 @@ impl H2Error {
             H2Error::Response(error) if error.is_limit() => ErrorCode::ENHANCE_YOUR_CALM,
             H2Error::Response(error) if error.is_early_end() => ErrorCode::NO_ERROR,
             H2Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
-            H2Error::PingTimeout | H2Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
+            H2Error::PingTimeout | H2Error::EndedInRequest | H2Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
             _ => ErrorCode::PROTOCOL_ERROR,
         }
     }
@@ -178,6 +181,7 @@ impl H2Error {
         matches!(
             self,
             H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+                | H2Error::EndedInRequest
                 | H2Error::EndedInResponse { .. }
                 | H2Error::PingTimeout
         )
@@ -227,6 +231,7 @@ impl fmt::Display for H2Error {
             H2Error::UnexpectedBody => f.write_str("server sent a body where there can be none"),
             H2Error::SettingsTimeout => f.write_str("server did not acknowledge the settings in time"),
             H2Error::PingTimeout => f.write_str("server did not answer a ping in time"),
+            H2Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
             H2Error::EndedInResponse { open } => {
                 write!(f, "server closed the connection with {open} responses incomplete")
             }

@@ -324,14 +324,21 @@ impl H2Machine {
                 return H2Error::Response(ResponseError::Closed(reason));
             }
             _ if self.streams.is_empty() => H2Error::Response(ResponseError::EndedIdle),
-            _ if self.streams.iter().any(|stream| stream.started) => {
-                H2Error::EndedInResponse { open: self.streams.len() }
-            }
-            _ => H2Error::Response(ResponseError::EndedBeforeResponse),
+            _ => self.lost_requests_error(),
         };
         self.reader.close();
         self.closing = Some(CloseReason::PeerClosed);
         error
+    }
+
+    /// Returns the error for the open requests of a connection that the peer has closed.
+    fn lost_requests_error(&self) -> H2Error {
+        let is_complete = |stream: &RequestStreamState| stream.phase == ResponsePhase::Ended;
+        match self.streams.iter().filter(|stream| !is_complete(stream)).count() {
+            0 => H2Error::EndedInRequest,
+            open if self.streams.iter().any(|stream| stream.started) => H2Error::EndedInResponse { open },
+            _ => H2Error::Response(ResponseError::EndedBeforeResponse),
+        }
     }
 
     pub(crate) fn fail(&mut self, error: H2Error) {

@@ -2,7 +2,7 @@
 
 use super::peer::{
     CONTINUATION, DATA, END, H2RecordedEvent, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
-    get, headers, rst, sent, settings, window_update, with,
+    get, go_away, headers, rst, sent, settings, window_update, with,
 };
 use haul_proto::h2::{
     BodyLength, ErrorCode, FrameFault, H2Config, H2Error, H2Machine, RequestHead, RequestId, ResetReason,
@@ -305,6 +305,16 @@ fn early_success_does_not_end_the_h2_upload() {
         let seen = feed(&mut answered(BodyLength::Known(9)), &behind, &[]);
         assert!(matches!(seen[..], [H2RecordedEvent::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
     }
+}
+
+#[test]
+fn close_after_an_early_response_is_named_rightly() {
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(9)), 1);
+    answer(&mut conn, &[headers(1, END, OK), go_away(1, ErrorCode::NO_ERROR)]);
+    assert_eq!(conn.end_of_input(), H2Error::EndedInRequest);
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(9)), 2);
+    answer(&mut conn, &[headers(1, END, OK)]);
+    assert_eq!(conn.end_of_input(), H2Error::EndedInResponse { open: 1 }, "the other has no response");
 }
 
 #[test]

@@ -146,6 +146,7 @@ impl H2Connection {
 pub(super) fn protocol_error(error: h2::H2Error) -> Error {
     let kind = match error {
         h2::H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
+        h2::H2Error::EndedInRequest => ErrorKind::Send,
         h2::H2Error::EndedInResponse { .. } => ErrorKind::PartialBody,
         _ if error.is_early_end() => ErrorKind::Receive,
         _ => ErrorKind::Http2,
