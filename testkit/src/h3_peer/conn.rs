@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::runtime::Handle;
@@ -152,6 +153,23 @@ impl H3ScriptConnection {
         let sending = self.sending.get_mut(&stream).ok_or(io::ErrorKind::NotFound)?;
         let code = self.runtime.block_on(with_timeout(async { sending.stopped().await.map_err(io::Error::other) }))?;
         Ok(code.map(VarInt::into_inner))
+    }
+
+    /// Waits until the client has sent `count` PING frames on the connection.
+    ///
+    /// # Errors
+    /// If the connection ends first, or after 30 seconds.
+    pub fn wait_for_pings(&self, count: u64) -> io::Result<()> {
+        let connection = self.connection.clone();
+        self.runtime.block_on(with_timeout(async {
+            while connection.stats().frame_rx.ping < count {
+                if let Some(reason) = connection.close_reason() {
+                    return Err(reason.into());
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        }))
     }
 
     /// Starts a key update (RFC 9001 section 6), unless one is in progress.

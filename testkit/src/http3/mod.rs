@@ -13,6 +13,8 @@
 //! assert_eq!(origin.quic_connections(), 0);
 //! ```
 
+use std::time::Duration;
+
 mod connection_id_generator;
 mod counting_socket;
 mod quic_listener;
@@ -29,12 +31,20 @@ pub struct Http3Settings {
     retry: bool,
     key_updates: bool,
     reset_key: Option<[u8; 64]>,
+    idle_timeout: Option<Duration>,
     fault: Option<Http3Fault>,
 }
 
 impl Default for Http3Settings {
     fn default() -> Http3Settings {
-        Http3Settings { streams: 100, retry: false, key_updates: false, reset_key: None, fault: None }
+        Http3Settings {
+            streams: 100,
+            retry: false,
+            key_updates: false,
+            reset_key: None,
+            idle_timeout: None,
+            fault: None,
+        }
     }
 }
 
@@ -71,6 +81,14 @@ impl Http3Settings {
     /// key.
     pub fn reset_key(mut self, key: [u8; 64]) -> Http3Settings {
         self.reset_key = Some(key);
+        self
+    }
+
+    /// Announces this idle timeout. Also announces that datagrams have at most 1,200 bytes, so that
+    /// the client's only PING frames are those that keep the connection open, and no probes for a
+    /// larger datagram. Default: quinn's idle timeout of 30 seconds.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Http3Settings {
+        self.idle_timeout = Some(timeout);
         self
     }
 

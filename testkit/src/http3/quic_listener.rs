@@ -143,9 +143,13 @@ fn endpoint(
     let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
     let mut transport = TransportConfig::default();
     transport.max_concurrent_bidi_streams(settings.streams.into()).stream_receive_window(STREAM_WINDOW.into());
+    let mut config = EndpointConfig::default();
+    if let Some(timeout) = settings.idle_timeout {
+        transport.max_idle_timeout(Some(timeout.try_into().map_err(io::Error::other)?));
+        config.max_udp_payload_size(1200).map_err(io::Error::other)?;
+    }
     let mut server = ServerConfig::with_crypto(Arc::new(tls));
     server.transport_config(Arc::new(transport));
-    let mut config = EndpointConfig::default();
     if settings.fault == Some(Http3Fault::VersionNegotiation) {
         config.supported_versions(vec![UNKNOWN_VERSION]);
     }

@@ -51,6 +51,8 @@ mod h3_connection_failures;
 #[cfg(feature = "http3")]
 mod h3_hostile;
 #[cfg(feature = "http3")]
+mod h3_idle_timeout;
+#[cfg(feature = "http3")]
 mod h3_lossy_links;
 #[cfg(feature = "http3")]
 mod h3_split_download;

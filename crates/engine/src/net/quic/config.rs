@@ -14,7 +14,7 @@ const MAX_PAYLOAD: u16 = 65_527;
 const MAX_PEER_UNI_STREAMS: u32 = 8;
 /// The time without a received datagram after which the connection is closed. The peer may announce
 /// a shorter time.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The maximum number of sent bytes of a connection that are not acknowledged yet.
 const SEND_WINDOW: u64 = 4 << 20;
 /// The maximum number of buffered bytes of handshake messages that arrived out of order. Some

@@ -8,7 +8,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use haul_proto::h3::H3ErrorCode;
@@ -18,13 +18,13 @@ use quinn_proto::{
 };
 use rustix::fd::{AsFd, BorrowedFd};
 
-use super::config::{self, QuicWindows};
+use super::config::{self, IDLE_TIMEOUT, QuicWindows};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::{QuicSocket, QuicSocketOpenError};
 use crate::net::local_address::LocalBinding;
 use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 use crate::net::stream::next_connection_number;
-use crate::net::tls::{NegotiatedSession, QuicAttemptTls};
+use crate::net::tls::{NegotiatedSession, QuicAttemptTls, QuicHandshakeData};
 use crate::stats::WireTraffic;
 use crate::system::socket_error_codes;
 use crate::{Error, ErrorKind, fork};
@@ -71,6 +71,8 @@ pub(crate) struct QuicConnection {
     /// The number of bytes that the last receive returned; 0 if there were none.
     last_received: usize,
     session: Option<NegotiatedSession>,
+    /// The idle timeout that the server announced; `None` if the server has none.
+    peer_idle_timeout: Option<Duration>,
     /// The flow-control budget: it limits the number of received bytes that wait until the program
     /// accepts them.
     budget: ConnectionReceiveBudget,
@@ -116,6 +118,7 @@ impl QuicConnection {
             was_rebound: false,
             last_received: 0,
             session: None,
+            peer_idle_timeout: None,
             budget,
             windows,
             local,
@@ -150,6 +153,11 @@ impl QuicConnection {
         self.session.as_ref()
     }
 
+    /// Returns the time without a received datagram after which either side closes the connection.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.peer_idle_timeout.map_or(IDLE_TIMEOUT, |timeout| timeout.min(IDLE_TIMEOUT))
+    }
+
     /// Returns the sizes of the receive windows with which this side has opened the connection: the
     /// windows of the connection and of its streams.
     pub(crate) fn windows(&self) -> QuicWindows {
@@ -178,7 +186,10 @@ impl QuicConnection {
         let event = self.machine.poll();
         if matches!(event, Some(Event::Connected)) {
             let data = self.machine.crypto_session().handshake_data();
-            self.session = data.and_then(|data| data.downcast().ok()).map(|session| *session);
+            if let Some(data) = data.and_then(|data| data.downcast::<QuicHandshakeData>().ok()) {
+                self.peer_idle_timeout = data.peer_idle_timeout;
+                self.session = Some(data.session);
+            }
         }
         event
     }

@@ -74,7 +74,7 @@ pub(crate) use negotiated_session::NegotiatedSession;
 pub use options_and_context_cache::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use public_key_pin::{PublicKeyPin, key_pin};
 #[cfg(feature = "http3")]
-pub(crate) use quic::QuicAttemptTls;
+pub(crate) use quic::{QuicAttemptTls, QuicHandshakeData};
 pub use record_layer::{OpenedTlsRecord, TlsInputState};
 pub use system_roots::system_bundle;
 pub use verbose_certificate_text::certificate_details;

@@ -15,6 +15,7 @@
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use aws_lc_rs::aead;
 use bytes::BytesMut;
@@ -104,21 +105,51 @@ impl crypto::ClientConfig for QuicAttemptTls {
 /// client (RFC 9000 section 18.2).
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
 
+/// The ID of the transport parameter that contains the idle timeout in milliseconds (RFC 9000
+/// section 18.2).
+const MAX_IDLE_TIMEOUT: u64 = 0x01;
+
+/// The results of a QUIC handshake.
+pub(crate) struct QuicHandshakeData {
+    pub(crate) session: NegotiatedSession,
+    /// The idle timeout that the server announced; `None` if the server has none.
+    pub(crate) peer_idle_timeout: Option<Duration>,
+}
+
+/// Removes the first transport parameter from `encoded`, and returns its ID and its value. Returns
+/// `None` if no complete parameter is left.
+fn take_parameter<'a>(encoded: &mut &'a [u8]) -> Option<(u64, &'a [u8])> {
+    let id = VarInt::decode(encoded).ok()?;
+    let length = VarInt::decode(encoded).ok()?;
+    let (value, rest) = encoded.split_at_checked(usize::try_from(length.into_inner()).ok()?)?;
+    *encoded = rest;
+    Some((id.into_inner(), value))
+}
+
+/// Returns the idle timeout in these encoded transport parameters; `None` if there is none. The
+/// value 0 means none, too.
+fn idle_timeout(mut encoded: &[u8]) -> Option<Duration> {
+    while let Some((id, mut value)) = take_parameter(&mut encoded) {
+        if id == MAX_IDLE_TIMEOUT {
+            let milliseconds = VarInt::decode(&mut value).ok()?.into_inner();
+            return Some(Duration::from_millis(milliseconds)).filter(|timeout| !timeout.is_zero());
+        }
+    }
+    None
+}
+
 /// Returns the encoded transport parameters with `window` as the initial receive window of streams.
 /// (quinn-proto has only one size for the initial and all later windows. With that size, a stream
 /// that nobody reads would buffer as many bytes as a fast stream.)
 fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
     let mut changed = Vec::with_capacity(encoded.len());
-    while let (Ok(id), Ok(len)) = (VarInt::decode(&mut encoded), VarInt::decode(&mut encoded))
-        && let Some((value, rest)) = encoded.split_at_checked(len.into_inner() as usize)
-    {
-        encoded = rest;
+    while let Some((id, value)) = take_parameter(&mut encoded) {
         let mut value = value.to_vec();
-        if id.into_inner() == INITIAL_MAX_STREAM_DATA_BIDI_LOCAL {
+        if id == INITIAL_MAX_STREAM_DATA_BIDI_LOCAL {
             value.clear();
             window.encode(&mut value);
         }
-        id.encode(&mut changed);
+        VarInt::from_u64(id).unwrap_or(VarInt::MAX).encode(&mut changed);
         VarInt::from_u32(value.len() as u32).encode(&mut changed);
         changed.extend_from_slice(&value);
     }
@@ -149,13 +180,14 @@ impl Session for QuicTlsSession {
         convert_keys(suite.expect("the suite supports QUIC").keys(id, side, Version::V1))
     }
 
-    /// Returns the [`NegotiatedSession`] if the handshake is complete, and `None` otherwise.
+    /// Returns the [`QuicHandshakeData`] if the handshake is complete, and `None` otherwise.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         let keeps_certificates = self.tls.context.keeps_certificates;
         let (mut session, _) =
             NegotiatedSession::from_handshake(&self.connection, self.examiner.clone(), keeps_certificates)?;
         session.ech = self.tls.context.ech.result_line(&self.tls.name.to_str());
-        Some(Box::new(session))
+        let peer_idle_timeout = self.connection.quic_transport_parameters().and_then(idle_timeout);
+        Some(Box::new(QuicHandshakeData { session, peer_idle_timeout }))
     }
 
     fn peer_identity(&self) -> Option<Box<dyn Any>> {
@@ -353,6 +385,14 @@ mod tests {
         let encoded = [0x01, 1, 9, 0x05, 1, 1, 0x0f, 0];
         assert_eq!(with_first_window(&encoded, window), [0x01, 1, 9, 0x05, 2, 0x7f, 0xff, 0x0f, 0]);
         assert_eq!(with_first_window(&[0x01, 9, 9], window), b"");
+    }
+
+    #[test]
+    fn idle_timeout_is_read_from_transport_parameters() {
+        assert_eq!(idle_timeout(&[0x05, 1, 1, 0x01, 2, 0x47, 0xd0]), Some(Duration::from_secs(2)));
+        assert_eq!(idle_timeout(&[0x01, 1, 0]), None, "0 means none");
+        assert_eq!(idle_timeout(&[0x05, 1, 1]), None);
+        assert_eq!(idle_timeout(&[0x01, 9, 9]), None);
     }
 
     #[test]

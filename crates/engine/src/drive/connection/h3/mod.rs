@@ -53,9 +53,18 @@ use send::ClientUniStreams;
 
 /// The maximum number of receive calls when an idle connection is checked before its reuse.
 const MAX_IDLE_RECEIVES: usize = 16;
-/// The time without a datagram from the server after which a PING is sent, while a request is
-/// unanswered. A server closes a silent connection after 10 s to 30 s.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(8);
+/// The longest time without a datagram from the server after which a PING is sent, while a request
+/// is unanswered. A server closes a silent connection after 10 s to 30 s.
+const MAX_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(8);
+/// The shortest time after which such a PING is sent. Both sides wait for at least three probe
+/// timeouts (RFC 9000 section 10.1), which are longer than twice this time.
+const MIN_KEEP_ALIVE_INTERVAL: Duration = Duration::from_millis(30);
+
+/// Returns the time without a datagram from the server after which a PING is sent, while a request
+/// is unanswered, on a connection with this idle timeout (RFC 9000 section 10.1.2).
+fn keep_alive_interval(idle_timeout: Duration) -> Duration {
+    (idle_timeout / 2).clamp(MIN_KEEP_ALIVE_INTERVAL, MAX_KEEP_ALIVE_INTERVAL)
+}
 
 /// An open HTTP/3 connection.
 pub struct H3Connection {
@@ -92,6 +101,8 @@ pub struct H3Connection {
     /// The time from which silence of the server is measured: the time of its last datagram, or of
     /// the last PING.
     heard_at: Instant,
+    /// The time without a datagram from the server after which a PING is sent.
+    keep_alive_interval: Duration,
     closing: bool,
     /// The error that ended the QUIC connection; `None` while it is open. The error is reported
     /// after all received bytes of the streams have been read.
@@ -138,6 +149,7 @@ impl H3Connection {
     pub(crate) fn new(mut quic: Box<QuicConnection>, key: Arc<ConnectionKey>) -> Self {
         let now = Instant::now();
         let max_streams = flow_control::max_streams(quic.windows());
+        let keep_alive_interval = keep_alive_interval(quic.idle_timeout());
         let next_stream = quic.machine().streams().open(Dir::Bi).map(u64::from);
         Self {
             quic,
@@ -158,6 +170,7 @@ impl H3Connection {
             served: 0,
             opened_at: now,
             heard_at: now,
+            keep_alive_interval,
             closing: false,
             lost: None,
             closes_with_progress: false,
@@ -491,7 +504,7 @@ impl H3Connection {
         let machine =
             self.machine.poll_timeout().map(|at| time_conversions::to_instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
-        let ping = (!self.active.is_empty()).then(|| self.heard_at + KEEP_ALIVE_INTERVAL);
+        let ping = (!self.active.is_empty()).then(|| self.heard_at + self.keep_alive_interval);
         [limit, machine, failed, self.uploads.resumes_at(), self.quic.next_timeout(), ping].into_iter().flatten().min()
     }
 
@@ -500,7 +513,7 @@ impl H3Connection {
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.quic.handle_timeout(now);
         self.machine.handle_timeout(time_conversions::to_monotonic_timestamp(now));
-        if !self.active.is_empty() && self.heard_at + KEEP_ALIVE_INTERVAL <= now {
+        if !self.active.is_empty() && self.heard_at + self.keep_alive_interval <= now {
             self.quic.machine().ping();
             self.heard_at = now;
         }
