@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_invalid_header_names_are_refused(pages: Any) -> None:
     assert pages.heads == []
 
 
-def test_changed_header_is_counted_after_the_change() -> None:
+def test_changed_header_has_a_new_version_after_the_change() -> None:
     class Name(str):
         def lower(self) -> str:
             versions.append(fields._version)
@@ -95,4 +96,27 @@ def test_changed_header_is_counted_after_the_change() -> None:
     versions.clear()
     fields[name] = "new"
     del fields[name]
-    assert versions == [before, before + 1] and fields._version == before + 2
+    assert versions[0] == before < versions[1] < fields._version
+
+
+def test_headers_assigned_during_a_request_are_sent_next(pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, make = haul.Session(), haul._engine_calls.SharedOptions
+    session.headers = {"X-Tenant": "a"}
+
+    def make_slowly(*args: Any, **settings: Any) -> Any:
+        # Another thread assigns the headers before the options are stored.
+        options = make(*args, **settings)
+        if session.headers["X-Tenant"] == "a":
+            session.headers = {"X-Tenant": "b"}
+        return options
+
+    monkeypatch.setattr(haul._engine_calls, "SharedOptions", make_slowly)
+    session.get(pages.url)
+    session.get(pages.url)
+    list(haul.fetch_many([pages.url], session=session))
+    assert [CaseInsensitiveDict(fields)["x-tenant"] for _, fields in pages.heads] == ["a", "b", "b"]
+
+
+def test_copied_headers_have_versions_of_their_own() -> None:
+    fields = CaseInsensitiveDict({"X-One": "1"})
+    assert len({fields._version, fields.copy()._version, copy.copy(fields)._version, CaseInsensitiveDict(fields)._version}) == 4

@@ -267,7 +267,8 @@ class EngineCallsMixin:
             timeout = tuple(timeout)
         credentials = None if digest is None else digest.credentials()
         # Each setting has its own place in the key, since True == 1.
-        version = -1 if bare else self._headers._version
+        headers = self._headers
+        version = -1 if bare else headers._version
         key = (
             version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size, self._connect_options,
         )  # fmt: skip
@@ -285,7 +286,7 @@ class EngineCallsMixin:
                 settings["digest"] = credentials
             try:
                 options = SharedOptions(
-                    () if bare else self._headers,
+                    () if bare else headers,
                     proxy=proxy,
                     max_size=self.max_size,
                     http2=self.http2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from itertools import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ else:
     _Base, _Names = MutableMapping, dict
 
 __all__ = ["CaseInsensitiveDict", "LookupDict"]
+
+#: The versions of all dicts, so that no two dicts ever have the same one.
+_versions = count()
 
 
 class CaseInsensitiveDict(_Base):
@@ -27,26 +31,27 @@ class CaseInsensitiveDict(_Base):
     __slots__ = ("_store", "_version")
 
     _store: dict[str, tuple[str, Any]]
-    # Counts changes, so that a session rebuilds values that depend on its headers only after a
-    # change.
+    # Changes with the content, so that a session rebuilds values that depend on its headers only
+    # after a change. Another thread may exchange the dict of a session at any time, so the version
+    # also tells one dict from another.
     _version: int
 
     def __init__(self, data: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None, **kwargs: Any) -> None:
         self._store = {}
-        self._version = 0
+        self._version = next(_versions)
         self.update(() if data is None else data, **kwargs)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._store[key.lower()] = (key, value)
-        # Counted after the change: another thread may cache what it reads in between.
-        self._version += 1
+        # Taken after the change: another thread may cache what it reads in between.
+        self._version = next(_versions)
 
     def __getitem__(self, key: str) -> Any:
         return self._store[key.lower()][1]
 
     def __delitem__(self, key: str) -> None:
         del self._store[key.lower()]
-        self._version += 1
+        self._version = next(_versions)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key.lower() in self._store
@@ -80,7 +85,7 @@ class CaseInsensitiveDict(_Base):
 
     def __setstate__(self, state: dict[str, tuple[str, Any]]) -> None:
         self._store = state
-        self._version = 0
+        self._version = next(_versions)
 
 
 class LookupDict(_Names):
