@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import threading
@@ -146,6 +147,32 @@ def test_response_hooks_are_called_and_may_replace_responses(pages: Any) -> None
     assert seen == [(pages.url + "/x", 3)]
     changed = session.get(pages.url, hooks={"response": lambda response, **_: "instead"} and {"response": [_replace]})
     assert changed.status_code == 299
+
+
+@pytest.mark.parametrize("kind", ["session", "async", "many", "listing"])
+def test_response_hooks_get_all_settings(pages: Any, proxy: Any, kind: str, bundle: str) -> None:
+    pages.routes["/from"] = lambda handler: handler.answer(b"", 302, Location="/to")
+    seen: list[Any] = []
+    session: Any = haul.AsyncSession() if kind == "async" else haul.Session()
+    session.verify, session.cert, session.proxies, session.timeout = bundle, bundle, {"https": proxy.url}, 7
+    session.hooks["response"].append(lambda response, **settings: seen.append(settings))
+
+    async def send() -> None:
+        async with session:
+            await session.get(f"{pages.url}/from")
+            await session.get(f"{pages.url}/to", timeout=3, verify=False)
+
+    if kind == "async":
+        asyncio.run(send())
+    elif kind == "session":
+        session.get(f"{pages.url}/from")
+        session.get(f"{pages.url}/to", timeout=3, verify=False)
+    else:
+        items: list[Any] = [f"{pages.url}/to", {"url": f"{pages.url}/to", "timeout": 3, "verify": False}]
+        list(haul.fetch_many(items, 1, session=session, paginate="link" if kind == "listing" else None))
+    complete = {"timeout": 7, "verify": bundle, "cert": bundle, "proxies": {"https": proxy.url}, "stream": False}
+    assert seen[:-1] == [complete] * (1 if kind in ("many", "listing") else 2)
+    assert seen[-1] == {**complete, "timeout": 3, "verify": False}
 
 
 def _replace(response: Any, **kwargs: Any) -> Any:

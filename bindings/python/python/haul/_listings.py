@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ._haul import EngineError, Listing
 from ._redirects import origin_of, rewind
-from ._request_objects import PreparedRequest, hooks_of
+from ._request_objects import PreparedRequest
 from .exceptions import PaginationError, PaginationWarning, RequestException, from_engine_error
 from .models import Response, response_from
 from .sessions import Session
@@ -254,7 +254,7 @@ class Listings:
         problem, fault = None, None
         response = response_from(Response, reply, call)
         self.session._store_cookies(response)
-        changed, raised = self.calls.after_hooks(response, hooks_of(request.hooks))
+        changed, raised = self.calls.after_hooks(response, self.calls.hooks_for(request, chain.settings))
         if changed is None:
             self._add(chain, None, raised, reply.record())
             return

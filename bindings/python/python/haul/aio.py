@@ -386,7 +386,9 @@ class AsyncSession:
                 await observation.atell("retry", request, None if error is not None else answer, error, wait)
             await asyncio.sleep(wait)
         session._store_cookies(answer)
-        changed = await _call_hooks(request.hooks, answer, {**settings, "stream": stream})
+        if not hooks_of(request.hooks):
+            return answer
+        changed = await _call_hooks(request.hooks, answer, session._complete_settings(request.url, stream, settings))
         if changed is not answer:
             session._store_cookies(changed)
         return changed  # type: ignore[no-any-return]

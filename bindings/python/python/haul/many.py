@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from functools import partial
 from operator import attrgetter
 
 from ._request_objects import PreparedRequest, Request, default_hooks, hooks_of
@@ -503,16 +504,24 @@ class _CallBuilder:
         return item, settings, follow
 
     def after_hooks(self, response: Response, hooks: Any) -> tuple[Response | None, Exception | None]:
-        """Calls the hooks of a request with its response. Returns what they make of it: a response, or
-        the exception that one of them has raised."""
+        """Calls the hooks of :meth:`hooks_for` with a response. Returns what they make of it: a response,
+        or the exception that one of them has raised."""
         try:
             for hook in hooks:
-                changed = hook(response, timeout=self.timeout, verify=None, cert=None, proxies=None, stream=False)
+                changed = hook(response)
                 if changed is not None:
                     response = changed
         except Exception as error:  # noqa: BLE001 - the exception is the result of this request
             return None, error
         return response, None
+
+    def hooks_for(self, request: PreparedRequest, settings: Mapping[str, Any]) -> Any:
+        """Returns the hooks of a request, with the settings that they are called with."""
+        hooks = hooks_of(request.hooks)
+        if not hooks:
+            return ()
+        complete = self.session._complete_settings(request.url, False, settings)
+        return [partial(hook, **complete) for hook in hooks]
 
     def answer_of_mount(self, item: Any) -> tuple[Response | None, Exception | None] | None:
         """Returns the response of a function or adapter that is mounted for an item, or the exception of
@@ -528,7 +537,7 @@ class _CallBuilder:
             response = self.session.send(request, allow_redirects=follow is not None, **settings)
         finally:
             request.hooks = hooks
-        return self.after_hooks(response, hooks_of(hooks))
+        return self.after_hooks(response, self.hooks_for(request, settings))
 
     def refuse_mount(self, url: str) -> None:
         """Raises an error if a function or adapter is mounted for the URL, for callers that cannot ask
@@ -542,7 +551,7 @@ class _CallBuilder:
 
     def prepared_call(self, request: PreparedRequest, settings: dict[str, Any], follow: int | None) -> Call:
         """Returns the arguments for a prepared request."""
-        session, self.hooks = self.session, hooks_of(request.hooks)
+        session, self.hooks = self.session, self.hooks_for(request, settings)
         options, method, url, query, fields, body, _, _ = session._prepared_call(request, settings)
         jar = cookie = None
         if request._stores_cookies:

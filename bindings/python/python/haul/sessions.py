@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import sleep
 
 from . import _settings
-from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
+from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook, hooks_of
 from ._engine_calls import EngineCallsMixin
 from ._haul import Client, EngineError, SharedOptions
 from ._redirects import UNREACHABLE_TARGET, SessionRedirectMixin, rewind
@@ -385,21 +385,17 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         adapter = self._adapter_for(request.url or "")
         hooks = request.hooks
         if adapter is not None:
-            timeout, proxies, verify, cert = (settings.get(name) for name in ("timeout", "proxies", "verify", "cert"))
-            response = adapter.send(
-                request,
-                timeout=self.timeout if timeout is None else timeout,
-                **self.merge_environment_settings(request.url, proxies, stream, verify, cert),
-            )
+            response = adapter.send(request, **self._complete_settings(request.url, stream, settings))
             if observation is not None:
                 observation.tell("head", request, response)
         else:
             response = self._transmit(request, stream, settings, is_told=True)
         self._store_cookies(response)
-        changed = dispatch_hook(hooks, response, **{**settings, "stream": stream})
-        if changed is not response:
-            response = changed
-            self._store_cookies(response)
+        if hooks_of(hooks):
+            changed = dispatch_hook(hooks, response, **self._complete_settings(request.url, stream, settings))
+            if changed is not response:
+                response = changed
+                self._store_cookies(response)
         if not stream:
             response.content  # noqa: B018 - reading the body frees the connection
         return response  # type: ignore[no-any-return]
@@ -416,6 +412,13 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
                     self.cookies.set_cookie(cookie)
                 except ValueError:
                     continue
+
+    def _complete_settings(self, url: Any, stream: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the settings for an adapter or a hook: those of a request, else those of the session
+        and the environment."""
+        timeout, proxies, verify, cert = (settings.get(name) for name in ("timeout", "proxies", "verify", "cert"))
+        merged = self.merge_environment_settings(url, proxies, stream, verify, cert)
+        return {"timeout": self.timeout if timeout is None else timeout, **merged}
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
         """Returns the settings of the session and the environment as keyword arguments for
