@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
+import textwrap
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 
@@ -47,6 +50,74 @@ def test_request_and_response_are_those_of_httpx(send: Send, pages: Any) -> None
     assert path == "/form?q=%20%41" and pages.bodies == [b"b=2"]
     assert ("X-Own", "caf\xe9") in fields and [name for name, _ in fields].count("Host") == 1
     assert ("User-Agent", f"python-httpx/{httpx.__version__}") in fields
+
+
+@pytest.mark.parametrize(
+    "sync_part, async_part, names",
+    [
+        (httpx.HTTPTransport, httpx.AsyncHTTPTransport, ("handle_request", "handle_async_request")),
+        (httpcore.ConnectionPool, httpcore.AsyncConnectionPool, ("handle_request", "handle_async_request")),
+        (socket, socket, ("socket", "socket")),
+    ],
+)
+def test_mocks_of_httpx_are_not_bypassed(
+    send: Send, pages: Any, monkeypatch: pytest.MonkeyPatch, sync_part: Any, async_part: Any, names: tuple[str, str]
+) -> None:
+    class Refused(ConnectionRefusedError):
+        pass
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Refused
+
+    is_sync = send is send_sync
+    part, name = (sync_part, names[0]) if is_sync else (async_part, names[1])
+    transport: Any = HaulTransport(http2=True) if is_sync else AsyncHaulTransport(http2=True)
+    request = httpx.Request("GET", pages.url)
+
+    def fetch() -> int:
+        if is_sync:
+            return transport.handle_request(request).status_code  # type: ignore[no-any-return]
+        return asyncio.run(_status_of(transport, request))
+
+    assert fetch() == 200
+    own = getattr(part, name)
+    # The event loop needs sockets that work.
+    mock: Any = refuse if part is not socket else type("Mock", (socket.socket,), {"__module__": "tests", "connect": refuse})
+    with monkeypatch.context() as patched:
+        patched.setattr(part, name, mock)
+        with pytest.raises(Refused if part is not socket else httpx.ConnectError):
+            fetch()
+    with monkeypatch.context() as patched:
+        # A wrapper that traces requests is no mock.
+        patched.setattr(part, name, own if part is socket else functools.wraps(own)(refuse))
+        assert fetch() == 200
+    assert fetch() == 200 and len(pages.heads) == 3
+
+
+def test_recorder_that_wraps_httpx_is_not_bypassed(pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # VCR.py wraps the method so, in its module `vcr.stubs.httpx_stubs`.
+    recorder: dict[str, Any] = {"__name__": "vcr.stubs.httpx_stubs", "functools": functools, "httpx": httpx}
+    code = """
+        @functools.wraps(httpx.HTTPTransport.handle_request)
+        def handle_request(self, request):
+            return httpx.Response(200, text="recorded")
+    """
+    exec(textwrap.dedent(code), recorder)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", recorder["handle_request"])
+    assert send_sync("GET", pages.url).text == "recorded" and pages.heads == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_transport_of_httpx_gets_the_settings(send: Send, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", type("Mock", (socket.socket,), {"__module__": "tests"}))
+    for verify in (bundle, Path(bundle), ssl.create_default_context(cafile=bundle), False):
+        assert send("GET", secure_pages.url, {"verify": verify, "http2": True}).is_success
+    with pytest.raises(httpx.ConnectError):
+        send("GET", secure_pages.url)
+
+
+async def _status_of(transport: AsyncHaulTransport, request: httpx.Request) -> int:
+    return (await transport.handle_async_request(request)).status_code
 
 
 def test_redirects_cookies_and_credentials_are_left_to_httpx(send: Send, pages: Any) -> None:

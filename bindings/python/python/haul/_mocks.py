@@ -1,44 +1,44 @@
-"""Detects mocks in the place of the code by which requests sends.
+"""Detects mocks in the place of the code by which another library sends.
 
-The library responses replaces ``HTTPAdapter.send``; VCR.py and pook replace parts of urllib3;
-pytest-socket and PySocks replace the socket. No request may bypass such a mock, so
-:class:`~haul.adapters.HaulAdapter` leaves the request to requests' own adapter then.
+No request may bypass such a mock: :class:`~haul.adapters.HaulAdapter` leaves it to requests' own
+adapter then, and :class:`~haul.httpx.HaulTransport` to httpx' own transport.
 """
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
-from requests.adapters import HTTPAdapter
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+__all__ = ["MockDetector"]
 
 
-#: The parts that were last found to be originals.
-_originals: tuple[Any, ...] = ()
+class MockDetector:
+    """Finds out whether parts of libraries are replaced.
 
+    :param packages: the package of each part."""
 
-def sending_is_mocked() -> bool:
-    """Returns whether a part of requests, urllib3 or ``socket`` is replaced; runs for each request.
+    def __init__(self, *packages: str) -> None:
+        self._packages = packages
+        #: The parts that were last found to be originals.
+        self._originals: tuple[Any, ...] = ()
 
-    A wrapper that traces or counts requests has the module name of the original and does not
-    count."""
-    global _originals
-    parts = (
-        HTTPAdapter.send,
-        HTTPConnectionPool.urlopen,
-        HTTPConnectionPool.ConnectionCls,
-        HTTPSConnectionPool.ConnectionCls,
-        socket.socket,
-    )
-    if parts == _originals:
+    def finds_mock(self, *parts: Any) -> bool:
+        """Returns whether a part is replaced; runs for each request.
+
+        A wrapper that traces or counts requests has the module name of the original and does not
+        count."""
+        if parts == self._originals:
+            return False
+        if not all(map(_is_original, parts, self._packages)):
+            return True
+        self._originals = parts
         return False
-    if not all(map(_is_original, parts, ("requests", "urllib3", "urllib3", "urllib3", "socket"))):
-        return True
-    _originals = parts
-    return False
 
 
 def _is_original(part: Any, package: str) -> bool:
+    if part is None:
+        return True
     # A mock made from the original has its module name, too, and an attribute `mock`.
-    return str(part.__module__).partition(".")[0] == package and not hasattr(part, "mock")
+    if str(part.__module__).partition(".")[0] != package or hasattr(part, "mock"):
+        return False
+    # So has the wrapper by which VCR.py plays recorded responses.
+    return str(getattr(part, "__globals__", {}).get("__name__")).partition(".")[0] != "vcr"

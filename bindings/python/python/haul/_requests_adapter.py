@@ -1,5 +1,9 @@
 """The cases in which a :class:`~haul.adapters.HaulAdapter` uses requests' own adapter.
 
+A mock may have replaced the code by which requests sends: the library responses replaces
+``HTTPAdapter.send``; VCR.py and pook replace parts of urllib3; pytest-socket and PySocks replace the
+socket.
+
 A subclass may override the methods by which requests sets up TLS: the FingerprintAdapter of
 requests-toolbelt compares a fingerprint there, and the guide of requests shows how to choose a TLS
 version. The engine does not call them, so a connection would not be checked as the class demands.
@@ -7,12 +11,16 @@ version. The engine does not call them, so a connection would not be checked as 
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from requests.adapters import HTTPAdapter
 from urllib3 import PoolManager
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-__all__ = ["has_own_tls", "overrides_tls", "as_http_adapter"]
+from ._mocks import MockDetector
+
+__all__ = ["as_http_adapter", "has_own_tls", "overrides_tls", "sending_is_mocked"]
 
 #: The methods of ``HTTPAdapter`` that set up connections and TLS.
 _TLS_METHODS = frozenset({
@@ -22,7 +30,15 @@ _TLS_METHODS = frozenset({
 #: The settings that ``HTTPAdapter`` itself gives its pools.
 _DEFAULT_POOL_SETTINGS = frozenset({"maxsize", "block"})
 
+_detector = MockDetector("requests", "urllib3", "urllib3", "urllib3", "socket")
 _combined_classes: dict[type, type[HTTPAdapter]] = {}
+
+
+def sending_is_mocked() -> bool:
+    """Returns whether a part of requests, urllib3 or ``socket`` is replaced."""
+    return _detector.finds_mock(
+        HTTPAdapter.send, HTTPConnectionPool.urlopen, HTTPConnectionPool.ConnectionCls, HTTPSConnectionPool.ConnectionCls, socket.socket
+    )
 
 
 def overrides_tls(cls: type) -> bool:

@@ -29,7 +29,7 @@ from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, 
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 from urllib3.util import SKIP_HEADER
 
-from . import _requests_adapter, _settings, _mocks
+from . import _requests_adapter, _settings
 from ._request_body import is_stream
 from ._haul import Client, EngineError, SharedOptions, location_text, split_url
 from ._line_splitter import LineSplitter
@@ -201,7 +201,7 @@ class HaulAdapter(BaseAdapter):
         proxies: Any = None,
     ) -> requests.Response:
         """Sends a prepared request."""
-        if _mocks.sending_is_mocked() or self._overrides_tls or _requests_adapter.has_own_tls(self):
+        if _requests_adapter.sending_is_mocked() or self._overrides_tls or _requests_adapter.has_own_tls(self):
             return self._send_by_requests(request, stream, timeout, verify, cert, proxies)
         url, method = request.url or "", request.method or "GET"
         if "@" in url:

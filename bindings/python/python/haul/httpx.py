@@ -28,6 +28,7 @@ from . import _settings
 from ._connect_options import ConnectOptions
 from ._haul import Client, EngineError, SharedOptions, StopFlag
 from ._httpx_bodies import AsyncResponseStream, ResponseStream, async_body_of, body_of, translated
+from ._httpx_mocks import async_sending_is_mocked, httpx_settings, sending_is_mocked
 
 if TYPE_CHECKING:
     import ssl
@@ -79,6 +80,12 @@ class _Transport:
             raise TypeError("haul's transport has no setting socket_options")
         if not http1:
             raise TypeError("haul's transport cannot leave HTTP/1.1 out")
+        #: The settings of the transport of httpx that sends while a mock is in place, and that transport.
+        self._httpx_settings: dict[str, Any] = {
+            "verify": verify, "cert": cert, "trust_env": trust_env, "http2": http2, "limits": limits, "proxy": proxy, "uds": uds,
+            "local_address": local_address, "retries": retries,
+        }  # fmt: skip
+        self._httpx_transport: Any = None
         password = None
         if isinstance(cert, tuple) and len(cert) == 3:
             *cert_and_key, password = cert
@@ -233,6 +240,9 @@ class HaulTransport(_Transport, httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request and waits for the head of its response."""
+        if sending_is_mocked():
+            self._httpx_transport = self._httpx_transport or httpx.HTTPTransport(**httpx_settings(self._httpx_settings))
+            return self._httpx_transport.handle_request(request)  # type: ignore[no-any-return]
         arguments = self._arguments(request, body_of(request), StopFlag())
         release = self._take_place(request)
         attempt = 0
@@ -267,6 +277,8 @@ class HaulTransport(_Transport, httpx.BaseTransport):
     def close(self) -> None:
         """Closes idle connections."""
         self._client.close()
+        if self._httpx_transport is not None:
+            self._httpx_transport.close()
 
 
 class AsyncHaulTransport(_Transport, httpx.AsyncBaseTransport):
@@ -283,6 +295,9 @@ class AsyncHaulTransport(_Transport, httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request and waits for the head of its response."""
+        if async_sending_is_mocked():
+            self._httpx_transport = self._httpx_transport or httpx.AsyncHTTPTransport(**httpx_settings(self._httpx_settings))
+            return await self._httpx_transport.handle_async_request(request)  # type: ignore[no-any-return]
         release = await self._take_place(request)
         attempt = 0
         try:
@@ -324,6 +339,8 @@ class AsyncHaulTransport(_Transport, httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Closes idle connections."""
         self._client.close()
+        if self._httpx_transport is not None:
+            await self._httpx_transport.aclose()
 
 
 async def _in_thread(stop: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
