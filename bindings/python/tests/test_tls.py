@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import requests
 import trustme
 
 import haul
 from conftest import PageServer, make_adapter_session
+from haul.httpx import HaulTransport
 
 
 def test_unverified_connections_are_not_reused_for_verified_requests(secure_pages: Any, bundle: str) -> None:
@@ -90,6 +92,34 @@ def test_ssl_context_decides_who_is_trusted(
             assert its.get(secure_pages.url, verify=context).ok
         with pytest.raises(refusal):
             its.get(secure_pages.url, verify=other)
+
+
+@pytest.mark.parametrize("kind", ["session", "adapter", "transport", "many"])
+def test_changed_ssl_context_counts_for_the_next_request(
+    adapter_session: requests.Session, secure_pages: Any, bundle: str, kind: str
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    session = haul.Session()
+    session.verify = adapter_session.verify = context  # type: ignore[assignment]
+    transport = httpx.Client(transport=HaulTransport(verify=context))
+
+    def is_sent() -> bool:
+        try:
+            if kind == "many":
+                return all(haul.fetch_many([secure_pages.url], session=session))
+            its: Any = {"session": session, "adapter": adapter_session, "transport": transport}[kind]
+            return its.get(secure_pages.url).status_code == 200
+        except (OSError, httpx.ConnectError):
+            return False
+
+    assert is_sent()
+    trustme.CA().configure_trust(context)
+    context.verify_mode, context.check_hostname = ssl.CERT_REQUIRED, True
+    assert not is_sent()
+    context.load_verify_locations(bundle)
+    assert is_sent()
+    transport.close()
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")

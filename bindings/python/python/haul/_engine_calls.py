@@ -96,10 +96,13 @@ class EngineCallsMixin:
     def _cached_plain_options(self, timeout: Any) -> SharedOptions | None:
         """Returns the cached options of a request without settings besides those of the session and
         a timeout; None if there are none. The key is that of :meth:`_shared_options`."""
+        verify = self.verify
+        if verify is not True:
+            verify = _settings.verify_key(verify)
         try:
             return self._options_cache.get(
                 (
-                    self._headers._version, timeout, self.verify, None, None, None, self.http2, self.http3, self.max_size,
+                    self._headers._version, timeout, verify, None, None, None, self.http2, self.http3, self.max_size,
                     self._connect_options,
                 )
             )  # fmt: skip
@@ -270,7 +273,7 @@ class EngineCallsMixin:
         headers = self._headers
         version = -1 if bare else headers._version
         key = (
-            version, timeout, verify, cert, proxy, credentials, self.http2, self.http3, self.max_size, self._connect_options,
+            version, timeout, verify if verify is True else _settings.verify_key(verify), cert, proxy, credentials, self.http2, self.http3, self.max_size, self._connect_options,
         )  # fmt: skip
         try:
             options = self._options_cache.get(key)

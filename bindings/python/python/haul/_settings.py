@@ -245,6 +245,16 @@ def _is_urllib3_default(value: Any) -> bool:
     return urllib3 is not None and value is urllib3.Timeout.DEFAULT_TIMEOUT
 
 
+def verify_key(verify: Any) -> Any:
+    """Returns what of ``verify=`` distinguishes cached options: the value, and of an ``SSLContext`` also
+    its settings, which the program may change at any time."""
+    if not hasattr(verify, "get_ca_certs"):
+        return verify
+    from ._ssl_context import state_of
+
+    return verify, state_of(verify)
+
+
 def tls_options(verify: Any, cert: Any, url: str) -> dict[str, Any]:
     """Converts ``verify=`` and ``cert=`` into keyword arguments of ``SharedOptions``.
 

@@ -10,6 +10,15 @@ _VERSIONS = {ssl.TLSVersion.TLSv1_2: "TLSv1.2", ssl.TLSVersion.TLSv1_3: "TLSv1.3
 _REVOCATION = ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF | ssl.VerifyFlags.VERIFY_CRL_CHECK_CHAIN
 
 
+def state_of(context: ssl.SSLContext) -> tuple[Any, ...]:
+    """Returns the settings of a context on which its options depend, except its ciphers, which take too
+    long to list for each request."""
+    return (
+        context.verify_mode, context.check_hostname, context.verify_flags, context.options, context.minimum_version,
+        context.maximum_version, context.keylog_filename, *context.cert_store_stats().values(),
+    )  # fmt: skip
+
+
 def options_of(context: ssl.SSLContext) -> dict[str, Any]:
     """Returns the keyword arguments of ``SharedOptions`` for a context: whether certificates are
     verified, which authorities are trusted, and the versions of TLS.

@@ -312,7 +312,7 @@ class HaulAdapter(BaseAdapter):
             proxy_fields = tuple(self.proxy_headers(proxy).items())
         if isinstance(timeout, list):
             timeout = tuple(timeout)
-        key = (timeout, verify, tuple(cert) if isinstance(cert, list) else cert, proxy, proxy_fields)
+        key = (timeout, verify if verify is True else _settings.verify_key(verify), tuple(cert) if isinstance(cert, list) else cert, proxy, proxy_fields)
         options = self._options_cache.get(key)
         if options is None:
             settings = _settings.tls_options(verify, cert, url)

@@ -86,18 +86,19 @@ class _Transport:
             "local_address": local_address, "retries": retries,
         }  # fmt: skip
         self._httpx_transport: Any = None
-        password = None
+        password: bytes | None = None
         if isinstance(cert, tuple) and len(cert) == 3:
-            *cert_and_key, password = cert
-            cert = (cert_and_key[0], cert_and_key[1])
+            password = cert[2].encode()
+            cert = cert[:2]
+        self._verify, self._cert = verify, cert
         self._client = Client()
         self._retries = retries
         # Over the other versions, many requests share a connection.
         self._places: Any = None if http2 or http3 or limits.max_connections is None else self._new_places(limits.max_connections)
-        self._settings = {**_settings.tls_options(verify, cert, "https:"), **_proxy_options(proxy), "http2": http2, "http3": http3}
+        self._settings = {**_proxy_options(proxy), "http2": http2, "http3": http3}
         self._settings.update(ConnectOptions(unix_socket=uds, source_address=local_address).settings())
         if password is not None:
-            self._settings["passphrase"] = password.encode()
+            self._settings["passphrase"] = password
         self._options_cache: dict[Any, SharedOptions] = {}
         # Made here, so that a mistake is found at once.
         self._options({})
@@ -109,7 +110,8 @@ class _Transport:
     def _options(self, limits: Mapping[str, float | None]) -> SharedOptions:
         """Returns the options for these time limits."""
         connect, read, write = (limits.get(name) for name in ("connect", "read", "write"))
-        options = self._options_cache.get((connect, read, write))
+        key = connect, read, write, _settings.verify_key(self._verify)
+        options = self._options_cache.get(key)
         if options is None:
             try:
                 options = SharedOptions(
@@ -118,13 +120,14 @@ class _Transport:
                     connect_timeout=_limit(connect) or float("inf"),
                     read_timeout=_limit(read),
                     write_timeout=_limit(write),
+                    **_settings.tls_options(self._verify, self._cert, "https:"),
                     **self._settings,
                 )
             except EngineError as failure:
                 raise ValueError(failure.args[1]) from None
             if len(self._options_cache) >= _MAX_CACHED_OPTIONS:
                 self._options_cache.clear()
-            self._options_cache[connect, read, write] = options
+            self._options_cache[key] = options
         return options
 
     def _arguments(self, request: httpx.Request, body: Any, stop: StopFlag) -> tuple[Any, ...]:
