@@ -254,6 +254,14 @@ def test_requests_go_through_the_proxy(send: Send, proxy: Any) -> None:
     assert path == "http://elsewhere.example/x" and ("Proxy-Authorization", "Basic dXNlcjp3QHJk") in fields
 
 
+@pytest.mark.parametrize("status", [407, 502])
+def test_refused_tunnel_is_a_proxy_error(send: Send, raw: Any, status: int) -> None:
+    proxy = raw(b"HTTP/1.1 %d Refused\r\nContent-Length: 0\r\n\r\n" % status)
+    with pytest.raises(httpx.ProxyError, match=str(status)):
+        send("GET", "https://elsewhere.example/", {"proxy": proxy.url, "retries": 3})
+    assert proxy.taken == 1, "a refusal is not tried again"
+
+
 def test_connecting_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)

@@ -15,9 +15,15 @@ from ._haul import EngineError
 if TYPE_CHECKING:
     from ._haul import StreamedBody
 
-__all__ = ["AsyncResponseStream", "ResponseStream", "async_body_of", "body_of", "translated"]
+__all__ = ["AsyncResponseStream", "ResponseStream", "async_body_of", "body_of", "is_refused_by_proxy", "translated"]
 
 _LOCAL = frozenset({"Header", "Setup", "Read", "Rewind", "Upload", "CaFile", "ClientCertificate", "Cipher", "CrlFile"})
+
+
+def is_refused_by_proxy(failure: EngineError) -> bool:
+    """Returns whether a proxy has refused to connect to the server."""
+    kind, message = failure.args[:2]
+    return kind == "Connect" and (message.startswith("CONNECT tunnel failed") or ("proxy" in message and "refused" in message))
 
 
 def translated(failure: EngineError, request: httpx.Request) -> httpx.TransportError:
@@ -29,9 +35,7 @@ def translated(failure: EngineError, request: httpx.Request) -> httpx.TransportE
     elif kind == "Timeout":
         is_write = "took no data" in message
         cls = httpx.ConnectTimeout if phase == "connect" else httpx.WriteTimeout if is_write else httpx.ReadTimeout
-    elif kind in ("Proxy", "ProxyResolve"):
-        cls = httpx.ProxyError
-    elif kind == "Connect" and "proxy" in message and "refused" in message:
+    elif kind in ("Proxy", "ProxyResolve") or is_refused_by_proxy(failure):
         cls = httpx.ProxyError
     elif kind in ("Url", "Resolve", "Connect", "TlsHandshake", "PeerCertificate", "QuicConnect") or (
         phase == "connect" and kind not in _LOCAL

@@ -27,7 +27,7 @@ import anyio.to_thread
 from . import _settings
 from ._connect_options import ConnectOptions
 from ._haul import Client, EngineError, SharedOptions, StopFlag
-from ._httpx_bodies import AsyncResponseStream, ResponseStream, async_body_of, body_of, translated
+from ._httpx_bodies import AsyncResponseStream, ResponseStream, async_body_of, body_of, is_refused_by_proxy, translated
 from ._httpx_mocks import async_sending_is_mocked, httpx_settings, sending_is_mocked
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ class _Transport:
         return options, request.method, text, request.headers.raw, body, stop, True
 
     def _may_connect_again(self, failure: EngineError, attempt: int) -> bool:
-        return attempt < self._retries and failure.args[3] == "connect" and failure.args[0] in ("Connect", "Resolve", "Timeout")
+        if attempt >= self._retries or failure.args[3] != "connect" or is_refused_by_proxy(failure):
+            return False
+        return failure.args[0] in ("Connect", "Resolve", "Timeout")
 
 
 def _limit(seconds: float | None) -> float | None:
