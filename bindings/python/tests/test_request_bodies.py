@@ -106,6 +106,20 @@ def test_files_are_sent_as_multipart_form(httpbin: Any, tmp_path: Path) -> None:
         haul.post(httpbin.url + "/post", data="text", files={"a": b"b"})
 
 
+@pytest.mark.parametrize("content_type", ["multipart/form-data; boundary=abc", b'Multipart/Form-Data; charset=utf-8; Boundary="abc"'])
+def test_form_uses_the_boundary_of_its_header(pages: Any, content_type: Any) -> None:
+    headers, files = {"content-type": content_type}, {"f": ("name", b"content")}
+    part = b'Content-Disposition: form-data; name="f"; filename="name"\r\n'
+    with haul.Client() as client:
+        for send in (haul.Session().post, client.post):
+            send(pages.url, headers=headers, files=files)  # type: ignore[operator]
+            body = pages.bodies[-1]
+            assert body.startswith(b"--abc\r\n" + part) and body.endswith(b"\r\n\r\ncontent\r\n--abc--\r\n")
+            assert len(body) == int(CaseInsensitiveDict(pages.heads[-1][1])["content-length"])
+    haul.post(pages.url, headers={"content-type": "multipart/form-data"}, files=files)
+    assert part in pages.bodies[-1]
+
+
 def test_invalid_multipart_parts_are_refused(pages: Any) -> None:
     for part in (("f", b"x", "text/plain\r\nX: 1"), ("f", b"x", "text/plain", {"X": "1\r\nY: 2"}), ("f", b"x", "text/plain", {"X\n": "1"})):
         with pytest.raises(haul.exceptions.InvalidHeader):

@@ -148,10 +148,13 @@ def _text(value: Any) -> str:
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
-def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
+def encode_files(files: Any, data: Any, content_type: Any = None) -> tuple[bytes, str]:
     """Encodes ``data=`` and ``files=`` as multipart/form-data; returns body and Content-Type.
 
-    A file is its content, an object with ``read``, or ``(name, content[, type[, headers]])``."""
+    A file is its content, an object with ``read``, or ``(name, content[, type[, headers]])``.
+
+    :param content_type: the Content-Type that the program has set. The parts are separated by its
+        boundary, if it has one."""
     if not files:
         raise ValueError("Files must be provided.")
     if isinstance(data, (str, bytes)):
@@ -178,7 +181,24 @@ def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
             content = str(content) if memory is None else memory.tobytes()
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
         parts.append((_text(name), filename, kind, own, content))
-    return multipart(parts)
+    body, own_type = multipart(parts)
+    boundary = _boundary_of(content_type)
+    if boundary is None:
+        return body, own_type
+    # The random boundary occurs nowhere else.
+    return body.replace(own_type.partition("boundary=")[2].encode("ascii"), boundary), own_type
+
+
+def _boundary_of(content_type: Any) -> bytes | None:
+    """Returns the boundary that a Content-Type for forms with files names, or ``None``."""
+    text = _text(content_type or "")
+    if not text.lower().startswith("multipart/form-data"):
+        return None
+    for parameter in text.split(";")[1:]:
+        name, _, value = parameter.strip().partition("=")
+        if name.lower() == "boundary" and value:
+            return value.strip().strip('"').encode("latin-1")
+    return None
 
 
 def _file(name: Any, given: Any) -> tuple[str | None, Any, str | None, Any]:

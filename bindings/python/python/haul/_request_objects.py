@@ -221,7 +221,7 @@ class PreparedRequest(_HooksMixin):
         else:
             if files:
                 try:
-                    body, kind = encode_files(files, data)
+                    body, kind = encode_files(files, data, self.headers.get("Content-Type"))
                 except EngineError as failure:
                     raise from_engine_error(failure) from None
             elif data:
