@@ -329,3 +329,37 @@ def test_unprepared_request_is_a_value_error() -> None:
         client.send(haul.Request("GET", "http://a.example/"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="only send PreparedRequests"):
         asyncio.run(send())
+
+
+def test_unread_body_of_a_closed_response_is_an_error(pages: Any) -> None:
+    def refused(read: Any) -> bool:
+        with pytest.raises(haul.exceptions.StreamConsumedError):
+            read()
+        return True
+
+    with haul.Client(base_url=pages.url) as client:
+        with client.stream("GET", "/unread") as response:
+            pass
+        assert all(map(refused, (response.read, response.json, lambda: response.text, lambda: list(response.iter_bytes()))))
+        with client.stream("GET", "/bytes/300000") as response:
+            assert next(response.iter_bytes(1000)) and refused(response.read)
+        with client.stream("GET", "/read") as response:
+            assert response.read() == b"page /read"
+        assert response.text == "page /read" and list(response.iter_bytes()) == [b"page /read"]
+
+    async def main() -> None:
+        async with haul.AsyncClient(base_url=pages.url) as client:
+            async with client.stream("GET", "/unread") as response:
+                pass
+            assert refused(response.json) and refused(lambda: response.aiter_bytes().__anext__().send(None))
+            with pytest.raises(haul.exceptions.StreamConsumedError):
+                await response.aread()
+            async with client.stream("GET", "/bytes/300000") as response:
+                assert await anext(response.aiter_bytes(1000))
+                with pytest.raises(haul.exceptions.StreamConsumedError):
+                    await response.aread()
+            async with client.stream("GET", "/read") as response:
+                assert await response.aread() == b"page /read"
+            assert response.text == "page /read"
+
+    asyncio.run(main())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._async_response import AsyncResponse
 from ._line_splitter import LineSplitter
-from .exceptions import HTTPError
+from .exceptions import HTTPError, StreamConsumedError
 from .models import Response, encoding_of
 from .structures import CaseInsensitiveDict
 
@@ -73,6 +73,9 @@ class ClientResponse(Response):
     """A response with the names of httpx beside those of requests.
 
     :meth:`iter_lines` and :meth:`raise_for_status` are those of httpx."""
+
+    #: True if reading the streamed body piece by piece has begun.
+    _is_begun = False
 
     @lazy
     def headers(self) -> ClientHeaders:
@@ -162,6 +165,39 @@ class ClientResponse(Response):
         except json.JSONDecodeError as error:
             raise JSONDecodeError(error.msg, error.doc, error.pos, response=self) from error
 
+    @property
+    def content(self) -> Any:
+        """The body.
+
+        :raises StreamConsumedError: the response was closed, or pieces were taken, before the whole body
+            was read."""
+        self._refuse_a_rest()
+        return super().content
+
+    def _refuse_a_rest(self) -> None:
+        if not self._is_unread():
+            return
+        if self._is_begun:
+            raise StreamConsumedError("a part of the body was read already, so the whole body is not available", response=self)
+        self._refuse_closed()
+
+    def _refuse_closed(self) -> None:
+        raw = self.__dict__.get("raw")
+        if raw is not None and raw.closed and self._is_unread():
+            raise StreamConsumedError("the response was closed before its body was read", response=self)
+
+    def _is_unread(self) -> bool:
+        """Returns whether the whole streamed body is not in memory, and its end was not read."""
+        return self._content is False and self._stream is not None and not self._content_consumed
+
+    def iter_content(self, chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
+        self._refuse_closed()
+        return super().iter_content(chunk_size, decode_unicode)
+
+    def _pieces(self, size: int | None) -> Iterator[bytes]:
+        self._is_begun = True
+        yield from super()._pieces(size)
+
     def read(self) -> bytes:
         """Reads the whole body."""
         return self.content or b""
@@ -189,6 +225,16 @@ class ClientResponse(Response):
 
 class AsyncClientResponse(ClientResponse, AsyncResponse):
     """A response of :class:`haul.AsyncClient`, whose body is read without blocking the event loop."""
+
+    async def aread(self) -> bytes:
+        """Reads the whole body."""
+        self._refuse_a_rest()
+        return await super().aread()
+
+    def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        self._refuse_closed()
+        self._is_begun = True
+        return super().aiter_content(chunk_size)
 
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive."""
