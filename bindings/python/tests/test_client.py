@@ -363,3 +363,15 @@ def test_unread_body_of_a_closed_response_is_an_error(pages: Any) -> None:
             assert response.text == "page /read"
 
     asyncio.run(main())
+
+
+def test_unread_body_does_not_block_the_event_loop(pages: Any) -> None:
+    async def main() -> None:
+        async with haul.AsyncClient(base_url=pages.url) as client:
+            async with client.stream("GET", "/page") as response:
+                for read in (lambda: response.content, lambda: response.text, response.json, response.read):
+                    with pytest.raises(RuntimeError, match="aread"):
+                        read()
+                assert await response.aread() == b"page /page" and response.text == "page /page"
+
+    asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import _get_running_loop
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -225,6 +226,17 @@ class ClientResponse(Response):
 
 class AsyncClientResponse(ClientResponse, AsyncResponse):
     """A response of :class:`haul.AsyncClient`, whose body is read without blocking the event loop."""
+
+    @property
+    def content(self) -> Any:
+        """The body, after :meth:`aread`.
+
+        :raises RuntimeError: the body of a stream is not read yet, and reading it would block the event loop."""
+        if self._is_unread():
+            self._refuse_a_rest()
+            if _get_running_loop() is not None:
+                raise RuntimeError("the body is not read yet: await aread() first, since a blocking read would stop the event loop")
+        return super().content
 
     async def aread(self) -> bytes:
         """Reads the whole body."""
