@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import os
@@ -152,6 +153,46 @@ def test_requests_run_in_tasks_of_either_kind(pages: Any, task_class: Any, debug
             assert variable.get() == 1
 
     asyncio.run(main(), debug=debug)
+
+
+class NestingLoop(asyncio.SelectorEventLoop):
+    """A loop that a task can run, as with nest_asyncio."""
+
+    _nest_patched = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[Any] = []
+        self.set_exception_handler(lambda loop, context: self.failures.append(context))
+
+    def _run_once(self) -> None:
+        # An inner loop may have run the callbacks of the outer one.
+        with contextlib.suppress(IndexError):
+            super()._run_once()  # type: ignore[misc]
+
+    def run_inside(self, coroutine: Any) -> Any:
+        outer, task = asyncio.current_task(self), asyncio.tasks._PyTask(coroutine, loop=self)  # type: ignore[attr-defined]
+        asyncio.tasks._leave_task(self, outer)  # type: ignore[arg-type]
+        while not task.done() and not self.failures:
+            self._run_once()
+        asyncio.tasks._enter_task(self, outer)  # type: ignore[arg-type]
+        return task.result()
+
+
+def test_task_may_run_its_loop_again(pages: Any) -> None:
+    loop = NestingLoop()
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            for number in range(3):
+                assert (await session.get(f"{pages.url}/{number}")).ok
+                assert loop.run_inside(session.get(f"{pages.url}/inner")).ok
+
+    try:
+        loop.run_until_complete(asyncio.tasks._PyTask(main(), loop=loop))  # type: ignore[attr-defined]
+    finally:
+        loop.close()
+    assert loop.failures == []
 
 
 def test_exit_of_a_continued_task_ends_the_loop(pages: Any) -> None:

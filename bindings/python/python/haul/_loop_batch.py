@@ -96,7 +96,12 @@ class LoopBatch:
         if only is not None:
             # The program's code runs in here, so this is the last step. Of several tasks, one that ran in
             # here would go before those whose results came first.
-            only.continue_task(reply)
+            if getattr(self._loop(), "_nest_patched", False):
+                # The loop of nest_asyncio may run again inside of that code, and cannot call this
+                # function again before it has returned.
+                only.set_result(reply)
+            else:
+                only.continue_task(reply)
 
     def submit(self, call: Call, as_is: bool = False) -> ReplyFuture:
         """Sends a request, with ``as_is`` unchanged. Returns the future of its response."""
