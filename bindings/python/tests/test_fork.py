@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import haul
+from conftest import run_python
 
 
 def _fetch(url: str) -> str:
@@ -47,6 +48,40 @@ def test_fork_during_fetch_many_affects_neither_process(pages: Any) -> None:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert [result.text for result in results] == [f"page /{i}" for i in range(1, 50)]
+
+
+@pytest.mark.parametrize("module", ["haul.many", "haul.aio"])
+def test_fork_waits_for_imports_in_other_threads(module: str) -> None:
+    out = run_python(
+        """
+        import os, signal, sys, threading, time, haul
+        begun, released = threading.Event(), threading.Event()
+
+        class SlowFinder:
+            def find_spec(self, name, path=None, target=None):
+                if name == sys.argv[1]:
+                    begun.set()
+                    released.wait(20)
+
+        def release():
+            # Until then, a fork that does not wait happens.
+            time.sleep(0.3)
+            released.set()
+
+        sys.meta_path.insert(0, SlowFinder())
+        threading.Thread(target=__import__, args=[sys.argv[1]]).start()
+        begun.wait(20)
+        threading.Thread(target=release).start()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            __import__(sys.argv[1])
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        module,
+    )
+    assert out == "0\n"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

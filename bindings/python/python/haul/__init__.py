@@ -22,6 +22,8 @@ In an existing ``requests.Session``::
 
 from __future__ import annotations
 
+import os
+
 # Type checkers treat this name as true. Importing it from `typing` would double the import time.
 TYPE_CHECKING = False
 
@@ -119,3 +121,29 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY_NAMES, *_LAZY_MODULES})
+
+
+#: The modules that requests import at their first use, except those that need other large ones.
+_LAZY_PARTS = (
+    "_client_timeout", "_connect_options", "_events", "_line_splitter", "_listings", "_mounts", "_raw_body", "_response_facts",
+    "_retry_policy", "_retrying_batch", "auth", "many", "selection", "status_codes",
+)  # fmt: skip
+
+
+def _finish_imports() -> None:
+    """Imports the parts of this package that requests need, and waits for imports in other threads.
+
+    A forked child does not have those threads. A module whose import they have begun would stay locked
+    there for ever."""
+    from importlib import _bootstrap, import_module
+
+    begun = [name for name in list(getattr(_bootstrap, "_module_locks", ())) if name.startswith("haul.")]
+    for name in (*(f"{__name__}.{part}" for part in _LAZY_PARTS), *begun):
+        try:
+            import_module(name)
+        except Exception:  # noqa: BLE001 - the import fails in the program, too
+            continue
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_finish_imports)
