@@ -28,6 +28,21 @@ def test_errors_and_responses_can_be_pickled(pages: Any) -> None:
     assert (str(again), again.doc, again.pos) == (str(broken.value), "gone", 0)
 
 
+def test_http_error_shows_no_password(pages: Any) -> None:
+    pages.routes["/404"] = lambda handler: handler.answer(b"gone", 404)
+    url = pages.url.replace("//", "//user:secret@")
+    client = haul.Client()
+    for fetch in (haul.get, client.get):
+        for path in ("/404", "/404?at=a@b"):
+            with pytest.raises(haul.HTTPError) as caught:
+                fetch(url + path).raise_for_status()
+            assert str(caught.value).endswith(f"for url: {pages.url}{path}")
+    pages.routes["/304"] = lambda handler: handler.answer(b"", 304)
+    with pytest.raises(haul.HTTPError) as caught:
+        client.get(f"{url}/304").raise_for_status()
+    assert "secret" not in str(caught.value)
+
+
 def test_missing_names_are_errors_with_a_replacement() -> None:
     with pytest.raises(AttributeError, match="urllib3"):
         haul.packages.urllib3.disable_warnings()  # type: ignore[attr-defined]

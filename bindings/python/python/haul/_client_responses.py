@@ -148,7 +148,7 @@ class ClientResponse(Response):
         :raises HTTPError: the status is not 200 to 299."""
         super().raise_for_status()
         if not self.is_success:
-            text = f"{self.status_code} is no success: {self.reason_phrase} for url: {self.url}"
+            text = f"{self.status_code} is no success: {self.reason_phrase} for url: {self._shown_url()}"
             raise HTTPError(text, response=self)
         return self
 

@@ -160,7 +160,7 @@ class SessionRedirectMixin:
         if not is_first:
             headers.pop("Host", None)
             # The server, not the program, names the user in such a URL.
-            request.url = url = _without_user(url)
+            request.url = url = without_user(url)
         self.rebuild_auth(request, response)
         cookie = self._cookies_for_redirect(url, is_first, first_cookies)
         if cookie:
@@ -213,7 +213,8 @@ def _join_other_scheme(base: str, location: str) -> str:
     return scheme + urljoin(f"http://{rest}", location)[len("http") :]
 
 
-def _without_user(url: str) -> str:
+def without_user(url: str) -> str:
+    """Returns a URL without its user and password."""
     scheme, _, rest = url.partition("://")
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     return f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}"

@@ -446,7 +446,16 @@ class Response:
             except UnicodeDecodeError:
                 reason = reason.decode("latin-1")
         whose = "Client" if status < 500 else "Server"
-        raise HTTPError(f"{status} {whose} Error: {reason} for url: {self.url}", response=self)
+        raise HTTPError(f"{status} {whose} Error: {reason} for url: {self._shown_url()}", response=self)
+
+    def _shown_url(self) -> Any:
+        """Returns the URL for a message, which may go to a log: without user and password."""
+        url = self.url
+        if not isinstance(url, str) or "@" not in url:
+            return url
+        from ._redirects import without_user
+
+        return without_user(url)
 
     def close(self) -> None:
         """Returns the connection to the pool if the body was read to its end; otherwise closes it.
