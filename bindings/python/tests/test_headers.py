@@ -117,6 +117,19 @@ def test_headers_assigned_during_a_request_are_sent_next(pages: Any, monkeypatch
     assert [CaseInsensitiveDict(fields)["x-tenant"] for _, fields in pages.heads] == ["a", "b", "b"]
 
 
+def test_headers_may_change_while_they_are_read(pages: Any) -> None:
+    class Growing(CaseInsensitiveDict):
+        def __getitem__(self, key: str) -> Any:
+            # Another thread adds a header.
+            self._store["x-late"] = "X-Late", "2"
+            return super().__getitem__(key)
+
+    session = haul.Session()
+    session.headers = Growing({"X-One": "1", "X-Two": "2"})
+    assert session.get(pages.url).ok
+    assert CaseInsensitiveDict(pages.heads[-1][1])["x-two"] == "2"
+
+
 def test_copied_headers_have_versions_of_their_own() -> None:
     fields = CaseInsensitiveDict({"X-One": "1"})
     assert len({fields._version, fields.copy()._version, copy.copy(fields)._version, CaseInsensitiveDict(fields)._version}) == 4

@@ -289,7 +289,8 @@ class EngineCallsMixin:
                 settings["digest"] = credentials
             try:
                 options = SharedOptions(
-                    () if bare else headers,
+                    # A copy, since another thread may change the headers meanwhile.
+                    () if bare else list(headers._store.values()),
                     proxy=proxy,
                     max_size=self.max_size,
                     http2=self.http2,
