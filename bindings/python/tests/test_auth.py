@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import itertools
 from pathlib import Path
@@ -173,3 +174,11 @@ def test_netrc_file_leaves_errors_of_invalid_urls(tmp_path: Any) -> None:
             haul.get(url)
         with haul.Client() as client, pytest.raises(kind):
             client.get(url)
+
+
+@pytest.mark.parametrize(
+    "user, password, sent",
+    [("ü", "é", b"\xfc:\xe9"), ("ü", "€", "ü:€".encode()), ("€", "ü", "€:ü".encode()), (b"\xfc", "€", b"\xfc:" + "€".encode()), (1, 2, b"1:2")],
+)
+def test_basic_credentials_have_one_encoding(user: Any, password: Any, sent: bytes) -> None:
+    assert base64.b64decode(haul.auth.basic_value(user, password).removeprefix("Basic ")) == sent

@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["AuthBase", "HTTPBasicAuth", "HTTPDigestAuth", "HTTPProxyAuth"]
 
 
-def _octets(value: Any) -> bytes:
+def _octets(value: Any, encoding: str) -> bytes:
     if isinstance(value, bytes):
         return value
-    text = value if isinstance(value, str) else str(value)
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8")
+    return (value if isinstance(value, str) else str(value)).encode(encoding)
 
 
 def basic_value(user: Any, password: Any) -> str:
-    """Returns the value of Authorization for a user and password (RFC 7617)."""
+    """Returns the value of Authorization for a user and password (RFC 7617).
+
+    Both are in Latin-1, as in requests, or in UTF-8 if one of them has other characters."""
     from binascii import b2a_base64
 
-    return "Basic " + b2a_base64(_octets(user) + b":" + _octets(password), newline=False).decode("ascii")
+    try:
+        pair = _octets(user, "latin-1") + b":" + _octets(password, "latin-1")
+    except UnicodeEncodeError:
+        pair = _octets(user, "utf-8") + b":" + _octets(password, "utf-8")
+    return "Basic " + b2a_base64(pair, newline=False).decode("ascii")
 
 
 class AuthBase:
