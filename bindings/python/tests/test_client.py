@@ -375,3 +375,12 @@ def test_unread_body_does_not_block_the_event_loop(pages: Any) -> None:
                 assert await response.aread() == b"page /page" and response.text == "page /page"
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("status, location", [(200, None), (302, "/to"), (302, None), (304, None), (304, "/to"), (404, "/to")])
+def test_redirect_properties_are_those_of_httpx(pages: Any, status: int, location: str | None) -> None:
+    fields = {} if location is None else {"Location": location}
+    pages.routes["/from"] = lambda handler: handler.answer(b"", status, **fields)
+    with haul.Client() as client:
+        ours, theirs = client.get(f"{pages.url}/from"), httpx.get(f"{pages.url}/from")
+    assert (ours.is_redirect, ours.has_redirect_location) == (theirs.is_redirect, theirs.has_redirect_location)

@@ -117,9 +117,14 @@ class ClientResponse(Response):
         return 400 <= (self.status_code or 0) < 600
 
     @property
+    def is_redirect(self) -> bool:
+        """True if the status is 300 to 399; see also :attr:`has_redirect_location`."""
+        return 300 <= (self.status_code or 0) < 400
+
+    @property
     def has_redirect_location(self) -> bool:
         """True if the response leads to another URL."""
-        return self.is_redirect
+        return super().is_redirect
 
     @property
     def next_request(self) -> Any:
