@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import gc
+import pickle
 from typing import Any
+
+import pytest
 
 import haul
 
@@ -35,3 +40,12 @@ def test_settings_before_the_constructor_are_kept(pages: Any) -> None:
     asyncio.run(main())
     fields = dict(pages.heads[-1][1])
     assert (fields["X"], fields["Y"]) == ("1", "2")
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
+def test_session_refuses_to_be_copied_without_warnings(duplicate: Any) -> None:
+    for its in (haul.AsyncSession(), haul.AsyncClient()):
+        with pytest.raises(TypeError):
+            duplicate(its)
+        gc.collect()

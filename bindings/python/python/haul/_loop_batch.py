@@ -257,7 +257,9 @@ class LoopBatches:
         self._lock = threading.Lock()
 
     def __del__(self) -> None:
-        self.release(self.open_batches())
+        # There are no batches in a copy that could not be made.
+        if "_batches" in self.__dict__:
+            self.release(self.open_batches())
 
     def current(self) -> LoopBatch:
         """Returns the batch of the running loop."""
