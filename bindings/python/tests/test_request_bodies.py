@@ -120,6 +120,12 @@ def test_form_uses_the_boundary_of_its_header(pages: Any, content_type: Any) -> 
     assert part in pages.bodies[-1]
 
 
+@pytest.mark.parametrize("kind", ["", None])
+def test_part_without_a_type_has_no_content_type(pages: Any, kind: Any) -> None:
+    haul.post(pages.url, files={"f": ("name", b"content", kind)})
+    assert b'filename="name"\r\n\r\ncontent' in pages.bodies[-1]
+
+
 def test_invalid_multipart_parts_are_refused(pages: Any) -> None:
     for part in (("f", b"x", "text/plain\r\nX: 1"), ("f", b"x", "text/plain", {"X": "1\r\nY: 2"}), ("f", b"x", "text/plain", {"X\n": "1"})):
         with pytest.raises(haul.exceptions.InvalidHeader):

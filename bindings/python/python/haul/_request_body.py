@@ -180,7 +180,7 @@ def encode_files(files: Any, data: Any, content_type: Any = None) -> tuple[bytes
                 raise TypeError(f"a file has to be bytes, text or an object with read, not {type(content).__name__}")
             content = str(content) if memory is None else memory.tobytes()
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
-        parts.append((_text(name), filename, kind, own, content))
+        parts.append((_text(name), filename, kind or None, own, content))
     body, own_type = multipart(parts)
     boundary = _boundary_of(content_type)
     if boundary is None:
