@@ -264,3 +264,17 @@ def test_items_may_be_bytes_and_subclasses_of_text(pages: Any) -> None:
 
     results = haul.fetch_many([Text(f"{pages.url}/a"), f"{pages.url}/b".encode()])
     assert [result.text for result in results] == ["page /a", "page /b"]
+
+
+def test_headers_set_before_an_item_are_sent(pages: Any) -> None:
+    session = haul.Session()
+
+    def urls() -> Any:
+        for number in range(6):
+            if number == 4:
+                session.headers = {"X-Number": "4"}
+            session.headers["X-Number"] = str(number)
+            yield f"{pages.url}/{number}"
+
+    assert all(haul.fetch_many(urls(), session=session))
+    assert {path: dict(fields)["X-Number"] for path, fields in pages.heads} == {f"/{number}": str(number) for number in range(6)}

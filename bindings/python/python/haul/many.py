@@ -453,6 +453,8 @@ class _CallBuilder:
         self.follow = session.max_redirects if allow_redirects else None
         #: The arguments for a URL, if they are the same for all URLs.
         self.common: tuple[SharedOptions, str | None, Any, str | None] | None = None
+        #: The version of the session's headers that these arguments have.
+        self.headers_version = -1
         self.proxies: Any = None
         #: The functions to call with the response of the request that was built last.
         self.hooks: Any = ()
@@ -468,13 +470,16 @@ class _CallBuilder:
         session, self.hooks = self.session, ()
         if type(item) is str:
             common = self.common
-            if common is not None:
+            # The iterator of the program may change the headers before each item.
+            if common is not None and self.headers_version == session._headers._version:
                 options, query, fields, cookie = common
                 return options, "GET", item, query, fields, None, None, cookie
+            version = session._headers._version
             call = session._direct_call("GET", item, None, None, None, None, None, self.timeout, None, None, None, None)
             if call is not None:
                 options = session._following_options(call[0], self.follow, call[6], self.proxies)
                 if session._suits_all_urls():
+                    self.headers_version = version
                     self.common = options, call[3], call[4], call[7]
                 return (options, *call[1:6], None, call[7])
         return self.prepared_call(*self.prepared(item))
