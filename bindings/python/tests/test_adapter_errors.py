@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.client
+import io
 import pickle
 import socket
 import ssl
@@ -15,6 +16,7 @@ import requests
 import urllib3
 
 import haul
+from haul.adapters import HaulAdapter
 
 
 def test_adapter_raises_exceptions_of_requests(adapter_session: requests.Session, pages: Any, raw: Any) -> None:
@@ -99,3 +101,22 @@ def test_adapter_exceptions_wrap_those_of_urllib3(
         assert type(error) is requests.exceptions.ChunkedEncodingError
         cut = error.args[0].args[1]
         assert isinstance(cut, http.client.IncompleteRead) and (cut.partial, cut.expected) == (4, 5)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize("stream", [False, True])
+def test_failing_file_is_a_connection_error(pages: Any, stream: bool, retries: int) -> None:
+    class Broken(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def read(self, size: int = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    for adapter in (HaulAdapter(max_retries=retries), requests.adapters.HTTPAdapter()):
+        with requests.Session() as session:
+            session.mount("http://", adapter)
+            with pytest.raises(requests.exceptions.ConnectionError) as caught:
+                session.post(pages.url, data=Broken(), stream=stream)
+            what, error = caught.value.args[0].args
+            assert what == "Connection aborted." and error.errno == 5 and caught.value.request is not None

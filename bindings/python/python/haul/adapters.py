@@ -27,6 +27,7 @@ from requests.cookies import RequestsCookieJar, extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy, urldefragauth
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
+from urllib3.exceptions import ProtocolError
 from urllib3.util import SKIP_HEADER
 
 from . import _requests_adapter, _settings
@@ -247,6 +248,11 @@ class HaulAdapter(BaseAdapter):
                     raise as_requests(failure, request, options.proxied) from None
                 attempts.after_failure(failure, options.proxied)
                 continue
+            except OSError as error:
+                # The program's own body has failed. urllib3 takes this for a failure of the connection.
+                if not (is_stream(body) or hasattr(body, "read")):
+                    raise
+                raise requests.exceptions.ConnectionError(ProtocolError("Connection aborted.", error), request=request) from error
             raw = _AdapterBody(reply, source, lambda failure: as_urllib3(failure, url))
             if attempts is None or not attempts.wants_another(raw):
                 raw.retries = self.max_retries if attempts is None else attempts.retries
