@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 
 from haul.adapters import HaulAdapter
 
@@ -102,3 +103,15 @@ def test_retry_never_sends_a_generator_twice(pages: Any) -> None:
     with pytest.raises(requests.exceptions.ConnectionError):
         session.put("http://127.0.0.1:1/", data=body)
     assert len(tries) == 1 and next(body) == b"x"
+
+
+@pytest.mark.parametrize("retries", [urllib3.Retry(1, read=1), urllib3.Retry(0), urllib3.Retry(0, read=False)])
+def test_exhausted_retries_are_named_as_in_requests(raw: Any, retries: urllib3.Retry) -> None:
+    causes = []
+    for adapter in (HaulAdapter(max_retries=retries), requests.adapters.HTTPAdapter(max_retries=retries)):
+        with requests.Session() as session:
+            session.mount("http://", adapter)
+            with pytest.raises(requests.exceptions.ConnectionError) as caught:
+                session.get(raw(b"").url)
+        causes.append((caught.type, type(caught.value.args[0]), type(getattr(caught.value.args[0], "reason", None))))
+    assert causes[0] == causes[1]

@@ -79,6 +79,8 @@ class Attempts:
                 # After several attempts requests raises a ConnectionError, not the last
                 # ReadTimeout.
                 error = requests.exceptions.ConnectionError(exhausted, request=self._request)
+            elif isinstance(error, requests.exceptions.ConnectionError) and isinstance(error.args[0], urllib3.ProtocolError):
+                error = type(error)(exhausted, request=self._request)
             raise error from None
         except urllib3.HTTPError:
             raise as_requests(failure, self._request, proxied) from None
