@@ -275,3 +275,11 @@ def test_mounted_function_redirects_in_another_scheme() -> None:
             return await session.get("mock://h/a")
 
     assert asyncio.run(get()).url == "mock://h/b"
+
+
+def test_equal_location_fields_are_one_target(pages: Any, raw: Any) -> None:
+    url = raw(f"HTTP/1.1 302 Found\r\nLocation: {pages.url}/to\r\nLocation: {pages.url}/to\r\nContent-Length: 0\r\n\r\n".encode()).url
+    assert haul.get(url).url == f"{pages.url}/to"
+    assert haul.get(url, stream=True).url == f"{pages.url}/to"
+    (result,) = haul.fetch_many([url])
+    assert result.url == f"{pages.url}/to"

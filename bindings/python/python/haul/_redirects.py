@@ -103,6 +103,8 @@ class SessionRedirectMixin:
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]
+        if ", " in location:
+            location = _one_of_equal_fields(response, location)
         if not location:
             # An empty Location is no redirect, as in requests.
             return None
@@ -211,6 +213,14 @@ def _join_other_scheme(base: str, location: str) -> str:
         return location
     scheme, _, rest = base.partition("://")
     return scheme + urljoin(f"http://{rest}", location)[len("http") :]
+
+
+def _one_of_equal_fields(response: Any, joined: str) -> str:
+    """Returns the value of the Location fields of a response if all are equal, else the joined values."""
+    reply = getattr(response, "_reply", None)
+    values = {value for name, value in reply.fields() if name.lower() == "location"} if reply is not None else set()
+    # A hook may have replaced the value.
+    return values.pop() if len(values) == 1 and joined == reply.joined("location") else joined
 
 
 def without_user(url: str) -> str:
