@@ -64,6 +64,7 @@ pub mod job;
 #[cfg(not(feature = "job"))]
 #[path = "job_disabled.rs"]
 pub mod job;
+mod job_file_names;
 mod job_types_in_every_build;
 pub mod man;
 pub mod parse;

@@ -17,6 +17,7 @@ use haul::system::file_metadata_and_flags;
 use haul_policy::file_names_by_system::OsFamily;
 
 use super::misused_option_error;
+use crate::job_file_names::files_of_job;
 use crate::plan::{
     FormPartSource, GlobalArgs, RequestArgs, RequestBodyArg, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
@@ -127,12 +128,7 @@ fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
         Ok(())
     };
     if let Some(job) = &global.job {
-        add("--job", "the job", &job.file)?;
-        for suffix in ["-wal", "-shm", "-journal"] {
-            let mut name = job.file.clone().into_os_string();
-            name.push(suffix);
-            add("--job", "a part of the job", Path::new(&name))?;
-        }
+        files_of_job(&job.file).iter().try_for_each(|(path, role)| add("--job", role, path))?;
     }
     if let Some(path) = &global.warc.path {
         add("--warc", "the archive", path)?;

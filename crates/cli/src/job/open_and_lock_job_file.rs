@@ -13,10 +13,11 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, io_error, job_error};
 use super::permissions::{can_write_beside, check_directory, check_owner, check_reader};
-use super::schema::{self, APPLICATION_ID, VERSION};
+use super::schema::{self, VERSION};
 use super::url_row::now_ms;
 use super::{output_file, stored_command_line};
 use crate::given_option::GivenOption;
+use crate::job_file_names::APPLICATION_ID;
 use crate::job_types_in_every_build::ArchivePosition;
 use crate::program_persona;
 use crate::system::os_text::{OsStrExt, os_str};

@@ -3,10 +3,7 @@
 use rusqlite::Connection;
 
 use super::job_error_from_sqlite_or_io::DatabaseResult;
-
-/// The application ID in the header of the SQLite file, by which a job is recognized: `haul` in
-/// ASCII.
-pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
+use crate::job_file_names::APPLICATION_ID;
 
 /// The version of the tables in a job's SQLite file. A version of haul that knows only older tables
 /// refuses the file.

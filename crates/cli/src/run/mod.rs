@@ -34,6 +34,7 @@ use haul_policy::glob::{GlobValues, UrlGlob};
 
 use crate::file_and_environment_access::print_error_line;
 use crate::job::JobRun;
+use crate::job_file_names::files_of_job;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::system::standard_streams;
@@ -307,11 +308,8 @@ fn reserve_own_files(plan: &RunPlan, names: &ReservedOutputNames) -> haul::Resul
         names.reserve(path, "the file of --events")?;
     }
     let Some(job) = &plan.global.job else { return Ok(()) };
-    names.reserve(&job.file, "the job")?;
-    for suffix in ["-wal", "-shm"] {
-        let mut name = job.file.clone().into_os_string();
-        name.push(suffix);
-        names.reserve(Path::new(&name), "a part of the job")?;
+    for (path, role) in files_of_job(&job.file) {
+        names.reserve(&path, role)?;
     }
     for url in plan.groups.iter().flat_map(|group| group.urls.iter()) {
         if let UrlSource::InputFile(name) = url {

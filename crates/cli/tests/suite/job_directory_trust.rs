@@ -139,3 +139,27 @@ fn job_file_writable_for_others_is_refused() {
     let refused = run_in(dir.path(), HAUL, &["--job", "j"]);
     assert!(refused.failed(2).contains("other users can write it"), "{}", refused.stderr);
 }
+
+#[test]
+fn body_never_becomes_a_file_of_a_job() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let dir = dir.path();
+    make_job(dir, &site);
+    let before = fs::read(dir.join("j")).unwrap();
+    for options in [&["-O"][..], &["-OJ"], &["-o", "#1"], &["-o", "{name}"], &["-O", "--no-clobber"]] {
+        for name in ["j-wal", "j-shm", "j-journal"] {
+            let url = site.url(&format!("/{{{name}}}"));
+            let refused = run_in(dir, HAUL, &[&["-sS"], options, &[&url]].concat());
+            let text = format!("{name} is a part of the job j");
+            assert!(refused.failed(23).contains(&text), "{options:?} {name}: {}", refused.stderr);
+            assert_eq!(names(dir), ["j"], "{options:?} {name}");
+        }
+    }
+    for options in ["-O", "-OJ"] {
+        let refused = run_in(dir, HAUL, &["-sS", options, &site.url("/j")]);
+        assert!(refused.failed(23).contains("j is a job of haul"), "{options}: {}", refused.stderr);
+    }
+    assert_eq!(fs::read(dir.join("j")).unwrap(), before);
+    run_in(dir, HAUL, &["-sS", "-O", "--remote-name-all", &site.url("/k-wal"), &site.url("/k")]).ok();
+    assert_eq!(names(dir), ["j", "k", "k-wal"], "files of other databases are free");
+}

@@ -290,6 +290,7 @@ fn files_of_the_job_are_refused_as_outputs() {
     for (args, owner) in [
         (&["-o", "j", &url][..], "j is the job of this run"),
         (&["-o", "j-wal", &url], "j-wal is a part of the job of this run"),
+        (&["-o", "j-journal", &url], "j-journal is a part of the job of this run"),
         (&["-O", list_args[0], list_args[1], "--remote-name-all"], "j is the job of this run"),
         (&["--jsonl", "-o", "list", list_args[0], list_args[1]], "list is the list of this run"),
         (&["--warc", "a.warc", "-o", "a.warc", &url], "a.warc is the archive of this run"),

@@ -223,6 +223,7 @@ pub(crate) fn file_options(group: &UrlGroup, source: usize, checksum: Option<Exp
 
 /// Returns the engine's file options for an output. If a response chooses the file name, the name
 /// is reserved in `names`, unless haul acts as curl or numbers the files (`--no-clobber`).
+/// A numbered file is only refused the name of a file that the run or a job uses.
 pub(crate) fn options_for(
     group: &UrlGroup,
     output: &OutputArg,
@@ -231,12 +232,16 @@ pub(crate) fn options_for(
 ) -> FileOptions {
     let existing = group.existing_file_policy(output);
     let named_by_response = is_named_by_response(group, output);
-    let is_checked = named_by_response && !group.in_place && existing != ExistingFilePolicy::Number;
+    let is_checked = named_by_response && !group.in_place;
+    let name_check = |names: &ReservedOutputNames| match existing {
+        ExistingFilePolicy::Number => names.used_path_check(),
+        existing => names.path_check(existing == ExistingFilePolicy::Skip),
+    };
     FileOptions {
         create_dirs: group.create_dirs,
         beneath: chosen_below(group, output),
         named_by_response,
-        name_check: names.filter(|_| is_checked).map(|names| names.path_check(existing == ExistingFilePolicy::Skip)),
+        name_check: names.filter(|_| is_checked).map(name_check),
         clobber: match existing {
             ExistingFilePolicy::ReplaceUnlessNamedByResponse => {
                 names.and_then(ReservedOutputNames::overwritable_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
@@ -271,7 +276,7 @@ pub(crate) fn append_whole_response(options: FileOptions) -> FileOptions {
 /// is reserved later, by [`ReservedOutputNames::path_check`].
 ///
 /// # Errors
-/// Another URL of the run has already reserved the name.
+/// Another URL of the run has already reserved the name, or the run itself or a job uses the file.
 pub(crate) fn reserve_output_name(
     group: &UrlGroup,
     names: &ReservedOutputNames,
@@ -281,10 +286,11 @@ pub(crate) fn reserve_output_name(
 ) -> Result<bool> {
     let is_later = is_named_by_response(group, output);
     match group.existing_file_policy(output) {
-        ExistingFilePolicy::Number => Ok(true),
+        ExistingFilePolicy::Number if is_later => Ok(true),
+        ExistingFilePolicy::Number => names.refuse_used(path, url).map(|()| true),
         ExistingFilePolicy::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
         _ if is_later => Ok(true),
-        _ => names.reserve_for_url(path, url).map(|()| true),
+        _ => names.reserve_new(path, url).map(|()| true),
     }
 }
 

@@ -18,6 +18,7 @@ use haul::system::file_metadata_and_flags::FileExt;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::file_names_by_system::OsFamily;
 
+use crate::job_file_names::job_with_file;
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 use crate::system::os_text::OsStrExt;
 use crate::system::output_path_rules;
@@ -121,8 +122,15 @@ impl ReservedOutputNames {
         let names = self.clone();
         FilePathCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
             true => Ok(()),
-            false => names.reserve_for_url(path, &target.to_url()),
+            false => names.reserve_new(path, &target.to_url()),
         })
+    }
+
+    /// Returns a check like [`Self::path_check`] that reserves no name, because the engine numbers
+    /// the files. It only refuses the names that [`Self::refuse_used`] refuses.
+    pub(crate) fn used_path_check(&self) -> FilePathCheck {
+        let names = self.clone();
+        FilePathCheck::new(move |path, target| names.refuse_used(path, &target.to_url()))
     }
 
     /// Reserves the name of a file that the run uses, such as the job (`--job`), so that no output
@@ -135,6 +143,34 @@ impl ReservedOutputNames {
             return Ok(());
         }
         self.reserve_for_url(path, &format!("{OWNER_MARK}{owner}"))
+    }
+
+    /// Reserves the name of an output file for a URL, like [`Self::reserve_for_url`]. Refuses the
+    /// name of a job (`--job`), also of another one, and the names of the files that SQLite keeps
+    /// beside it. Otherwise a body could choose the command line of the job's next run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] if the name belongs to a job, or another URL of the run has reserved it.
+    pub(crate) fn reserve_new(&self, path: &Path, url: &str) -> Result<()> {
+        self.reserve_for_url(path, url)?;
+        refuse_files_of_jobs(path, url)
+    }
+
+    /// Refuses the name of a missing file that the run itself writes, or that belongs to a job. The
+    /// name is for the body of `url`. An existing file needs no check if the engine numbers the
+    /// files, because it is not replaced.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] if the name is refused.
+    pub(crate) fn refuse_used(&self, path: &Path, url: &str) -> Result<()> {
+        if path.exists() {
+            return Ok(());
+        }
+        let owner = self.0.lock().unwrap_or_else(PoisonError::into_inner).owner(path);
+        match owner {
+            Some(owner) => Err(own_file_error(path, &owner, url)),
+            None => refuse_files_of_jobs(path, url),
+        }
     }
 
     /// Reserves the name of an output file for a URL, so that no other URL of the run replaces the
@@ -162,19 +198,46 @@ impl ReservedOutputNames {
             return Ok(());
         }
         let first = taken.urls.get(position).unwrap_or_default();
+        if let Some(owner) = first.strip_prefix(OWNER_MARK) {
+            return Err(own_file_error(path, owner, url));
+        }
         let name = path.display();
-        let message = match first.strip_prefix(OWNER_MARK) {
-            Some(owner) => format!("{name} is {owner} of this run; choose another name for the output"),
-            None => format!(
-                "{name} is the output of {} in this run; tell them apart by #1 in -o, or number them by --no-clobber",
-                crate::usage_error::shown_url(&first),
-            ),
-        };
+        let message = format!(
+            "{name} is the output of {} in this run; tell them apart by #1 in -o, or number them by --no-clobber",
+            crate::usage_error::shown_url(&first),
+        );
         Err(Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url)))
     }
 }
 
+/// Returns the error for the body of `url` that must not be written to `path`, because the file is
+/// the `owner` of this run, such as `the job`.
+fn own_file_error(path: &Path, owner: &str, url: &str) -> Error {
+    let message = format!("{} is {owner} of this run; choose another name for the output", path.display());
+    Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url))
+}
+
+/// Returns an error if `path` is, or would become, a file of a job. The name is for the body of
+/// `url`.
+fn refuse_files_of_jobs(path: &Path, url: &str) -> Result<()> {
+    let Some(job) = job_with_file(path) else { return Ok(()) };
+    let name = path.display();
+    let message = match job == path {
+        true => format!("{name} is a job of haul; choose another name for the output"),
+        false => format!("{name} is a part of the job {}; choose another name for the output", job.display()),
+    };
+    Err(Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url)))
+}
+
 impl ReservedOutputNamesState {
+    /// Returns the use of a file of the run itself, such as `the job`. Returns `None` for any other
+    /// path.
+    fn owner(&mut self, path: &Path) -> Option<String> {
+        let name = self.hash(path);
+        let position = self.names.get(name).ok()??;
+        Some(self.urls.get(position).ok()?.strip_prefix(OWNER_MARK)?.to_owned())
+    }
+
     fn has_name(&mut self, name: u64) -> bool {
         let found = self.names.get(name);
         self.is_found(found)
