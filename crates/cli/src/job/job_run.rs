@@ -90,7 +90,7 @@ impl JobRun {
         let mut settings = file.settings()?;
         let boot = boot_id();
         file.recover(&mut settings, boot.as_deref())?;
-        let guarded = guarded_files(group, &args.command);
+        let guarded = guarded_files(&file, group, &args.command)?;
         let lists = JobInputFileStates::read(&guarded);
         guarded.iter().try_for_each(|guarded| file.check_guarded_file(guarded))?;
         let begins = refreshes && settings.refresh_is_complete;
@@ -223,10 +223,10 @@ impl JobRun {
     /// Returns a reader for a list of URLs that must be copied into the job because it comes from a
     /// pipe. Returns `None` if the list is a regular file, which later runs can read again.
     pub(crate) fn open_list(&self, source: usize, name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
-        if is_file(name) {
+        let source = source as i64;
+        if self.lists.has(source) {
             return Ok(None);
         }
-        let source = source as i64;
         let connection = self.connection()?;
         let copied =
             list_copy::begin_copy(&connection, source, name).map_err(|error| database_error(&self.path, error))?;
@@ -431,18 +431,27 @@ fn check_same_command(file: &JobFile, args: &ResumableJobArgs) -> Result<()> {
     check_same_directory(&args.file, &settings, &args.directory)
 }
 
-/// Returns the list and config files that must not change between two runs.
-fn guarded_files<'a>(group: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<JobInputFile<'a>> {
+/// Returns the list and config files that must not change between two runs. A list that an earlier
+/// run has read from a file stays one of them, even if the file is missing now or is a pipe. A list
+/// that an earlier run has begun to copy from a pipe is none of them, even if it is a file now.
+fn guarded_files<'a>(file: &JobFile, group: &'a UrlGroup, command: &'a [GivenOption]) -> Result<Vec<JobInputFile<'a>>> {
     let lists = group.urls.iter().enumerate().filter_map(|(source, url)| match url {
-        UrlSource::InputFile(name) if is_file(name) => Some(JobInputFile { source: source as i64, name }),
-        _ => None,
+        UrlSource::InputFile(name) => Some(JobInputFile { source: source as i64, name }),
+        UrlSource::Argument(_) => None,
     });
     let after = group.urls.len() as i64;
     let configs = command.iter().filter(|option| option.name == "config").enumerate().filter_map(|(at, option)| {
-        let name = std::str::from_utf8(option.value.as_deref()?).ok().filter(|name| is_file(name))?;
+        let name = std::str::from_utf8(option.value.as_deref()?).ok()?;
         Some(JobInputFile { source: after + at as i64, name })
     });
-    lists.chain(configs).collect()
+    let mut guarded = Vec::new();
+    for input in lists.chain(configs) {
+        let is_copied = file.is_copied(input.source)?;
+        if is_copied.map_or_else(|| is_file(input.name), |is_copied| !is_copied) {
+            guarded.push(input);
+        }
+    }
+    Ok(guarded)
 }
 
 /// Returns true if `name` names a regular file, which a later run of the job can read again.

@@ -25,11 +25,23 @@ pub(super) struct JobInputFile<'a> {
 }
 
 impl JobFile {
+    /// Returns true if the list or config file with the number `source` was not a regular file when
+    /// the job read it first, so that the job copies it. Returns `None` if the job does not know it.
+    pub(super) fn is_copied(&self, source: i64) -> Result<Option<bool>> {
+        let select = "SELECT is_copied FROM list WHERE source = ?1";
+        let is_copied = self.connection.query_row(select, params![source], |row| row.get(0));
+        is_copied.optional().map_err(|error| database_error(&self.path, error))
+    }
+
     /// Checks that a file has not changed since the job recorded its state, and returns an error if
     /// it has. Records the state of a file that is new.
     pub(super) fn check_guarded_file(&self, guarded: &JobInputFile<'_>) -> Result<()> {
         let JobInputFile { source, name } = *guarded;
         let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
+        // A FIFO is not opened, because that would wait for a writer.
+        if !std::fs::metadata(name).map_err(unreadable)?.is_file() {
+            return Err(changed_file_error(&self.path, name, "it was a regular file, and is none"));
+        }
         let file = File::open(name).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let modified = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
@@ -46,7 +58,13 @@ impl JobFile {
         match noted.optional().map_err(|error| database_error(&self.path, error))? {
             Some((old, noted, _)) if old == size && noted == Some(modified) => return Ok(()),
             Some((old, _, sha256)) if old == size && sha256 == Some(digest()?) => {}
-            Some((old, ..)) => return Err(changed_file_error(&self.path, name, old, size)),
+            Some((old, ..)) => {
+                let what = match old == size {
+                    true => "other content".to_owned(),
+                    false => format!("{size} bytes, and had {old}"),
+                };
+                return Err(changed_file_error(&self.path, name, &what));
+            }
             None => {}
         }
         let note = self.connection.execute(
@@ -58,23 +76,28 @@ impl JobFile {
     }
 }
 
-/// The states of a job's list and config files at the beginning of the run: the name of each file,
-/// and its state, which is `None` if the file cannot be read.
-pub(super) struct JobInputFileStates(Vec<(String, Option<FileState>)>);
+/// The states of a job's list and config files at the beginning of the run: the number and the name
+/// of each file, and its state, which is `None` if the file cannot be read.
+pub(super) struct JobInputFileStates(Vec<(i64, String, Option<FileState>)>);
 
 /// The size of a file in bytes, and its modification time in seconds and nanoseconds.
 type FileState = (u64, i64, i64);
 
 impl JobInputFileStates {
     pub(super) fn read(files: &[JobInputFile<'_>]) -> Self {
-        Self(files.iter().map(|file| (file.name.to_owned(), file_state(file.name))).collect())
+        Self(files.iter().map(|file| (file.source, file.name.to_owned(), file_state(file.name))).collect())
+    }
+
+    /// Returns true if the list or config file with the number `source` is one of these files.
+    pub(super) fn has(&self, source: i64) -> bool {
+        self.0.iter().any(|(number, ..)| *number == source)
     }
 
     /// Returns an error if a file has changed since the run began, because the stored positions of
     /// URLs would then be wrong.
     pub(super) fn check(&self, job: &Path) -> Result<()> {
-        match self.0.iter().find(|(name, before)| file_state(name) != *before) {
-            Some((name, _)) => Err(job_error(
+        match self.0.iter().find(|(_, name, before)| file_state(name) != *before) {
+            Some((_, name, _)) => Err(job_error(
                 job,
                 format!(
                     "{name} has changed during the run, so the places in it are no longer known; restore it, or begin a \
@@ -92,11 +115,7 @@ fn file_state(name: &str) -> Option<FileState> {
     Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
-fn changed_file_error(job: &Path, name: &str, old: i64, new: i64) -> Error {
-    let what = match old == new {
-        true => "other content".to_owned(),
-        false => format!("{new} bytes, and had {old}"),
-    };
+fn changed_file_error(job: &Path, name: &str, what: &str) -> Error {
     job_error(
         job,
         format!(

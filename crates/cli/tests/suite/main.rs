@@ -55,6 +55,7 @@ mod job_disk_faults;
 #[cfg(feature = "job")]
 mod job_kills;
 #[cfg(feature = "job")]
+mod job_lists;
 mod job_memory;
 #[cfg(feature = "job")]
 mod job_options;
