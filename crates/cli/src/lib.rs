@@ -80,6 +80,9 @@ pub mod url_sources;
 pub mod usage_error;
 #[cfg(feature = "warc")]
 pub mod warc;
+#[cfg(not(feature = "warc"))]
+#[path = "warc_disabled.rs"]
+pub mod warc;
 pub mod wrap_message;
 pub mod write_out;
 

@@ -18,12 +18,11 @@ use haul_policy::file_names_by_system::OsFamily;
 
 use super::misused_option_error;
 use crate::job_file_names::files_of_job;
-use crate::plan::{
-    FormPartSource, GlobalArgs, RequestArgs, RequestBodyArg, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
-};
+use crate::plan::{FormPartSource, GlobalArgs, RequestArgs, RequestBodyArg, StageArgs, UploadArg, UrlGroup, UrlSource};
 use crate::system::os_text::OsStrExt;
 use crate::system::standard_streams;
 use crate::usage_error::UsageError;
+use crate::warc::file_name::ArchiveName;
 use crate::write_out::{WriteOut, WriteOutDestination};
 
 /// A file that haul itself writes during the run, and that no other option may name.
@@ -82,8 +81,10 @@ pub(super) fn check(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> Result<(),
     if own.is_empty() {
         return Ok(());
     }
+    let archive = numbered_archive(global);
     let refuse = |option: &str, path: &Path| match InodeIdentity::from_path(path) {
-        Some(identity) => refuse_own(&own, option, &path.display().to_string(), &identity),
+        Some(identity) => refuse_own(&own, option, &path.display().to_string(), &identity)
+            .and_then(|()| refuse_numbered_archive_file(archive.as_ref(), option, path)),
         None => Ok(()),
     };
     // The shell may have redirected a stream to the archive or the events on purpose.
@@ -121,9 +122,11 @@ pub(super) fn check(global: &GlobalArgs, groups: &[Arc<UrlGroup>]) -> Result<(),
 /// Returns the files of `--job`, `--warc` and `--events`. Refuses two options with the same file.
 fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     let mut own = Vec::new();
+    let archive = numbered_archive(global);
     let mut add = |option: &'static str, role: &'static str, path: &Path| {
         let Some(identity) = InodeIdentity::from_path(path) else { return Ok(()) };
         refuse_own(&own, option, &path.display().to_string(), &identity)?;
+        refuse_numbered_archive_file(archive.as_ref().filter(|_| option != "--warc"), option, path)?;
         own.push(OwnFile { option, role, identity });
         Ok(())
     };
@@ -157,23 +160,27 @@ fn refuse_own<'o>(
     }
 }
 
+/// Returns the name of an archive whose files are numbered (`--warc-max-size`); `None` without such
+/// an archive.
+fn numbered_archive(global: &GlobalArgs) -> Option<ArchiveName> {
+    global.warc.max_size.and_then(|_| global.warc.archive_name())
+}
+
+/// Returns an error if `path`, which the option `option` names, is a numbered file of the archive.
+/// The file need not exist.
+fn refuse_numbered_archive_file(archive: Option<&ArchiveName>, option: &str, path: &Path) -> Result<(), UsageError> {
+    if !archive.is_some_and(|archive| archive.has_path(path)) {
+        return Ok(());
+    }
+    let reason = format!("{} is a file of the archive of this run; name another file", path.display());
+    Err(misused_option_error(option, &reason))
+}
+
 /// Returns the paths of all files that occur in the options of a stage (`--then` separates stages),
 /// each preceded by the name of its option.
 fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
-    let transfer = &stage.transfer;
-    let mut files: Vec<(&'static str, &Path)> = Vec::new();
-    let options = [
-        ("--dump-header", &stage.report.dump_header),
-        ("--cookie-jar", &transfer.cookies.jar),
-        ("--etag-save", &stage.request.etag_save),
-    ];
-    files.extend(options.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))));
-    files.extend(transfer.cookies.files.iter().map(|path| ("--cookie", path.as_path())));
-    for (option, store) in [("--hsts", &transfer.hsts), ("--alt-svc", &transfer.alt_svc)] {
-        if let StateFileArg::File(path) = store {
-            files.push((option, path));
-        }
-    }
+    let mut files = stage.written_files();
+    files.extend(stage.transfer.cookies.files.iter().map(|path| ("--cookie", path.as_path())));
     let streams = stage.report.write_out.iter().flat_map(WriteOut::streams);
     files.extend(streams.filter_map(|stream| match stream {
         WriteOutDestination::File(path, _) => Some(("--write-out", path.as_path())),

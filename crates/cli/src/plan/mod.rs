@@ -34,6 +34,7 @@ mod trace_args;
 mod upload_args;
 mod value_template;
 mod warc;
+mod written_files;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

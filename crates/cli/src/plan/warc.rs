@@ -6,6 +6,8 @@
 
 use std::path::PathBuf;
 
+use crate::warc::file_name::ArchiveName;
+
 /// The settings of the WARC archive, to which the requests and responses of a run are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarcArgs {
@@ -19,4 +21,11 @@ pub struct WarcArgs {
     /// `--warc-secrets`: keeps credentials in request records, in a file that only its owner may
     /// read.
     pub keeps_secrets: bool,
+}
+
+impl WarcArgs {
+    /// Returns the name of the archive; `None` without an archive.
+    pub fn archive_name(&self) -> Option<ArchiveName> {
+        Some(ArchiveName::new(self.path.clone()?, self.max_size.is_some()))
+    }
 }

@@ -298,21 +298,36 @@ fn archive_memory(global: &GlobalArgs) -> u64 {
     global.warc.path.as_ref().map_or(0, |_| global.max_memory / 4)
 }
 
-/// Reserves the names of the job's file, of its lists and of the archive, so that no output
-/// replaces them.
+/// Reserves the names of the files that haul itself reads as lists or writes, so that no output
+/// replaces them: the job's file, the archive, the events, the lists, and the files of options such
+/// as `-D`.
 fn reserve_own_files(plan: &RunPlan, names: &ReservedOutputNames) -> haul::Result<()> {
-    if let Some(path) = &plan.global.warc.path {
-        names.reserve(path, "the archive")?;
+    let global = &plan.global;
+    if let Some(path) = &global.warc.path {
+        match global.warc.max_size.and_then(|_| global.warc.archive_name()) {
+            Some(archive) => names.reserve_archive(archive),
+            None => names.reserve(path, "the archive")?,
+        }
     }
-    if let Some(path) = &plan.global.events {
-        names.reserve(path, "the file of --events")?;
-    }
-    let Some(job) = &plan.global.job else { return Ok(()) };
-    for (path, role) in files_of_job(&job.file) {
+    for (path, role) in global.job.iter().flat_map(|job| files_of_job(&job.file)) {
         names.reserve(&path, role)?;
     }
+    // curl lets an output replace any file.
+    if global.persona.is_curl() {
+        return Ok(());
+    }
+    let of_run = [("--events", &global.events), ("--stderr", &global.stderr), ("--trace", &global.trace.file)];
+    let of_run = of_run.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
+    let of_stages = plan.groups.iter().flat_map(|group| &group.stages).flat_map(StageArgs::written_files);
+    for (option, path) in of_run.chain(of_stages) {
+        if ![Path::new("-"), Path::new("%"), Path::new("")].contains(&path) {
+            names.reserve(path, &format!("the file of {option}"))?;
+        }
+    }
     for url in plan.groups.iter().flat_map(|group| group.urls.iter()) {
-        if let UrlSource::InputFile(name) = url {
+        if let UrlSource::InputFile(name) = url
+            && name != "-"
+        {
             names.reserve(Path::new(name), "the list")?;
         }
     }

@@ -65,6 +65,18 @@ impl ArchiveName {
         }
     }
 
+    /// Returns true if the file at this path is, or could be mistaken for, one of the archive's
+    /// files. The path may have any spelling, and may be a symbolic link.
+    pub fn has_path(&self, path: &Path) -> bool {
+        let linked = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+        let path = linked.as_deref().unwrap_or(path);
+        let is_in_directory = || {
+            let directories = [directory_of(path), self.directory()].map(Path::canonicalize);
+            matches!(directories, [Ok(of_path), Ok(of_archive)] if of_path == of_archive)
+        };
+        path.file_name().is_some_and(|name| self.has_file(name)) && is_in_directory()
+    }
+
     /// Returns the file's name in two parts, between which the number of a file is inserted. The
     /// second part is `.warc`, `.warc.gz`, or the last extension.
     fn parts(&self) -> (&[u8], &[u8]) {
@@ -98,6 +110,16 @@ mod tests {
             assert_eq!(ArchiveName::new(given.into(), false).file_path(7), Path::new(given));
         }
         assert_eq!(ArchiveName::new("a.warc".into(), true).file_path(123_456), Path::new("a-123456.warc"));
+    }
+
+    #[test]
+    fn archive_file_is_recognized_in_any_spelling() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("d")).unwrap();
+        let name = ArchiveName::new(path("a.warc"), true);
+        assert!(name.has_path(&path("a-00000.warc")) && name.has_path(&path("d/../a-00001.warc")));
+        assert!(!name.has_path(&path("d/a-00000.warc")) && !name.has_path(&path("a.warc")));
     }
 
     #[test]

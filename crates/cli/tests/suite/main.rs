@@ -78,6 +78,7 @@ mod openbsd_ftp;
 mod option_effects;
 mod other_users;
 mod output_files;
+mod own_files_as_outputs;
 mod package_manager_commands;
 mod package_managers;
 mod pagination;

@@ -22,6 +22,7 @@ use crate::job_file_names::job_with_file;
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 use crate::system::os_text::OsStrExt;
 use crate::system::output_path_rules;
+use crate::warc::file_name::ArchiveName;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
@@ -31,6 +32,9 @@ const MAX_URL_BYTES_IN_MEMORY: usize = 1 << 20;
 /// [`ReservedOutputNames::reserve`] stores this text in the place of the URL that is stored for an
 /// output file. No URL begins with this character.
 const OWNER_MARK: char = '\0';
+
+/// The use of a numbered file of the archive, in error messages.
+const ARCHIVE_FILE: &str = "a file of the archive";
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +62,9 @@ struct ReservedOutputNamesState {
     /// The time when the job of the run began. Files that were created since then belong to the job
     /// and may be overwritten. `None` without a job.
     own_since: Option<SystemTime>,
+    /// The name of the run's archive if its files are numbered. No output has the name of such a
+    /// file, whether or not the file exists.
+    archive: Option<ArchiveName>,
     /// The first error of a temporary file, after which no name can be reserved. `None` if there
     /// was none.
     failure: Option<io::Error>,
@@ -79,6 +86,9 @@ impl ReservedOutputNames {
     /// Returns true if a URL of the run has reserved this name of an output file.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.is_archive_file(path) {
+            return true;
+        }
         let name = taken.hash(path);
         taken.has_name(name)
     }
@@ -145,6 +155,11 @@ impl ReservedOutputNames {
         self.reserve_for_url(path, &format!("{OWNER_MARK}{owner}"))
     }
 
+    /// Reserves the names of all numbered files of the run's archive.
+    pub(crate) fn reserve_archive(&self, archive: ArchiveName) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).archive = Some(archive);
+    }
+
     /// Reserves the name of an output file for a URL, like [`Self::reserve_for_url`]. Refuses the
     /// name of a job (`--job`), also of another one, and the names of the files that SQLite keeps
     /// beside it. Otherwise a body could choose the command line of the job's next run.
@@ -183,6 +198,9 @@ impl ReservedOutputNames {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
             return Ok(());
+        }
+        if taken.is_archive_file(path) {
+            return Err(own_file_error(path, ARCHIVE_FILE, url));
         }
         let name = taken.hash(path);
         let unnoted = |error| Error::with_source(ErrorKind::Write, "failed to note the name of an output file", error);
@@ -233,9 +251,16 @@ impl ReservedOutputNamesState {
     /// Returns the use of a file of the run itself, such as `the job`. Returns `None` for any other
     /// path.
     fn owner(&mut self, path: &Path) -> Option<String> {
+        if self.is_archive_file(path) {
+            return Some(ARCHIVE_FILE.to_owned());
+        }
         let name = self.hash(path);
         let position = self.names.get(name).ok()??;
         Some(self.urls.get(position).ok()?.strip_prefix(OWNER_MARK)?.to_owned())
+    }
+
+    fn is_archive_file(&self, path: &Path) -> bool {
+        self.archive.as_ref().is_some_and(|archive| archive.has_path(path))
     }
 
     fn has_name(&mut self, name: u64) -> bool {
