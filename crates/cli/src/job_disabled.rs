@@ -16,6 +16,7 @@ use haul_policy::target::Origin;
 use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{ResumableJobArgs, UrlGroup};
+use crate::record_input::RecordInputFormat;
 
 pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
@@ -86,7 +87,12 @@ impl JobRun {
         match *self {}
     }
 
-    pub(crate) fn open_list(&self, _source: usize, _name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
+    pub(crate) fn open_list(
+        &self,
+        _source: usize,
+        _name: &str,
+        _format: Option<RecordInputFormat>,
+    ) -> Result<Option<Box<dyn BufRead + Send>>> {
         match *self {}
     }
 

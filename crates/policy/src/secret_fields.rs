@@ -249,7 +249,7 @@ pub fn referer_for(from: &Target, to: &Target) -> Option<String> {
 /// assert_eq!(without_userinfo("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
 /// ```
 pub fn without_userinfo(url: &str) -> Cow<'_, str> {
-    let authority = url.find("://").map_or(0, |colon| colon + 3);
+    let authority = authority_start(url);
     let rest = &url[authority..];
     let query = match rest.find(['/', '?', '#']) {
         Some(path) if rest[path..].starts_with('/') => {
@@ -272,11 +272,23 @@ pub fn without_userinfo(url: &str) -> Cow<'_, str> {
 /// assert_eq!(drop_userinfo("me@h?x"), "h?x");
 /// ```
 pub fn drop_userinfo(url: &str) -> Cow<'_, str> {
-    let from = url.find("://").map_or(0, |colon| colon + 3);
+    let from = authority_start(url);
     let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
     match authority.rfind('@') {
         Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
         None => Cow::Borrowed(url),
+    }
+}
+
+/// Returns the index at which the authority of a URL starts: after the scheme, its colon and any
+/// number of slashes, because `http:/host` and `http:///host` are URLs, too. Returns 0 for a text
+/// without a scheme.
+fn authority_start(url: &str) -> usize {
+    match url.find(['/', '\\', '?', '#']) {
+        Some(at) if url[at..].starts_with('/') && url[..at].ends_with(':') && !url[..at].contains('@') => {
+            url.len() - url[at..].trim_start_matches('/').len()
+        }
+        _ => 0,
     }
 }
 
@@ -361,6 +373,8 @@ mod tests {
             ("http://u:p/q@h:x/", "http://***@h:x/"),
             ("http://u:p?q@h/?a@b", "http://***@b"),
             ("http://u:p#q@h", "http://***@h"),
+            ("http:/u:p@h:x/", "http:/***@h:x/"),
+            ("http:///u:p@h:x/", "http:///***@h:x/"),
             ("u:p@h:x", "***@h:x"),
             ("u:p?q@h", "***@h"),
             ("u:p@h://x", "***@h://x"),
@@ -387,6 +401,11 @@ mod tests {
             ("http://u:p@h:1/a@b?c@d", "http://h:1/a@b?c@d"),
             ("http://u@v:p@h", "http://h"),
             ("u:p@h/a", "h/a"),
+            ("http:/u:p@h/a", "http:/h/a"),
+            ("http:///u:p@h/a", "http:///h/a"),
+            ("http:u:p@h/a", "h/a"),
+            ("u:p@h://x", "h://x"),
+            ("h/?to=http://a@b", "h/?to=http://a@b"),
             ("http://h/a@b", "http://h/a@b"),
             ("http://h?a@b", "http://h?a@b"),
             ("http://h\\a@b", "http://h\\a@b"),

@@ -30,6 +30,7 @@ use super::{refresh, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
 use crate::plan::{ResumableJobArgs, UrlGroup, UrlSource};
+use crate::record_input::RecordInputFormat;
 
 /// A run of a job (`--job`). It records finished transfers in the job's file, and knows which URLs
 /// need not be fetched. All threads of the run share it.
@@ -222,7 +223,13 @@ impl JobRun {
 
     /// Returns a reader for a list of URLs that must be copied into the job because it comes from a
     /// pipe. Returns `None` if the list is a regular file, which later runs can read again.
-    pub(crate) fn open_list(&self, source: usize, name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
+    /// `format` is the format of its lines; `None` if each line is a URL.
+    pub(crate) fn open_list(
+        &self,
+        source: usize,
+        name: &str,
+        format: Option<RecordInputFormat>,
+    ) -> Result<Option<Box<dyn BufRead + Send>>> {
         let source = source as i64;
         if self.lists.has(source) {
             return Ok(None);
@@ -242,6 +249,7 @@ impl JobRun {
                 input,
                 name: if name == "-" { "standard input".to_owned() } else { name.to_owned() },
                 source,
+                format,
                 copied,
                 connection: self.connection()?,
                 path: self.path.clone(),

@@ -14,13 +14,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::{Error, ErrorKind, Result};
-use haul_policy::secret_fields::drop_userinfo;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
+use super::list_credentials::has_credentials;
 use super::schema::NUMBER_BITS;
 use super::writer::{CommittedListChunks, JobEvent, JobShared};
+use crate::record_input::RecordInputFormat;
 
 /// The size, in bytes, of the chunks in which a list of URLs from a pipe is stored in the job's
 /// file.
@@ -47,7 +48,8 @@ fn chunk_id(source: i64, chunk: u64) -> i64 {
     (source << NUMBER_BITS) | chunk as i64
 }
 
-fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResult<Option<Vec<u8>>> {
+/// Returns a chunk of a list; `None` if the job does not have it.
+pub(super) fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResult<Option<Vec<u8>>> {
     let mut select = connection.prepare_cached("SELECT text FROM list_text WHERE id = ?1")?;
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
 }
@@ -71,6 +73,8 @@ pub(super) struct ListCopier {
     pub(super) input: Box<dyn Read + Send>,
     pub(super) name: String,
     pub(super) source: i64,
+    /// The format of the lines; `None` if each line is a URL.
+    pub(super) format: Option<RecordInputFormat>,
     pub(super) copied: CommittedListChunks,
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
@@ -152,9 +156,7 @@ impl ListCopier {
     /// first line in `text`. The function advances `line` to the line after `text`.
     fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
         for given in text.split_inclusive(|&byte| byte == b'\n') {
-            let has_login = given.contains(&b'@')
-                && std::str::from_utf8(given).is_ok_and(|url| url.contains("://") && drop_userinfo(url) != url);
-            if has_login {
+            if has_credentials(given, self.format) {
                 let text = format!(
                     "{}: line {line} of the list from {} has credentials in its URL, which a job does not store; give \
                      them by -u or --netrc, or name the list as a file",

@@ -15,6 +15,7 @@ mod job_run;
 mod leftover_files;
 mod list_change_check;
 mod list_copy;
+mod list_credentials;
 mod open_and_lock_job_file;
 mod output_file;
 #[cfg_attr(windows, path = "permissions_windows.rs")]

@@ -89,7 +89,12 @@ pub(super) fn first_unstorable(command: &[GivenOption]) -> Option<(&GivenOption,
         let Ok(text) = std::str::from_utf8(value) else {
             return Some((option, "its value is not UTF-8, and cannot be stored in a job"));
         };
-        let has_login = [URL, "then"].contains(&option.name.as_str()) && drop_userinfo(text) != text;
+        let has_login = match option.name.strip_prefix("expand-").unwrap_or(&option.name) {
+            URL | "then" => drop_userinfo(text) != text,
+            // The value need not be a URL.
+            "checksum" | "doh-url" => text.contains(":/") && drop_userinfo(text) != text,
+            _ => false,
+        };
         has_login.then_some((option, "a job does not store the credentials in a URL; give them by -u or --netrc"))
     })
 }

@@ -63,3 +63,52 @@ fn copied_list_may_become_a_file() {
     assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "the copy is complete, so the list is not read again");
     assert_eq!(site.requests(), ["/0"]);
 }
+
+#[test]
+fn job_refuses_credentials_in_any_spelling() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let has_secret = || {
+        let files = fs::read_dir(dir).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        files.collect::<Vec<_>>().concat().windows(8).any(|window| window == b"secretpw")
+    };
+    for (format, line) in [
+        (None, &b"me:secretpw@127.0.0.1:1/a\n"[..]),
+        (None, b"http:/me:secretpw@127.0.0.1:1/\n"),
+        (None, b"http://me\xff:secretpw@127.0.0.1:1/\n"),
+        (Some("--jsonl-in"), b"{\"url\":\"http:\\/\\/me:secretpw@127.0.0.1:1\\/a\"}\n"),
+        (Some("--csv-in"), b"url\n\"http:///me:secretpw@127.0.0.1:1/\"\n"),
+    ] {
+        let args = ["--job", "j", "-sS", "--out-null", "--input-file", "-"];
+        let url = Some("{url}").filter(|_| format == Some("--csv-in"));
+        let args: Vec<&str> = args.into_iter().chain(format).chain(url).collect();
+        let (code, errors) = piped(dir, &args, line);
+        assert_eq!(code, Some(2), "{}: {errors}", String::from_utf8_lossy(line));
+        assert!(errors.contains("has credentials in its URL"), "{errors}");
+        assert!(!has_secret(), "{}", String::from_utf8_lossy(line));
+        for name in common::names(dir) {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+    }
+    for url in ["http:/me:secretpw@h/", "http:///me:secretpw@h/", "me:secretpw@h"] {
+        let refused = run_in(dir, HAUL, &["--job", "j", "-sS", url]);
+        assert!(refused.failed(2).contains("does not store the credentials"), "{url}: {}", refused.stderr);
+    }
+    for option in ["--doh-url", "--checksum"] {
+        let refused = run_in(dir, HAUL, &["--job", "j", "-sS", option, "https://me:secretpw@h/x", "http://h/"]);
+        assert!(refused.failed(2).contains("does not store the credentials"), "{option}: {}", refused.stderr);
+    }
+    assert!(!has_secret());
+}
+
+#[test]
+fn records_show_no_password_with_other_slashes() {
+    let site = pages();
+    for slashes in [":/", "://", ":///"] {
+        let url = site.url("/0").replace("://", &format!("{slashes}me:secretpw@"));
+        for options in [&["--jsonl=no-body"][..], &["-w", "%{url}"], &["--events", "-", "--out-null"]] {
+            let text = run_in(Path::new("."), HAUL, &[&["-s"], options, &[&url]].concat()).text();
+            assert!(text.contains("127.0.0.1") && !text.contains("secretpw"), "{url} {options:?}: {text}");
+        }
+    }
+}

@@ -434,7 +434,8 @@ impl UrlItems {
 
     fn open_list(&mut self, name: &str) -> Result<Option<FleetItem>> {
         let source = self.at - 1;
-        let copied = self.job.as_ref().map(|of_job| of_job.job.open_list(source, name)).transpose()?.flatten();
+        let format = self.group.records.as_ref().map(|args| args.format);
+        let copied = self.job.as_ref().map(|of_job| of_job.job.open_list(source, name, format)).transpose()?.flatten();
         let list = match copied {
             Some(reader) => ListReader::from_reader(reader, name),
             None => ListReader::open(name)?,
