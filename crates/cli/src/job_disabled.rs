@@ -10,7 +10,6 @@ use haul::fleet::{FleetJob, OutputObserver, RecalledValueKind, StageValueStore, 
 use haul::system::file_metadata_and_flags::OwnedFile;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
-use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
 use crate::job_types_in_every_build::{ArchivePosition, ArchivedPayload, HeldBackRecordsArchive};
@@ -139,7 +138,11 @@ impl JobRun {
         match *self {}
     }
 
-    pub(crate) fn first_origin(&self) -> Option<Origin> {
+    pub(crate) fn is_list_begun(&self, _source: usize) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn beginning_of_copied_list(&self, _source: usize) -> Result<Option<Vec<u8>>> {
         match *self {}
     }
 

@@ -221,6 +221,23 @@ impl JobRun {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
 
+    /// Returns true if the beginning of a list can be read without waiting: the list is a regular
+    /// file, or the job has copied its beginning from a pipe.
+    pub(crate) fn is_list_begun(&self, source: usize) -> bool {
+        self.beginning_of_copied_list(source).is_ok_and(|text| text.is_none_or(|text| !text.is_empty()))
+    }
+
+    /// Returns the beginning of a list that the job copies from a pipe; empty if it has copied
+    /// nothing yet. Returns `None` if the list is a regular file.
+    pub(crate) fn beginning_of_copied_list(&self, source: usize) -> Result<Option<Vec<u8>>> {
+        let source = source as i64;
+        if self.lists.has(source) {
+            return Ok(None);
+        }
+        let text = list_copy::read_chunk(&self.connection()?, source, 0);
+        Ok(Some(text.map_err(|error| database_error(&self.path, error))?.unwrap_or_default()))
+    }
+
     /// Returns a reader for a list of URLs that must be copied into the job because it comes from a
     /// pipe. Returns `None` if the list is a regular file, which later runs can read again.
     /// `format` is the format of its lines; `None` if each line is a URL.

@@ -14,10 +14,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use haul::Result;
 use haul::fleet::{EarlierQueuedTransfer, RecalledValueKind, StageValueStore, UnfinishedTransferIterator};
-use haul::{Result, Target};
-use haul_policy::target::Origin;
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use rusqlite::{Connection, Statement, params};
 
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error};
 use super::job_run::JobRun;
@@ -208,15 +207,6 @@ impl JobRun {
             each(Path::new(&os_str(text(0))), std::str::from_utf8(text(1)).unwrap_or_default())?;
         }
         Ok(())
-    }
-
-    /// Returns the origin of the job's first URL that was fetched, usually by an earlier run of
-    /// this job. Returns `None` if no URL was fetched yet, or if the job's file cannot be read.
-    pub(crate) fn first_origin(&self) -> Option<Origin> {
-        let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
-        let connection = self.connection().ok()?;
-        let url = connection.query_row(first, [FIRST_LATER_STAGE_ID], |row| row.get::<_, String>(0));
-        Some(Target::parse(&url.optional().ok()??).ok()?.origin())
     }
 }
 

@@ -71,6 +71,7 @@ mod job_warc;
 mod jobs;
 mod jsonl_input;
 mod jsonl_output;
+mod later_stage_credentials;
 mod message_signatures;
 mod name_templates;
 mod negotiate_without_kerberos;

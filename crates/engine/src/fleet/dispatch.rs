@@ -9,7 +9,7 @@ mod later_stage_transfers;
 mod listing_pages;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use haul_policy::concurrency::MAX_LIMIT;
@@ -91,9 +91,9 @@ pub(super) struct DispatchState {
     /// so the previous stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first input URL that the user wrote; `None` if there was none yet. URLs
+    /// The origin of the first input URL that the user wrote ([`FleetOptions::first_origin`]). URLs
     /// from a list that somebody else wrote do not count.
-    first_origin: Option<Origin>,
+    first_origin: Arc<OnceLock<Option<Origin>>>,
     /// The origin of the previous input URL; `None` before the first URL. It speeds up the parsing
     /// of the next URL, which probably has the same origin.
     last_origin: Option<Origin>,
@@ -151,7 +151,7 @@ impl Dispatcher {
                 errors: VecDeque::new(),
                 full: vec![false; stages],
                 numbers: (0..stages).map(number).collect(),
-                first_origin: options.first_origin.clone(),
+                first_origin: options.first_origin.clone().unwrap_or_default(),
                 last_origin: None,
                 pipeline,
                 retrying: vec![0; stages],
@@ -299,7 +299,7 @@ impl Dispatcher {
         match parsed {
             Ok(target) => {
                 if is_users_origin {
-                    state.first_origin.get_or_insert_with(|| target.origin());
+                    state.first_origin.get_or_init(|| Some(target.origin()));
                 }
                 state.last_origin = Some(target.origin());
                 state.remember_url(&view.stages[0], &target);
@@ -576,7 +576,7 @@ impl DispatchState {
     /// Returns the origin of the first URL that the user wrote. Only this origin may receive the
     /// credentials of later stages. `None` if there is no such URL yet.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
-        self.first_origin.as_ref()
+        self.first_origin.get()?.as_ref()
     }
 
     pub(super) fn backlog(&self) -> usize {

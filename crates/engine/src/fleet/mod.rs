@@ -42,8 +42,8 @@ mod value_to_request;
 mod written_output_observer;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
 use haul_policy::concurrency::INITIAL_LIMIT;
@@ -169,10 +169,11 @@ pub struct FleetOptions {
     /// values of earlier runs, so that the fleet can resume. The links of a stage that has a
     /// [`depth`](FleetStage::depth) are not stored. Default: none.
     pub stage_memory: Option<Arc<dyn StageValueStore>>,
-    /// The origin of the first URL of the user, if an earlier run of the program has already
-    /// fetched that URL. This origin may also receive the credentials of later stages. Default: the
-    /// origin of the first item that the user wrote.
-    pub first_origin: Option<Origin>,
+    /// The origin of the first URL of the user, which may also receive the credentials of later
+    /// stages. Its content is `None` if that URL has no origin, so that no origin receives them.
+    /// The iterator over the items may set it when it reads its first URL, even if it makes no item
+    /// of that URL. Default `None`: the origin of the first item that the user wrote.
+    pub first_origin: Option<Arc<OnceLock<Option<Origin>>>>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,
     /// True to read the input in a separate thread, because reads may block. Default: false.

@@ -2,6 +2,7 @@
 
 mod expected_checksum;
 mod file_url_transfer;
+pub(crate) mod first_origin;
 mod jsonl_record_requests;
 mod list_reader;
 mod listing_page_output_files;

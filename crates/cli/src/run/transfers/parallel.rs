@@ -27,6 +27,7 @@ use crate::run::engine_options::output_options::{
 use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
 use crate::run::report::urlnum_variable::UrlNumbers;
+use crate::run::transfers::first_origin::FirstOrigin;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
@@ -76,13 +77,18 @@ pub(crate) fn run(
     if let Some(job) = reporter.job() {
         options.output_observer = Some(Arc::clone(job) as Arc<dyn OutputObserver>);
         options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageValueStore>);
-        // The lines of a list may be a stranger's, and their origins are not the user's.
-        options.first_origin = job.first_origin().filter(|_| group.records.is_none());
         // What is done is not fetched again, but its names are taken.
         job.finished_files(are_named_by_responses(group), |file, url| {
             reporter.output_names().reserve_for_url(file, url)
         })?;
         reporter.output_names().set_overwritable_since(job.created());
+    }
+    // The lines of a list may be a stranger's, and their origins are not the user's.
+    let has_own_urls = group.stages.len() > 1 && group.records.is_none();
+    let first_origin =
+        has_own_urls.then(|| FirstOrigin::new(group, Arc::clone(options.first_origin.get_or_insert_default())));
+    if let (Some(first), Some(job)) = (&first_origin, reporter.job()) {
+        first.set_for_job(group, job);
     }
     raise_open_file_limit();
     let fleet = Fleet::new(stages, options);
@@ -101,7 +107,8 @@ pub(crate) fn run(
     let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_known_after_lists(plan) };
     let items = UrlItems::new(group, requests, list, numbers, reporter.output_names().clone(), shard)
         .with_counts(counts)
-        .with_skip_reporter(reporter);
+        .with_skip_reporter(reporter)
+        .with_first_origin(first_origin);
     let items = Box::new(match reporter.job() {
         Some(job) => items.with_job(job)?,
         None => items,

@@ -30,6 +30,7 @@ use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::expected_checksum;
+use crate::run::transfers::first_origin::FirstOrigin;
 use crate::run::transfers::jsonl_record_requests::RecordRequestBase;
 use crate::run::transfers::list_reader::ListReader;
 use crate::run::transfers::listing_page_output_files::{ListingPageFiles, PageNaming};
@@ -82,6 +83,8 @@ pub(crate) struct UrlItems {
     /// The reporter that prints `-w` for the URLs that `--skip-existing` skips. `None` if skipped
     /// URLs are not reported.
     skip_reporter: Option<Arc<UrlGroupReporter>>,
+    /// The origin that the iterator sets when it reads the first URL; `None` if nothing needs it.
+    first_origin: Option<FirstOrigin>,
 }
 
 /// The progress counts of a run, as far as the iterator over a list of URLs changes them. The
@@ -188,12 +191,18 @@ impl UrlItems {
             job: None,
             counts: ProgressCountsForList::default(),
             skip_reporter: None,
+            first_origin: None,
         }
     }
 
     /// Sets the reporter of the URLs that `--skip-existing` skips.
     pub(crate) fn with_skip_reporter(self, reporter: &Arc<UrlGroupReporter>) -> Self {
         Self { skip_reporter: Some(Arc::clone(reporter)), ..self }
+    }
+
+    /// Makes the iterator set `first_origin` when it reads its first URL.
+    pub(crate) fn with_first_origin(self, first_origin: Option<FirstOrigin>) -> Self {
+        Self { first_origin, ..self }
     }
 
     /// Sets the progress counts in which the iterator counts the URLs that it skips. At the end of
@@ -219,6 +228,7 @@ impl UrlItems {
     /// Returns the item (the transfer to run) for a URL of the source with the index `source`.
     /// Returns `None` if the URL is in another shard, or `--skip-existing` skips it.
     fn item_of_url(&mut self, source: usize, given: String, parts: GlobValues) -> Result<Option<FleetItem>> {
+        self.set_first_origin(self.position, Some(&given));
         self.position += 1;
         if !self.shard.contains(&given) {
             return Ok(None);
@@ -457,6 +467,9 @@ impl UrlItems {
             let is_url = self.position > number || found.is_err();
             // A source that cannot be opened has a place in the list, too.
             self.position = if is_url { number + 1 } else { number };
+            if is_url {
+                self.set_first_origin(number, None);
+            }
             let found = match is_url {
                 true => self.apply_job_state(number, found),
                 false => found,
@@ -466,6 +479,14 @@ impl UrlItems {
                 (None, Some(counts)) if is_url => counts.count_skipped(),
                 (None, _) => {}
             }
+        }
+    }
+
+    /// Sets the origin of the first URL if `number` is the index of the first URL. `url` is `None`
+    /// for an error in its place.
+    fn set_first_origin(&self, number: u64, url: Option<&str>) {
+        if let Some(first) = self.first_origin.as_ref().filter(|_| number == 0) {
+            first.set(url);
         }
     }
 
