@@ -70,6 +70,8 @@ pub enum CsvFault {
     Unreadable(io::Error),
     /// The row that begins at this line is too long, for example because a quote is never closed.
     TooLong(u64),
+    /// The list ends within a quoted field of the row that begins at this line.
+    OpenQuote(u64),
     /// The list is empty, so that it has no header line.
     NoHeader,
     /// The header line contains the name of a column that is not UTF-8.
@@ -89,6 +91,7 @@ impl fmt::Display for CsvFault {
                     "line {line}: the row is longer than {limit} MiB; a quote that is not closed may be the cause"
                 )
             }
+            CsvFault::OpenQuote(line) => write!(f, "line {line}: a quote of the row is not closed; close it"),
             CsvFault::NoHeader => f.write_str("there is no header line with the names of the columns"),
             CsvFault::HeaderNotUtf8 => f.write_str("line 1: the name of a column is not UTF-8"),
             CsvFault::DuplicateColumn(name) => write!(f, "line 1: two columns have the name {name:?}"),
@@ -139,14 +142,19 @@ impl<R: BufRead> CsvRows<R> {
         let mut ends_with_line_feed = false;
         loop {
             let input = self.reader.fill_buf().map_err(CsvFault::Unreadable)?;
+            // A line feed after the list ends its last row, unless a quote is open.
+            let is_end = input.is_empty();
+            let text: &[u8] = if is_end { b"\n" } else { input };
             let (result, read, written, ended) =
-                self.core.read_record(input, &mut row.bytes[length..], &mut row.ends[fields..]);
-            // At the end of the list, the last line feed belongs to a field whose quote is open.
-            ends_with_line_feed =
-                if read > 0 { input[read - 1] == b'\n' } else { ends_with_line_feed && !input.is_empty() };
-            self.reader.consume(read);
+                self.core.read_record(text, &mut row.bytes[length..], &mut row.ends[fields..]);
+            ends_with_line_feed = if read > 0 { text[read - 1] == b'\n' } else { ends_with_line_feed };
+            self.reader.consume(if is_end { 0 } else { read });
             (length, fields) = (length + written, fields + ended);
             match result {
+                ReadRecordResult::InputEmpty if is_end => {
+                    self.is_over = true;
+                    return if written > 0 { Err(CsvFault::OpenQuote(first_line)) } else { Ok(None) };
+                }
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if row.bytes.len() < MAX_ROW => {
                     row.bytes.resize(row.bytes.len() * 2, 0);
@@ -225,6 +233,14 @@ mod tests {
         assert_eq!(fault(b""), "there is no header line with the names of the columns");
         assert_eq!(fault(b"a,\xff\n"), "line 1: the name of a column is not UTF-8");
         assert_eq!(fault(b"a,b,a\n"), "line 1: two columns have the name \"a\"");
+        for text in ["a,b\n1,2\n3,\"4\n5,6\n", "a,b\n1,2\n\"", "a,b\n1,2\n3,\"\"\"", "a,b\n1,2\n3,\"4\r\n"] {
+            assert_eq!(fault(text.as_bytes()), "line 3: a quote of the row is not closed; close it", "{text}");
+        }
+        for text in
+            ["a,b\n1,\"2\"", "a,b\n1,\"2\"\"\"", "a,b\n1,2\"", "a,b\r\n1,\"\"\r\n", "a,b\n1,2\r", "a\n", "\"a\""]
+        {
+            all(text.as_bytes(), b',').unwrap();
+        }
         let open = [b"a,b\n1,\"".as_slice(), &vec![b'x'; MAX_ROW + 10]].concat();
         assert!(fault(&open).starts_with("line 2: the row is longer than 8 MiB"), "{}", fault(&open));
         let wide = [b"a\n".as_slice(), &vec![b','; MAX_FIELDS + 10]].concat();
