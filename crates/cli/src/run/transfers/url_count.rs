@@ -52,9 +52,11 @@ fn count_given_urls(group: &UrlGroup) -> Option<u64> {
     group.urls.iter().enumerate().map(count).sum()
 }
 
-/// Returns the number of URLs in a list; `None` if it is unknown.
+/// Returns the number of URLs in a list; `None` if it is unknown. Opens only regular files: a FIFO
+/// that is opened and closed here would lose the list that its writer has begun to write.
 fn count_urls_in_list(path: &str) -> Option<u64> {
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
+    let is_file = path != "-" && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let file = is_file.then(|| File::open(path).ok()).flatten()?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     let (mut line, mut count) = (Vec::new(), 0);
     while (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).ok()? > 0 {
@@ -65,4 +67,22 @@ fn count_urls_in_list(path: &str) -> Option<u64> {
         line.clear();
     }
     Some(count)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    #[test]
+    fn fifo_is_not_opened_to_count_its_urls() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(path("list"), "http://h/1\n\n# a comment\nhttp://h/2").unwrap();
+        assert_eq!(count_urls_in_list(&path("list")), Some(2));
+        mkfifoat(CWD, path("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+        // Opening it would wait for a writer.
+        assert_eq!(count_urls_in_list(&path("fifo")), None);
+    }
 }
