@@ -7,6 +7,8 @@
 mod job_states;
 mod later_stage_transfers;
 mod listing_pages;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -39,19 +41,17 @@ use crate::ignore_poison::IgnorePoison;
 use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of waiting transfers to which the queue is usually filled from the input.
-const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers from which no further input is read. Above [`QUEUE_TARGET`],
+/// The number of waiting transfers to which the queue is usually filled from the input. Above it,
 /// input is only read after no waiting transfer could start for [`READ_FURTHER_AFTER`], because it
-/// may be for another host. This many transfers take about 1 MiB.
-const MAX_QUEUE_TARGET: usize = 2048;
+/// may be for another host.
+const QUEUE_TARGET: usize = 256;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
 /// values of the previous stage, until half of these transfers have started. (A stage makes
 /// requests from the values that the previous stage extracts.)
 const MAX_STAGE_BACKLOG: usize = 4096;
-/// The maximum total size, in bytes, of the URLs, header fields and request content in the queue.
-/// An item of the input may contain a whole request body.
+/// The maximum total size, in bytes, of the new transfers in the queue, with their URLs, header
+/// fields and request content. An item of the input may contain a whole request body.
 const MAX_QUEUED_BYTES: usize = 8 << 20;
 /// The bit that is set in the priority of a new transfer, and not set in the priority of a retry.
 const NEW_TRANSFER_BIT: u64 = 1 << 55;
@@ -110,7 +110,7 @@ pub(super) struct DispatchState {
     /// the limits for single hosts allow none of the waiting transfers. `None` if that is not so
     /// now.
     blocked_since: Option<Instant>,
-    /// The number of bytes of memory that the requests of the queued new jobs take.
+    /// The number of bytes of memory that the queued new jobs take.
     queued_bytes: usize,
     /// The URLs queued so far by a stage that also fetches the links in its pages
     /// ([`FleetStage::depth`]). Each URL is fetched only once. `None` without such a stage.
@@ -208,7 +208,7 @@ impl Dispatcher {
     fn push(&self, state: &mut DispatchState, waiting: Box<QueuedOrRunningJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.queued_new[stage] += 1;
-        state.queued_bytes += waiting.request_bytes;
+        state.queued_bytes += waiting.queued_bytes();
         let origin = waiting.target.as_ref().expect("a job that has not started has a target").origin();
         let host = state.queue.push(&origin, priority, QueuedJob::New(waiting));
         if self.limits.each_host.is_some() {
@@ -523,7 +523,7 @@ impl DispatchState {
             self.blocked_since = None;
             return None;
         }
-        let has_room = self.source.is_some() && self.queue.len() < MAX_QUEUE_TARGET.min(self.max_backlog / 2);
+        let has_room = self.source.is_some() && self.queued_bytes < MAX_QUEUED_BYTES;
         has_room.then_some(*self.blocked_since.get_or_insert(now) + READ_FURTHER_AFTER)
     }
 
@@ -539,7 +539,7 @@ impl DispatchState {
         let (value, request) = (started.value.take(), started.request.take());
         let FleetJob { stage, slot, .. } = started.job;
         self.queued_new[stage] -= 1;
-        self.queued_bytes -= started.request_bytes;
+        self.queued_bytes -= started.queued_bytes();
         if self.queued_new[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }

@@ -36,6 +36,17 @@ pub(in crate::fleet) struct QueuedOrRunningJob {
     pub(super) request_bytes: usize,
 }
 
+impl QueuedOrRunningJob {
+    /// The approximate number of bytes of memory that a waiting job takes without its request: the
+    /// job, its number in the order of the output, and its entries in the lines of the queue.
+    const JOB_BYTES: usize = size_of::<Self>() + 128;
+
+    /// Returns the number of bytes of memory that the job takes while it waits in the queue.
+    pub(super) fn queued_bytes(&self) -> usize {
+        Self::JOB_BYTES + self.request_bytes
+    }
+}
+
 /// The next transfer to run in a host slot (a permit for one transfer to a host).
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
 pub(in crate::fleet) enum NewJobOrRetry {

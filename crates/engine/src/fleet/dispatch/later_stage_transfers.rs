@@ -110,9 +110,12 @@ impl Dispatcher {
             Ok(Some((url, target, mut destination))) => {
                 state.remember_url(stage, &target);
                 let request = recalled.and_then(|recalled| recalled.apply(&mut destination));
+                let value: Option<Box<[u8]>> = stage.value_mapper.is_some().then(|| value.into());
+                let request_bytes = url.len()
+                    + value.as_ref().map_or(0, |value| value.len())
+                    + request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
                 let job = state.new_job(number, url, order, destination, window.reserve_slot());
-                let value = stage.value_mapper.is_some().then(|| value.into());
-                let job = Box::new(QueuedOrRunningJob { job, target: Some(target), value, request, request_bytes: 0 });
+                let job = Box::new(QueuedOrRunningJob { job, target: Some(target), value, request, request_bytes });
                 self.enqueue_job(state, job.in_listing(stage, None));
             }
             Ok(None) => {}

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::fleet::item_source::ImmediateItemSource;
+use crate::fleet::ordered_window::{DeliveryOrder, StageSink};
+use crate::sink::descriptor_writer::OutputReadiness;
+use crate::sink::extracted_value_list::ExtractedValues;
+
+/// A sink that discards its content.
+struct DiscardingSink;
+
+impl StageSink for DiscardingSink {
+    fn write_bytes(&mut self, _: &[u8]) -> Result<OutputReadiness> {
+        Ok(OutputReadiness::Free)
+    }
+
+    fn write_records(&mut self, _: &mut ExtractedValues) -> Result<OutputReadiness> {
+        Ok(OutputReadiness::Free)
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        Ok(OutputReadiness::Free)
+    }
+
+    fn finish(&mut self, values: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
+        Ok(values)
+    }
+}
+
+/// A dispatcher for one stage whose hosts may have one transfer each, and the number of items that
+/// it has read from its input.
+struct DispatcherOfOneStage {
+    dispatcher: Dispatcher,
+    windows: Vec<Arc<OrderedWindow>>,
+    stages: Vec<FleetStage>,
+    read: Arc<AtomicUsize>,
+}
+
+impl DispatcherOfOneStage {
+    fn new(urls: impl Iterator<Item = String> + Send + 'static) -> Self {
+        let read = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&read);
+        let items = urls.map(move |url| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(FleetItem::new(url, BodyDestination::Output))
+        });
+        let source = Box::new(ImmediateItemSource(Box::new(items)));
+        let options = FleetOptions { per_host: Some(1), ..FleetOptions::default() };
+        let caps = QueueCaps { total: 64, per_host: 1 };
+        let window = OrderedWindow::new(DeliveryOrder::Free, 1 << 20, Box::new(DiscardingSink));
+        Self {
+            dispatcher: Dispatcher::new(caps, &options, 1, source, None),
+            windows: vec![Arc::new(window)],
+            stages: vec![FleetStage::default()],
+            read,
+        }
+    }
+
+    /// Starts all transfers that may start at the time `now`. Returns their URLs.
+    fn start_all(&self, now: Instant) -> Vec<String> {
+        let view = StageWindowsAndSettings { windows: &self.windows, stages: &self.stages };
+        let next = || match self.dispatcher.next(now, &view).unwrap()? {
+            (_, NewJobOrRetry::New(started)) => Some(started.target.to_url()),
+            (_, NewJobOrRetry::Retry(_)) => panic!("no transfer is tried again"),
+        };
+        std::iter::from_fn(next).collect()
+    }
+}
+
+#[test]
+fn host_with_many_urls_does_not_stop_others() {
+    let of_one_host = (0..8_000).map(|number| format!("http://a.test/{number}"));
+    let of_others = ["http://b.test/", "http://c.test/"].map(str::to_owned);
+    let fleet = DispatcherOfOneStage::new(of_one_host.chain(of_others));
+    let now = Instant::now();
+    assert_eq!(fleet.start_all(now), ["http://a.test/0"]);
+    assert_eq!(fleet.read.load(Ordering::Relaxed), QUEUE_TARGET + 1);
+    assert_eq!(fleet.start_all(now + READ_FURTHER_AFTER), ["http://b.test/", "http://c.test/"]);
+}
+
+#[test]
+fn queue_of_a_blocked_host_is_bounded_by_bytes() {
+    let fleet = DispatcherOfOneStage::new((0..u64::MAX).map(|number| format!("http://a.test/{number}")));
+    let now = Instant::now();
+    assert_eq!(fleet.start_all(now).len(), 1);
+    assert!(fleet.start_all(now + READ_FURTHER_AFTER).is_empty());
+    let job_bytes = size_of::<QueuedOrRunningJob>();
+    let read = fleet.read.load(Ordering::Relaxed);
+    assert!(read * job_bytes < MAX_QUEUED_BYTES && read * 2 * job_bytes > MAX_QUEUED_BYTES, "{read} {job_bytes}");
+    assert!(fleet.start_all(now + READ_FURTHER_AFTER * 2).is_empty());
+    assert_eq!(fleet.read.load(Ordering::Relaxed), read);
+}
