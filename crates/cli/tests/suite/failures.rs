@@ -9,7 +9,7 @@ use std::net::UdpSocket;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
+use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, run_in, short_body};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
@@ -470,4 +470,23 @@ fn non_blocking_stdin_is_waited_for() {
         let told = format!("{args:?}: {}", ran.stderr);
         assert!(ran.text().contains(&printed), "{told}");
     }
+}
+
+#[test]
+fn too_long_list_line_fails_alone() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x\n"));
+    let url = |path: &str, len: usize| {
+        let url = peer.url(path);
+        let blanks = " ".repeat(len.saturating_sub(url.len()));
+        url + &blanks
+    };
+    let comment = format!("# {}", "x".repeat(9 << 20));
+    // Blanks after a URL belong to its line.
+    let lines = [comment, url("/1", (8 << 20) + 1), url("/2", 0), url("/3", 8 << 20)].join("\n");
+    fs::write(dir.path().join("list"), lines).unwrap();
+    let ran = run_in(dir.path(), HAUL, &["-sS", "--input-file", "list"]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "x\nx\n");
+    let message = ran.failed(26);
+    assert!(message.contains("list, line 2: the line is longer than 8 MiB"), "{message}");
+    assert_eq!(message.matches("longer").count(), 1, "{message}");
 }

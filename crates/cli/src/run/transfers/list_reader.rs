@@ -12,7 +12,7 @@ use crate::file_and_environment_access::stdin;
 use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordInputFormat};
 use crate::url_sources;
 
-/// The maximum length of a line in a list: 8 MiB.
+/// The maximum length of a line in a list, without its line end: 8 MiB.
 pub(super) const MAX_LINE: u64 = 8 << 20;
 
 /// An `--input-file` list that is being read.
@@ -60,15 +60,25 @@ impl ListReader {
         Self { reader, name: name.into(), line: 0 }
     }
 
-    /// Returns the next URL of the list, without surrounding blanks. Skips lines without a URL.
-    /// Returns `None` at the end of the list.
-    pub(crate) fn next_url(&mut self) -> Result<Option<String>> {
-        while let Some(line) = self.next_line().map_err(|fault| self.error(fault))? {
+    /// Returns the next URL of the list, without surrounding blanks. Skips lines without a URL. For
+    /// a line that is too long, returns an error in place of the URL; the next call returns the URL
+    /// of a later line. Returns `None` at the end of the list.
+    ///
+    /// # Errors
+    /// The list cannot be read. It has no further lines.
+    pub(crate) fn next_url(&mut self) -> Result<Option<Result<String>>> {
+        loop {
+            let line = match self.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(None),
+                Err(LineReadError::TooLong { is_comment: true }) => continue,
+                Err(fault @ LineReadError::TooLong { .. }) => return Ok(Some(Err(self.error(fault)))),
+                Err(fault) => return Err(self.error(fault)),
+            };
             if let Some(text) = url_sources::url_in_line(&line) {
-                return Ok(Some(url_sources::to_text(text).into_owned()));
+                return Ok(Some(Ok(url_sources::to_text(text).into_owned())));
             }
         }
-        Ok(None)
     }
 
     /// Returns the record in the next line that is not blank. Returns `None` at the end of the
@@ -78,7 +88,7 @@ impl ListReader {
             let line = match self.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
-                Err(fault @ LineReadError::TooLong) => {
+                Err(fault @ LineReadError::TooLong { .. }) => {
                     let (position, record) = (self.position(), Err(self.error(fault)));
                     return Ok(Some(NumberedRecord { position, id: None, record }));
                 }
@@ -108,7 +118,7 @@ impl ListReader {
     fn error(&self, fault: LineReadError) -> Error {
         match fault {
             LineReadError::Unreadable(error) => unreadable(&self.name, error),
-            LineReadError::TooLong => {
+            LineReadError::TooLong { .. } => {
                 let message = format!("{}: the line is longer than {} MiB", self.position(), MAX_LINE >> 20);
                 Error::new(ErrorKind::Read, message)
             }
@@ -129,11 +139,12 @@ impl ListReader {
     /// rest of a line that is too long.
     fn next_line(&mut self) -> std::result::Result<Option<Vec<u8>>, LineReadError> {
         let mut line = Vec::new();
-        let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(LineReadError::Unreadable)?;
+        let read = (&mut self.reader).take(MAX_LINE + 1).read_until(b'\n', &mut line);
+        let read = read.map_err(LineReadError::Unreadable)?;
         self.line += 1;
-        if read as u64 == MAX_LINE && line.last() != Some(&b'\n') {
+        if read as u64 > MAX_LINE && line.last() != Some(&b'\n') {
             self.reader.skip_until(b'\n').map_err(LineReadError::Unreadable)?;
-            return Err(LineReadError::TooLong);
+            return Err(LineReadError::TooLong { is_comment: line.trim_ascii_start().starts_with(b"#") });
         }
         Ok((read > 0).then_some(line))
     }
@@ -180,7 +191,11 @@ fn csv_error(name: &str, fault: CsvFault) -> Error {
 /// The reason why a line of a list cannot be read.
 enum LineReadError {
     Unreadable(std::io::Error),
-    TooLong,
+    /// The line is longer than [`MAX_LINE`]. `is_comment` is true if it is a comment in a list of
+    /// URLs.
+    TooLong {
+        is_comment: bool,
+    },
 }
 
 fn unreadable(name: &str, error: std::io::Error) -> Error {

@@ -59,8 +59,8 @@ fn count_urls_in_list(path: &str) -> Option<u64> {
     let file = is_file.then(|| File::open(path).ok()).flatten()?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     let (mut line, mut count) = (Vec::new(), 0);
-    while (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).ok()? > 0 {
-        if line.len() as u64 == MAX_LINE {
+    while (&mut reader).take(MAX_LINE + 1).read_until(b'\n', &mut line).ok()? > 0 {
+        if line.len() as u64 > MAX_LINE && line.last() != Some(&b'\n') {
             return None;
         }
         count += u64::from(url_in_line(&line).is_some());

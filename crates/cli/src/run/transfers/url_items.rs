@@ -544,7 +544,12 @@ impl UrlItems {
                 Ok(expansions.next_url().map(|url| (url, GlobValues::default())))
             }
             OpenUrlSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
-            OpenUrlSource::File(list) => list.next_url().map(|url| url.map(|url| (url, GlobValues::default()))),
+            OpenUrlSource::File(list) => match list.next_url() {
+                Ok(Some(Err(error))) => return Some(Err(error)),
+                Ok(Some(Ok(url))) => Ok(Some((url, GlobValues::default()))),
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            },
             OpenUrlSource::Records(list) => match list.next_record() {
                 Ok(Some(record)) => return Some(self.item_of_record(source, record)),
                 Ok(None) => Ok(None),
