@@ -46,6 +46,14 @@ impl InterruptCallback {
     pub(crate) fn wants_to_stop(&self) -> bool {
         (self.0)()
     }
+
+    /// Calls the callback.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] if the callback returns true.
+    pub fn check(&self) -> Result<()> {
+        if self.wants_to_stop() { Err(Error::new(ErrorKind::Interrupted, "it was interrupted")) } else { Ok(()) }
+    }
 }
 
 impl fmt::Debug for InterruptCallback {
@@ -117,10 +125,7 @@ impl InterruptCallbackTimer {
     /// [`ErrorKind::Interrupted`] if the callback returns true.
     pub(crate) fn on_signal(&mut self, now: Instant) -> Result<()> {
         self.last_call = Some(now);
-        match &self.hook {
-            Some(hook) if hook.wants_to_stop() => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
-            _ => Ok(()),
-        }
+        self.hook.as_ref().map_or(Ok(()), InterruptCallback::check)
     }
 
     /// Calls the callback if [`is_callback_due`](Self::is_callback_due) returns true.
@@ -146,6 +151,15 @@ impl InterruptCallbackTimer {
             self.call_if_due(Instant::now())?;
         }
     }
+}
+
+/// Sleeps until the time `until`. Calls the callback at intervals, and also after the last of them.
+///
+/// # Errors
+/// [`ErrorKind::Interrupted`] if the callback returns true.
+pub(crate) fn sleep_until(until: Instant, interrupt: Option<&InterruptCallback>) -> Result<()> {
+    InterruptCallbackTimer::new(interrupt).sleep(until)?;
+    interrupt.map_or(Ok(()), InterruptCallback::check)
 }
 
 #[cfg(test)]

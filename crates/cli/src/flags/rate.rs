@@ -44,6 +44,9 @@ pub(super) fn parse_interval(text: &str) -> Result<Duration, UsageErrorReason> {
         _ => return Err(bad()),
     };
     let nanos = times.checked_mul(seconds * 1000).ok_or(UsageErrorReason::TooLarge)?.saturating_mul(1_000_000);
+    if times == 0 {
+        return Err(bad());
+    }
     nanos.checked_div(count).map(Duration::from_nanos).ok_or_else(bad)
 }
 
@@ -60,7 +63,7 @@ mod tests {
         // Not rounded to whole milliseconds: that would be 333 or none.
         assert_eq!(parse_interval("300/s"), Ok(Duration::from_nanos(3_333_333)));
         assert_eq!(parse_interval("2000/s"), Ok(Duration::from_micros(500)));
-        for bad in ["", "0/s", "x/s", "1/w", "1/", "-1/s", "1/s/s", "99999999999999999999/s"] {
+        for bad in ["", "0/s", "x/s", "1/w", "1/", "-1/s", "1/s/s", "1/0s", "1/0h", "99999999999999999999/s"] {
             assert!(parse_interval(bad).is_err(), "{bad}");
         }
     }

@@ -394,7 +394,6 @@ fn run_groups(
             _ if sequential::is_sequential(plan, group) => sequential::run(client, plan, group, &reporter, stores),
             Some(url) if is_in_other_shard(&plan.global, group, url) => Ok(0),
             Some(url) => {
-                reporter.wait_for_start_rate();
                 let job = single_url::SingleUrlTransfer {
                     url,
                     given: url,
@@ -402,7 +401,8 @@ fn run_groups(
                     parts: &GlobValues::default(),
                     upload: None,
                 };
-                let outcome = single_url::run(client, &plan.global, group, job, &reporter, stores);
+                let begun = reporter.wait_for_start_rate();
+                let outcome = begun.and_then(|()| single_url::run(client, &plan.global, group, job, &reporter, stores));
                 outcome.or_else(|error| reporter.report_unbegun(url, &error).and(Err(error)))
             }
             None => parallel::run(client, plan, group, &reporter, stores),

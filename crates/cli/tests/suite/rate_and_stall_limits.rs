@@ -5,7 +5,8 @@ use crate::common;
 
 use std::time::{Duration, Instant};
 
-use common::{page, run_haul};
+use common::{RunningCommand, eventually, page, run_haul};
+use rustix::process::{Signal, kill_process};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// A run takes at least as long as its pauses, even on a slow machine. The test checks only this
@@ -168,4 +169,25 @@ fn retries_of_failing_hosts_delay_no_others() {
     let options = ["-s", "--unordered", "--parallel-max", "3", "--retry-delay", "5"].map(String::from);
     let text = run_haul(options.into_iter().chain(urls)).text();
     assert_eq!(text, "good\n".repeat(50) + &"bad\n".repeat(12));
+}
+
+#[test]
+fn signal_ends_a_wait_for_the_start_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::list(dir.path(), "file", ["x"]).display().to_string();
+    for option in ["--rate", "--rate-host"] {
+        for uploads in [&[][..], &["-T", &file]] {
+            let peer = page("x");
+            let (first, second) = (peer.url("/1"), peer.url("/2"));
+            let mut args = vec!["--stats=json", option, "1/h"];
+            args.extend(uploads.iter().chain(&[&*first]));
+            args.extend(if uploads.is_empty() { vec!["--next", &second] } else { vec![&*second] });
+            let running = RunningCommand::start(&mut common::haul(&args));
+            eventually("the first URL is fetched", || !peer.received(0).is_empty());
+            kill_process(running.pid(), Signal::TERM).unwrap();
+            let ran = running.wait();
+            assert_eq!(ran.code, 143, "{args:?}: {}", ran.stderr);
+            assert_eq!(peer.connections(), 1, "{args:?}");
+        }
+    }
 }

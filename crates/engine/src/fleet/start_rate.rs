@@ -7,7 +7,9 @@ use haul_policy::byte_and_transfer_rates::{HostSchedules, StartSchedule};
 use haul_policy::queue::{HostId, JobQueue};
 use haul_policy::target::Origin;
 
+use crate::Result;
 use crate::ignore_poison::IgnorePoison;
+use crate::interrupt_callback::{InterruptCallback, sleep_until};
 use crate::request::TotalRateLimit;
 use crate::time_conversions;
 
@@ -52,13 +54,18 @@ impl StartRate {
         self.lock().record_start(time_conversions::to_monotonic_time(now), self.interval);
     }
 
-    /// Blocks until a transfer may start, and records its start.
-    pub fn wait(&self) {
+    /// Records the start of a transfer at the next time at which it may start, and blocks until
+    /// then. Meanwhile, calls `interrupt` at intervals.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if `interrupt` returns true.
+    pub fn wait(&self, interrupt: Option<&InterruptCallback>) -> Result<()> {
         let mut schedule = self.lock();
         let now = Instant::now();
         let begins = schedule.next_start().map_or(now, |next| time_conversions::to_instant(next).max(now));
-        std::thread::sleep(begins.saturating_duration_since(now));
         schedule.record_start(time_conversions::to_monotonic_time(begins), self.interval);
+        drop(schedule);
+        sleep_until(begins, interrupt)
     }
 
     fn lock(&self) -> MutexGuard<'_, StartSchedule> {
@@ -110,12 +117,18 @@ impl HostStartRate {
         time_conversions::to_instant(self.lock().record_start(host, time_conversions::to_monotonic_time(now)))
     }
 
-    /// Blocks until a transfer to this host may start, and records its start.
-    pub fn wait(&self, host: &Origin) {
+    /// Records the start of a transfer to this host at the next time at which it may start, and
+    /// blocks until then. Meanwhile, calls `interrupt` at intervals.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if `interrupt` returns true.
+    pub fn wait(&self, host: &Origin, interrupt: Option<&InterruptCallback>) -> Result<()> {
         let now = Instant::now();
-        let begins = self.wait_until(host, now).unwrap_or(now);
-        std::thread::sleep(begins.saturating_duration_since(now));
-        self.record_start(host, begins);
+        let mut hosts = self.lock();
+        let begins = hosts.next_start(host).map_or(now, |next| time_conversions::to_instant(next).max(now));
+        hosts.record_start(host, time_conversions::to_monotonic_time(begins));
+        drop(hosts);
+        sleep_until(begins, interrupt)
     }
 
     fn lock(&self) -> MutexGuard<'_, HostSchedules<Origin>> {
@@ -173,5 +186,29 @@ impl StartLimits {
             self.on_start(queue, host, now);
         }
         wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haul_policy::target::Target;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn interrupt_ends_every_wait_for_a_start() {
+        let origin = Target::parse("http://h/").unwrap().origin();
+        let (rate, of_host, bytes) = (StartRate::new(HOUR), HostStartRate::new(HOUR), TotalRateLimit::new(1));
+        let continues = InterruptCallback::new(|| false);
+        rate.wait(Some(&continues)).unwrap();
+        of_host.wait(&origin, Some(&continues)).unwrap();
+        bytes.wait(Some(&continues)).unwrap();
+        bytes.lock_receive_bucket().remove(1 << 20);
+        let stops = InterruptCallback::new(|| true);
+        let waits = [rate.wait(Some(&stops)), of_host.wait(&origin, Some(&stops)), bytes.wait(Some(&stops))];
+        assert!(waits.iter().all(|wait| wait.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted)));
     }
 }

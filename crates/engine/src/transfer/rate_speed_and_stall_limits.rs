@@ -10,9 +10,10 @@ use haul_policy::byte_and_transfer_rates::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
 use crate::ignore_poison::IgnorePoison;
+use crate::interrupt_callback::{InterruptCallback, sleep_until};
 use crate::request::{RequestOptions, SpeedLimit, StallLimit};
 use crate::time_conversions;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Result};
 
 /// A rate limit, in bytes of content per second, shared by all transfers whose options contain this
 /// limit. It applies to each direction separately. Clones share the limit.
@@ -59,6 +60,15 @@ impl TotalRateLimit {
         self.lock_receive_bucket()
             .debt_until(time_conversions::to_monotonic_time(now))
             .map(time_conversions::to_instant)
+    }
+
+    /// Blocks until a transfer may start. Meanwhile, calls `interrupt` at intervals.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] if `interrupt` returns true.
+    pub fn wait(&self, interrupt: Option<&InterruptCallback>) -> Result<()> {
+        let now = Instant::now();
+        sleep_until(self.wait_until(now).unwrap_or(now), interrupt)
     }
 
     pub(crate) fn lock_receive_bucket(&self) -> MutexGuard<'_, SharedBucket> {

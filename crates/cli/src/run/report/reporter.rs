@@ -161,23 +161,27 @@ impl UrlGroupReporter {
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
-    /// Waits until `--rate` allows another transfer to begin.
-    pub(crate) fn wait_for_start_rate(&self) {
-        if let Some(pace) = self.start_rate() {
-            pace.wait();
+    /// Waits until `--rate` allows another transfer to begin. Counts this transfer as begun.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] if a signal has arrived, even without `--rate`.
+    pub(crate) fn wait_for_start_rate(&self) -> Result<()> {
+        match self.start_rate() {
+            Some(pace) => pace.wait(self.interrupt()),
+            None => self.interrupt().map_or(Ok(()), InterruptCallback::check),
         }
     }
 
     /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer from a host to
     /// begin. Counts this transfer as begun.
-    pub(crate) fn wait_for_host_start_rate(&self, host: &Origin) {
-        let now = Instant::now();
-        if let Some(at) = self.limit_rate_total().and_then(|total| total.wait_until(now)) {
-            std::thread::sleep(at.saturating_duration_since(now));
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] if a signal has arrived.
+    pub(crate) fn wait_for_host_start_rate(&self, host: &Origin) -> Result<()> {
+        if let Some(total) = self.limit_rate_total() {
+            total.wait(self.interrupt())?;
         }
-        if let Some(pace) = self.host_start_rate() {
-            pace.wait(host);
-        }
+        self.host_start_rate().map_or(Ok(()), |pace| pace.wait(host, self.interrupt()))
     }
 
     /// Counts the retries of a transfer as transfers that have begun, so that `--rate` and

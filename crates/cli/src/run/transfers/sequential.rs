@@ -108,7 +108,7 @@ impl SequentialRun<'_> {
         if global.shard.is_some_and(|shard| !shard.contains_url(url, scheme)) {
             return Ok(ControlFlow::Continue(()));
         }
-        self.reporter.wait_for_start_rate();
+        self.reporter.wait_for_start_rate()?;
         let parts = upload.with_named_values(parts);
         let sent = match upload.for_url(url, self.group) {
             // A missing file ends the run, as in curl: the exit code of a later URL would hide the
@@ -182,8 +182,9 @@ impl SequentialRun<'_> {
 }
 
 /// Returns true if `error`, which prevented the start of a transfer, ends the whole run, as in
-/// curl. There are four such errors:
+/// curl. There are five such errors:
 ///
+/// * a signal that arrives before the transfer starts
 /// * an error in the settings
 /// * an output file whose name is empty in this URL, as the value of a glob
 /// * a form whose file cannot be read
@@ -194,7 +195,7 @@ fn is_fatal_for_run(group: &UrlGroup, index: usize, upload: &UrlUpload, error: &
     let is_named = matches!(upload, UrlUpload::File(..)) || group.stages[0].request.query.is_some();
     let is_form = matches!(group.stages[0].request.body, Some(RequestBodyArg::Multipart(_)));
     match error.kind() {
-        ErrorKind::Setup => true,
+        ErrorKind::Setup | ErrorKind::Interrupted => true,
         ErrorKind::Write => matches!(group.output_of_source(index), OutputArg::File(_)),
         ErrorKind::Url => names || is_named,
         ErrorKind::Read => is_form,

@@ -109,7 +109,7 @@ pub(crate) fn run(
     refuse_login(stage, &target)?;
     let host = target.origin();
     if local.is_none() {
-        reporter.wait_for_host_start_rate(&host);
+        reporter.wait_for_host_start_rate(&host)?;
     }
     let to_file = file.as_deref().map(|file| (file, file_options(group, 0, None)));
     if local.is_none()
