@@ -492,14 +492,17 @@ impl Transfer {
     }
 
     /// Returns the pause that the response with this head requests (429 or 503 with Retry-After).
-    /// Returns `None` if the response requests no pause, or if it came from an origin other than
-    /// the origin of the caller's target.
+    /// The pause is at most as long as the caller allows a transfer to take, because other
+    /// transfers to the host wait for its end without a time limit. Returns `None` if the response
+    /// requests no pause, or if it came from an origin other than the origin of the caller's
+    /// target.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
         }
         let asked = retry::parse_retry_after(head.get("retry-after")?, time_conversions::unix_now())?;
-        Some(asked.min(self.options.retry.cap))
+        let limits = [self.options.retry.max_time, self.options.total_time, Some(self.options.retry.cap)];
+        limits.into_iter().flatten().chain([asked]).min()
     }
 
     /// Converts a finished transfer to its outcome. Also returns the transfer's [`BodyDelivery`],

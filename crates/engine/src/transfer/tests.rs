@@ -289,6 +289,17 @@ fn only_overloaded_hosts_may_request_a_pause() {
 }
 
 #[test]
+fn requested_pause_stays_within_time_limits() {
+    for (max_time, total_time, expected) in
+        [(None, None, 7), (Some(SECOND * 2), None, 2), (None, Some(SECOND * 3), 3), (Some(SECOND * 9), None, 7)]
+    {
+        let rules = RetryRules { max_time, ..RetryRules::default() };
+        let transfer = transfer(RequestOptions { total_time, ..retrying(rules) });
+        assert_eq!(transfer.requested_pause(&head("503 X\r\nRetry-After: 7")), Some(SECOND * expected));
+    }
+}
+
+#[test]
 fn duration_of_a_served_request_begins_when_it_was_sent() {
     let mut transfer = transfer(RequestOptions::default());
     assert!(transfer.served_job_end(&Ok(())).is_none(), "there was no response");
