@@ -213,9 +213,11 @@ impl Transfer {
     }
 
     /// Resets a finished transfer for another attempt, as if it had received nothing. Returns false
-    /// if the method is not idempotent, or if some of the content was already output.
+    /// if the method is not idempotent, if the content of the request cannot be sent again, or if
+    /// some of the body was already output.
     pub fn reset_for_retry(&mut self) -> bool {
-        let may = is_idempotent(&self.current.method) && self.body.restart();
+        let may_send = is_idempotent(&self.current.method) && self.resend_error().is_none();
+        let may = may_send && self.body.restart();
         if may {
             self.start_over();
             self.return_to_first_target();

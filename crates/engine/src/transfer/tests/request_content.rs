@@ -153,6 +153,14 @@ fn consumed_content_cannot_be_sent_again() {
 }
 
 #[test]
+fn consumed_content_prevents_another_attempt() {
+    let mut transfer = transfer(RequestOptions { method: "PUT".into(), ..with_body(reader()) });
+    assert!(transfer.reset_for_retry());
+    let _ = transfer.upload().unwrap().read(&mut [0; 8]).unwrap();
+    assert!(!transfer.reset_for_retry());
+}
+
+#[test]
 fn large_refused_content_may_be_unread() {
     for (status, length, expected) in
         [(413, 65_537, true), (300, 65_537, true), (299, 65_537, false), (413, 65_536, false)]
