@@ -10,6 +10,7 @@
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use haul_policy::target::Target;
 use rustix::fd::BorrowedFd;
@@ -83,6 +84,14 @@ impl BodyDelivery {
             records: ExtractedValues::default(),
         }));
         self
+    }
+
+    /// Sets the time after which the search for values fails, so that it does not exceed the time
+    /// limit of the transfer; `None` for no limit.
+    pub(crate) fn set_search_deadline(&mut self, deadline: Option<Instant>) {
+        if let Some(body) = &mut self.search {
+            body.search.set_deadline(deadline);
+        }
     }
 
     /// Makes `observer` read the decoded body before it reaches the sink. `None` means that there

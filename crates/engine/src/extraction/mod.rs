@@ -40,6 +40,8 @@ mod page_search;
 mod pattern_shape;
 mod prefilter;
 mod query_encoding_by_charset;
+#[cfg(test)]
+mod search_deadline_tests;
 #[cfg(feature = "select")]
 mod selected_value_regexes;
 mod settled_matches;

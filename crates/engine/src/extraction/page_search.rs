@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use encoding_rs::{Encoding, UTF_8};
 use haul_policy::page_reference::{PageBase, ResolvedPageLink};
@@ -355,6 +356,20 @@ impl PageSearch {
             ValueSourceSearch::Elements(search) => search.begin(base, (!media_type.is_empty()).then_some(is_xml)),
             #[cfg(feature = "select")]
             ValueSourceSearch::Json(_) => {}
+        }
+    }
+
+    /// Sets the time after which a search for regular expressions fails, for this page and later
+    /// ones; `None` for no limit.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        match &mut self.search {
+            ValueSourceSearch::Matches(extractor) => extractor.set_deadline(deadline),
+            #[cfg(feature = "select")]
+            ValueSourceSearch::Elements(_) | ValueSourceSearch::Json(_) => {}
+        }
+        #[cfg(feature = "select")]
+        if let Some(filter) = &mut self.filter {
+            filter.set_deadline(deadline);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The regular expressions that search selected values. Short values are gathered, because one
 //! search in many values costs less than a search in each.
 
+use std::time::Instant;
+
 use super::page_search::OnValue;
 use super::streaming_regex_search::Extractor;
 use crate::Result;
@@ -23,6 +25,11 @@ pub(super) struct ValueFilter {
 impl ValueFilter {
     pub(super) fn new(extractor: Extractor) -> Self {
         Self { extractor, text: Vec::new(), values: Vec::new() }
+    }
+
+    /// Sets the time after which a search fails; `None` for no limit.
+    pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.extractor.set_deadline(deadline);
     }
 
     /// Discards the gathered values, which were not searched yet.

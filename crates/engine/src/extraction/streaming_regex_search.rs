@@ -12,7 +12,7 @@
 //! Pieces are searched in place. Only the unsettled end of a piece is copied, and as much of the
 //! next piece as is needed to settle it.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Instant};
 
 use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
@@ -31,6 +31,10 @@ use crate::{Error, ErrorKind, Result};
 const MIN_GATHERED: usize = 4 << 10;
 /// The maximum number of new bytes of a body that are collected before they are searched.
 const MAX_GATHERED: usize = 256 << 10;
+
+/// The number of bytes that searches may examine between two checks of the deadline. A search
+/// counts as if it examined all bytes to the end of the window.
+const DEADLINE_CHECK_BYTES: usize = 4 << 20;
 
 /// One or more compiled regular expressions; clones share them.
 ///
@@ -164,6 +168,13 @@ impl Extractor {
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
+    }
+
+    /// Sets the time after which a search fails, for this body and later ones. Without it, a body
+    /// that was made for this purpose can occupy the search for long: an expression may read far
+    /// ahead of each of its matches.
+    pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.searches.iter_mut().for_each(|search| search.deadline = deadline);
     }
 
     /// Discards the state of the body that is being searched, so that the extractor can search
@@ -304,6 +315,10 @@ struct RegexSearch {
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
     gather: usize,
+    /// The time after which a search fails; `None` for no limit.
+    deadline: Option<Instant>,
+    /// The maximum number of bytes that were examined since the last check of the deadline.
+    unchecked_bytes: usize,
 }
 
 impl RegexSearch {
@@ -320,6 +335,8 @@ impl RegexSearch {
             next: 0,
             searched: 0,
             gather: MIN_GATHERED,
+            deadline: None,
+            unchecked_bytes: 0,
         }
     }
 
@@ -395,6 +412,9 @@ impl RegexSearch {
     /// and sets the field `next` to the end of the searched part. `last` is true if the body ends
     /// with the window. `known_hit` is the first index that `next_hit` finds in the window, if the
     /// caller knows it.
+    ///
+    /// # Errors
+    /// The errors of `on_match`, and [`ErrorKind::Timeout`] after the deadline.
     fn search(
         &mut self,
         window: &[u8],
@@ -409,6 +429,13 @@ impl RegexSearch {
             inner.lookahead.unsettled_from(self.reach_cache.as_mut(), window, self.next)
         };
         while self.next < settled {
+            if let Some(deadline) = self.deadline {
+                self.unchecked_bytes += window.len().saturating_sub(self.next);
+                if self.unchecked_bytes >= DEADLINE_CHECK_BYTES {
+                    self.unchecked_bytes = 0;
+                    check_deadline(deadline)?;
+                }
+            }
             let found = inner.finder.find(&mut self.scratch, window, self.next, known_hit.take());
             let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
                 self.next = settled;
@@ -426,6 +453,20 @@ impl RegexSearch {
         }
         Ok(())
     }
+}
+
+/// Checks the deadline of a search.
+///
+/// # Errors
+/// [`ErrorKind::Timeout`] after the deadline.
+#[cold]
+fn check_deadline(deadline: Instant) -> Result<()> {
+    if Instant::now() < deadline {
+        return Ok(());
+    }
+    let message = "the time limit ended the search for values; an expression that reads far ahead of each match \
+                   is slow, so limit its repetitions ({0,200} in place of *)";
+    Err(Error::new(ErrorKind::Timeout, message))
 }
 
 /// Describes a syntax error in an expression in one line: the error, its position, and a remedy if

@@ -35,6 +35,7 @@ impl Transfer {
     pub fn on_head(&mut self, head: ResponseHead, framing: ResponseBodyFraming, now: Instant) {
         let continues = self.progress.has_begun;
         self.restore_deadline();
+        self.body.set_search_deadline(self.deadline());
         self.current.is_http10 = head.version() == ProtocolVersion::Http10;
         self.record_head_of_stream(&head);
         self.facts.on_head(&head, now, continues);

@@ -3,6 +3,8 @@
 use std::io::IoSlice;
 
 use super::*;
+use crate::body::delivery::RegexInputKind;
+use crate::extraction::{ExtractRegexes, PageSearch};
 use crate::request::Validator;
 
 /// A transfer whose response with these fields has begun.
@@ -294,4 +296,16 @@ fn silence_is_measured_again_after_a_delivery() {
         transfer.on_body(OfferedBodyBytes::borrowed(b"1"), is_last, later).unwrap();
         assert_eq!(transfer.silence_deadline() < Some(later + SECOND * 500), is_measured);
     }
+}
+
+#[test]
+fn time_limit_ends_a_far_reading_search() {
+    let options = RequestOptions { total_time: Some(Duration::ZERO), ..RequestOptions::default() };
+    let mut transfer = transfer(options);
+    let pattern = ExtractRegexes::new("(?s)<p>.*?</p>|<p>").unwrap();
+    transfer.body = BodyDelivery::new(Box::new(TestSink::default()))
+        .with_search(PageSearch::new(pattern.into()), RegexInputKind::Bytes);
+    respond(&mut transfer, "200 OK");
+    receive(&mut transfer, "<p>".repeat(20_000).as_bytes()).unwrap();
+    assert_eq!(error_of(transfer.on_complete(Instant::now())).kind(), ErrorKind::Timeout);
 }
