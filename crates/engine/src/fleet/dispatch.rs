@@ -20,8 +20,8 @@ use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
-use job_states::QueuedJob;
 pub(super) use job_states::{JobWithError, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
+use job_states::{QueuedJob, placeholder_target};
 use later_stage_transfers::NewTransferStage;
 pub(super) use later_stage_transfers::StageWindowsAndSettings;
 pub(super) use listing_pages::PaginatedListing;
@@ -43,8 +43,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input. Above it,
 /// input is only read after no waiting transfer could start for [`READ_FURTHER_AFTER`], because it
-/// may be for another host.
+/// may be for another host: at once up to [`SECOND_QUEUE_TARGET`], then in steps.
 const QUEUE_TARGET: usize = 256;
+const SECOND_QUEUE_TARGET: usize = 8 * QUEUE_TARGET;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
 /// values of the previous stage, until half of these transfers have started. (A stage makes
@@ -106,9 +107,8 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which the total limit on concurrent transfers allows another transfer, but
-    /// the limits for single hosts allow none of the waiting transfers. `None` if that is not so
-    /// now.
+    /// The time from which [`READ_FURTHER_AFTER`] runs: when transfers could first not start only
+    /// because of their hosts, or of the last step. `None` if the total limit is reached.
     blocked_since: Option<Instant>,
     /// The number of bytes of memory that the queued new jobs take.
     queued_bytes: usize,
@@ -341,13 +341,16 @@ impl Dispatcher {
                 state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)
             {
                 self.limits.on_start(&mut state.queue, host, now);
-                state.blocked_since = None;
                 return Ok(Some((host, state.start_job(waiting))));
             }
             if state.queue.len() < target || state.reads_further_at(now).is_none_or(|at| now < at) {
                 return Ok(None);
             }
-            target = state.queue.len() + QUEUE_TARGET;
+            target = SECOND_QUEUE_TARGET;
+            if state.queue.len() >= SECOND_QUEUE_TARGET {
+                target = state.queue.len() + SECOND_QUEUE_TARGET / 2;
+                state.blocked_since = Some(now);
+            }
         }
     }
 
@@ -592,9 +595,4 @@ impl DispatchState {
 fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
-}
-
-/// Returns a placeholder for the target of a job whose URL is invalid. It appears only in reports.
-fn placeholder_target() -> Target {
-    Target::parse("http://invalid/").expect("a URL")
 }

@@ -78,3 +78,8 @@ pub(in crate::fleet) struct JobWithError {
     pub(in crate::fleet) target: Target,
     pub(in crate::fleet) error: Error,
 }
+
+/// Returns a placeholder for the target of a job whose URL is invalid. It appears only in reports.
+pub(super) fn placeholder_target() -> Target {
+    Target::parse("http://invalid/").expect("a URL")
+}
