@@ -461,8 +461,13 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
     let url = prepared.url.clone();
     let outcome = easy_driver::run(&client, prepared, &running);
     easy.set_running(None);
-    running.on_end(&outcome);
-    lock(&easy.state).end_transfer(&running, &outcome, &url)
+    match outcome {
+        Ok(outcome) => {
+            running.on_end(&outcome);
+            lock(&easy.state).end_transfer(&running, &outcome, &url)
+        }
+        Err(failure) => lock(&easy.state).fail_transfer(&failure),
+    }
 }
 
 /// Pauses or continues the directions of a transfer in progress, as the `CURLPAUSE_` bits say.

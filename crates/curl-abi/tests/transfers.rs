@@ -49,3 +49,10 @@ fn transfer_ids_count_the_transfers_of_a_handle() {
 fn connection_options_leave_other_idle_connections_open() {
     run("connection_reuse");
 }
+
+#[test]
+fn request_refused_by_progress_callback_is_not_sent() {
+    let (origin, base) = Origin::start_with_base_url();
+    run_with("refused_by_progress", &base);
+    assert_eq!(origin.hits("/echo"), 0);
+}

@@ -15,7 +15,7 @@ use super::transfer_event_queue::{QueueSink, QueueingObserver, TransferEvent, Tr
 use super::upload_queue::UploadQueue;
 use super::wakeup_descriptor::WakeupDescriptor;
 use crate::client_settings::ClientSettings;
-use crate::codes::CURLcode;
+use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLcode};
 use crate::easy::Easy;
 use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
@@ -106,9 +106,13 @@ impl MultiTransfer {
             is_cancelled: false,
             last_progress: Instant::now(),
         };
-        transfer.submit(engine, target, options, body);
         easy.set_running(Some(Arc::clone(&transfer.running)));
-        transfer.running.report_progress();
+        if !transfer.running.report_progress() {
+            easy.set_running(None);
+            let failure = transfer.running.failure().unwrap_or_else(|| CURLE_ABORTED_BY_CALLBACK.into());
+            return Err(lock(&easy.state).fail_transfer(&failure));
+        }
+        transfer.submit(engine, target, options, body);
         Ok(transfer)
     }
 
@@ -185,7 +189,8 @@ impl MultiTransfer {
         if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_ok()) {
             self.running.finish_upload();
         }
-        self.running.report_progress();
+        // A failure is recorded in `running`.
+        let _ = self.running.report_progress();
         // What the engine has received already waits here, beyond the engine's own time limit.
         if self.has_undelivered() && self.running.is_expired(self.last_progress) {
             self.running.fail_at_deadline();
@@ -272,6 +277,6 @@ impl MultiTransfer {
         engine.batch.cancel(self.id);
         self.running.easy.set_running(None);
         // As in libcurl, the progress is reported once more at the end.
-        self.running.report_progress();
+        let _ = self.running.report_progress();
     }
 }

@@ -21,11 +21,18 @@ use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
 use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
-use crate::request::{PreparedRequest, RequestContent};
+use crate::request::{PreparedRequest, RequestContent, TransferFailure};
 use crate::slist;
 
 /// Runs a transfer to its end on the calling thread.
-pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<RunningTransfer>) -> TransferOutcome {
+///
+/// # Errors
+/// The progress callback has aborted the transfer before the request was sent.
+pub(crate) fn run(
+    client: &Client,
+    prepared: PreparedRequest,
+    running: &Arc<RunningTransfer>,
+) -> std::result::Result<TransferOutcome, TransferFailure> {
     let PreparedRequest { target, mut options, content, .. } = prepared;
     let callbacks = running.callbacks();
     if callbacks.wants_heads() {
@@ -48,7 +55,9 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
         let running = Arc::clone(running);
         own.trailers = Some(Trailers::new(move || trailers(&running)));
     }
-    running.report_progress();
+    if !running.report_progress() {
+        return Err(running.failure().unwrap_or_else(|| CURLE_ABORTED_BY_CALLBACK.into()));
+    }
     let request = Request::new(target, options, own);
     let (outcome, _) = client.perform(request, EasySink { running: Arc::clone(running), has_written: false });
     if let Some(raw) = running.unreported_trailers(&outcome) {
@@ -57,9 +66,10 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
     }
     if outcome.result.is_ok() {
         running.finish_upload();
-        running.report_progress();
+        // A failure is recorded in `running`.
+        let _ = running.report_progress();
     }
-    outcome
+    Ok(outcome)
 }
 
 /// Converts a content source to a request body of the engine.
@@ -200,7 +210,9 @@ impl Read for EasyRequestContentReader {
             match read {
                 ContentRead::Bytes(n) => {
                     running.change_progress(|progress| progress.up += n as u64);
-                    running.report_progress();
+                    if !running.report_progress() {
+                        return Err(io::Error::other("the program ended the transfer"));
+                    }
                     return Ok(n);
                 }
                 ContentRead::End => return Ok(0),

@@ -417,7 +417,8 @@ impl RunningTransfer {
     }
 
     /// Reports the progress if the C program has a progress callback. Returns false if the program
-    /// aborts the transfer.
+    /// aborts the transfer, or if the transfer has failed before.
+    #[must_use]
     pub(crate) fn report_progress(&self) -> bool {
         if !self.callbacks().has_progress {
             return true;

@@ -171,6 +171,35 @@ static void transfer_ids(void) {
     curl_multi_cleanup(multi);
 }
 
+static int refuse(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up) {
+    (void)user, (void)down_total, (void)down, (void)up_total, (void)up;
+    return 1;
+}
+
+/* The second turn uses a connection that is already open. */
+static void refused_by_progress(void) {
+    CURLM *multi = curl_multi_init();
+    for (int turn = 0; turn < 4; turn++) {
+        struct memory body = {0};
+        CURL *easy = new_easy(under(base, "/echo"), &body);
+        if (turn >= 2) {
+            curl_easy_setopt(easy, CURLOPT_URL, under(base, "/small"));
+            IS(turn % 2 == 0 ? curl_easy_perform(easy) : perform_with(multi, easy), CURLE_OK);
+            curl_easy_setopt(easy, CURLOPT_URL, under(base, "/echo"));
+        }
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "pay");
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, refuse);
+        IS(turn % 2 == 0 ? curl_easy_perform(easy) : perform_with(multi, easy), CURLE_ABORTED_BY_CALLBACK);
+        CHECK(strcmp(error_buffer, "Callback aborted") == 0);
+        IS(long_info(easy, CURLINFO_RESPONSE_CODE), 0);
+        IS(curl_easy_pause(easy, CURLPAUSE_CONT), CURLE_BAD_FUNCTION_ARGUMENT);
+        forget(&body);
+        curl_easy_cleanup(easy);
+    }
+    curl_multi_cleanup(multi);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -180,6 +209,7 @@ static const struct {
     {"stored_trailers", stored_trailers},
     {"transfer_ids", transfer_ids},
     {"connection_reuse", connection_reuse},
+    {"refused_by_progress", refused_by_progress},
 };
 
 int main(int count, char **arguments) {
