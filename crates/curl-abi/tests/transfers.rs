@@ -56,3 +56,8 @@ fn request_refused_by_progress_callback_is_not_sent() {
     run_with("refused_by_progress", &base);
     assert_eq!(origin.hits("/echo"), 0);
 }
+
+#[test]
+fn multi_handle_works_in_a_forked_child() {
+    run("multi_after_fork");
+}

@@ -45,9 +45,11 @@ pub(crate) fn register_fork_handler() {
 #[cfg(windows)]
 pub(crate) fn register_fork_handler() {}
 
-/// Returns the number of times that the current process or its ancestors were forked since this
-/// code was loaded. It is 0 in the process that loaded the code, 1 in its child, and so on.
+/// Returns the number of times that the current process or its ancestors were forked since the
+/// first call of this function or the first client. It is 0 in the process that made that call, 1
+/// in its child, and so on.
 #[must_use]
 pub fn fork_count() -> u32 {
+    register_fork_handler();
     FORK_COUNT.load(Ordering::Relaxed)
 }

@@ -26,6 +26,8 @@ pub(super) struct MultiEngine {
     fd: OwnedFd,
     /// The settings of the easy handle whose name servers the resolver asks.
     servers: Mutex<Option<ClientSettings>>,
+    /// The settings of the first easy handle, and the resolver of its share object.
+    first: (ClientSettings, Option<Resolver>),
 }
 
 impl MultiEngine {
@@ -35,6 +37,7 @@ impl MultiEngine {
     pub(super) fn new(settings: &MultiSettings, easy: &ClientSettings, shared: Option<Resolver>) -> Option<Self> {
         let mut limits = easy.pool_limits();
         limits.connections = settings.max_idle.unwrap_or_else(|| PoolLimits::default().connections);
+        let first = (easy.clone(), shared.clone());
         let resolver = shared.unwrap_or_else(|| easy.resolver());
         let client = Client::builder().pool(limits).resolver(resolver).build();
         let batch = client.batch(BatchOptions {
@@ -46,7 +49,13 @@ impl MultiEngine {
             ..BatchOptions::default()
         });
         let fd = batch.fd().ok()?;
-        Some(Self { client, batch, fd, servers: Mutex::default() })
+        Some(Self { client, batch, fd, servers: Mutex::default(), first })
+    }
+
+    /// Makes an engine with the same settings, for a forked child: the threads of this one run in
+    /// the parent only.
+    pub(super) fn for_child(&self, settings: &MultiSettings) -> Option<Self> {
+        Self::new(settings, &self.first.0, self.first.1.clone())
     }
 
     /// Makes the resolver of all transfers ask the name servers that an easy handle sets, if they

@@ -12,6 +12,7 @@
 //! the queues and calls the callbacks, in libcurl's order. A full queue stops the engine's reads.
 
 mod engine;
+mod renewal_after_fork;
 mod socket_callbacks;
 mod state;
 mod transfer;
@@ -57,7 +58,10 @@ const OPTION_MAX_CONCURRENT_STREAMS: c_int = 16;
 /// handle that is not live.
 fn with_multi(multi: OpaqueHandle, body: impl FnOnce(&Multi) -> CURLMcode) -> CURLMcode {
     catch_panic(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
-        Some(multi) => body(&multi),
+        Some(multi) => {
+            multi.renew_after_fork();
+            body(&multi)
+        }
         None => CURLM_BAD_HANDLE,
     })
 }
@@ -78,6 +82,7 @@ pub extern "C" fn curl_multi_cleanup(multi: OpaqueHandle) -> CURLMcode {
         None => CURLM_BAD_HANDLE,
         Some(object) if object.is_busy() => CURLM_RECURSIVE_API_CALL,
         Some(object) => {
+            object.renew_after_fork();
             object.clear();
             MULTIS.remove(multi);
             CURLM_OK

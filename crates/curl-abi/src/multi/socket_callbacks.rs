@@ -32,6 +32,12 @@ impl Multi {
 
     fn update_sockets(&self) -> bool {
         let wanted = if self.unfinished() > 0 { self.descriptors() } else { Vec::new() };
+        self.watch(&wanted)
+    }
+
+    /// Makes the program watch these descriptors and no others. Returns false if a callback has
+    /// failed.
+    pub(super) fn watch(&self, wanted: &[RawFd]) -> bool {
         let state = locked(self);
         let (settings, watched) = (state.settings, state.watched.clone());
         drop(state);

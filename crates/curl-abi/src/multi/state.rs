@@ -3,9 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_long, c_void};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use haul::fork::fork_count;
 
 use super::engine::MultiEngine;
 use super::transfer::MultiTransfer;
@@ -69,7 +71,7 @@ pub(crate) struct MultiSettings {
 }
 
 /// The phase of the transfer of an easy handle.
-enum TransferPhase {
+pub(super) enum TransferPhase {
     /// The transfer begins in the next call of `curl_multi_perform`.
     New,
     /// The transfer is in progress. It is boxed, since each call of `curl_multi_perform` moves it.
@@ -81,9 +83,9 @@ enum TransferPhase {
 }
 
 /// An easy handle that was added to a multi handle, with the phase of its transfer.
-struct AddedHandle {
-    easy: Arc<Easy>,
-    phase: TransferPhase,
+pub(super) struct AddedHandle {
+    pub(super) easy: Arc<Easy>,
+    pub(super) phase: TransferPhase,
     /// The message about the end of the transfer; `None` before the end. It stays readable for the
     /// C program until the handle is removed.
     message: Option<Box<CURLMsg>>,
@@ -93,18 +95,26 @@ impl AddedHandle {
     fn is_over(&self) -> bool {
         matches!(self.phase, TransferPhase::Over)
     }
+
+    /// Creates the message about the end of the transfer for `curl_multi_info_read`.
+    pub(super) fn set_message(&mut self, result: CURLcode) {
+        let mut data = MessageData { whatever: std::ptr::null_mut() };
+        data.result = result;
+        let easy = std::ptr::without_provenance_mut(self.easy.number);
+        self.message = Some(Box::new(CURLMsg { msg: CURLMSG_DONE, easy, result: data }));
+    }
 }
 
 /// The settings, the easy handles and the messages of a multi handle, protected by its lock.
 #[derive(Default)]
 pub(crate) struct MultiState {
     pub(super) settings: MultiSettings,
-    engine: Option<Arc<MultiEngine>>,
-    handles: Vec<AddedHandle>,
+    pub(super) engine: Option<Arc<MultiEngine>>,
+    pub(super) handles: Vec<AddedHandle>,
     /// The number of times that an easy handle was added. It is the id of the next transfer.
     added: i64,
     /// The ids of the easy handles whose messages the C program has not read yet.
-    messages: VecDeque<usize>,
+    pub(super) messages: VecDeque<usize>,
     /// The descriptors that the socket callback has told the C program to watch.
     pub(super) watched: Vec<RawFd>,
     pub(super) assigned: HashMap<RawFd, UserPointer>,
@@ -122,6 +132,8 @@ pub(crate) struct Multi {
     pub(super) state: Mutex<MultiState>,
     /// True while `curl_multi_perform` runs, so that callbacks cannot call it recursively.
     busy: AtomicBool,
+    /// The fork count of the process whose threads serve this handle.
+    pub(super) generation: AtomicU32,
 }
 
 /// Makes the two descriptors of a multi handle: `notifier`, which is readable while the C program
@@ -135,6 +147,7 @@ pub(super) fn new_notifiers() -> Option<(WakeupDescriptor, WakeupDescriptor)> {
 /// freed.
 pub(crate) fn remove(multi: usize, easy: usize) {
     if let Some(multi) = MULTIS.get_by_number(multi) {
+        multi.renew_after_fork();
         multi.remove_easy(easy);
         multi.update_after_removal();
     }
@@ -143,7 +156,8 @@ pub(crate) fn remove(multi: usize, easy: usize) {
 impl Multi {
     pub(super) fn new(number: usize, (notifier, wakeup): (WakeupDescriptor, WakeupDescriptor)) -> Self {
         let notifier = Arc::new(notifier);
-        Self { number, notifier, wakeup, state: Mutex::default(), busy: AtomicBool::new(false) }
+        let generation = AtomicU32::new(fork_count());
+        Self { number, notifier, wakeup, state: Mutex::default(), busy: AtomicBool::new(false), generation }
     }
 
     pub(super) fn number(&self) -> usize {
@@ -381,11 +395,8 @@ impl Multi {
         };
         added.phase = phase;
         if let Some(result) = result {
-            let mut data = MessageData { whatever: std::ptr::null_mut() };
-            data.result = result;
-            let easy = std::ptr::without_provenance_mut(easy);
-            added.message = Some(Box::new(CURLMsg { msg: CURLMSG_DONE, easy, result: data }));
-            state.messages.push_back(easy.addr());
+            added.set_message(result);
+            state.messages.push_back(easy);
         }
     }
 

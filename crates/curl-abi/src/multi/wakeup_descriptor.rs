@@ -45,6 +45,21 @@ impl WakeupDescriptor {
         self.is_set.store(false, Ordering::SeqCst);
     }
 
+    /// Replaces the two descriptors by new ones with the same numbers. A forked child calls this,
+    /// because it shares the old ones with its parent.
+    pub(crate) fn replace(&self) {
+        // Without free descriptors, the old ones still work, shared with the parent.
+        let Some(new) = Self::new() else { return };
+        for (from, to) in [(&new.reader, &self.reader), (&new.writer, &self.writer)] {
+            // SAFETY: system calls with descriptors that are open during the calls.
+            unsafe {
+                libc::dup2(from.as_raw_fd(), to.as_raw_fd());
+                libc::fcntl(to.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+        self.is_set.store(false, Ordering::SeqCst);
+    }
+
     /// Returns the descriptor to poll.
     pub(crate) fn fd(&self) -> RawFd {
         self.reader.as_raw_fd()

@@ -2,6 +2,9 @@
  * Arguments: CASE BASE-URL */
 #include "check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static const char *base;
 
 /* Adds a handle, performs until its transfer ends, and removes it. Gives up after about 15 s. */
@@ -200,6 +203,53 @@ static void refused_by_progress(void) {
     curl_multi_cleanup(multi);
 }
 
+static CURLcode perform_small(CURLM *multi) {
+    struct memory body = {0};
+    CURL *easy = new_easy(under(base, "/small"), &body);
+    CURLcode result = perform_with(multi, easy);
+    CHECK(result != CURLE_OK || strcmp(text_of(&body), "small\n") == 0);
+    forget(&body);
+    curl_easy_cleanup(easy);
+    return result;
+}
+
+static void use_in_child(CURLM *multi, CURL *slow, CURL *later) {
+    int running = -1, left = -1;
+    IS(curl_multi_perform(multi, &running), CURLM_OK);
+    CURLMsg *message = curl_multi_info_read(multi, &left);
+    CHECK(message != NULL && message->easy_handle == slow);
+    IS(message->data.result, CURLE_RECV_ERROR);
+    IS(curl_multi_remove_handle(multi, slow), CURLM_OK);
+    IS(curl_multi_remove_handle(multi, later), CURLM_OK);
+    IS(perform_small(multi), CURLE_OK);
+    IS(perform_with(multi, later), CURLE_OK);
+    IS(curl_multi_cleanup(multi), CURLM_OK);
+    _exit(0);
+}
+
+static void multi_after_fork(void) {
+    CURLM *multi = curl_multi_init();
+    struct memory body = {0};
+    int running = 0, status = -1;
+    IS(perform_small(multi), CURLE_OK);
+    CURL *slow = new_easy(under(base, "/delay/60000/small"), &body), *later = new_easy(under(base, "/small"), &body);
+    IS(curl_multi_add_handle(multi, slow), CURLM_OK);
+    IS(curl_multi_perform(multi, &running), CURLM_OK);
+    IS(running, 1);
+    IS(curl_multi_add_handle(multi, later), CURLM_OK);
+    pid_t child = fork();
+    if (child == 0)
+        use_in_child(multi, slow, later);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    IS(status, 0);
+    IS(curl_multi_remove_handle(multi, later), CURLM_OK);
+    IS(curl_multi_remove_handle(multi, slow), CURLM_OK);
+    IS(perform_small(multi), CURLE_OK);
+    IS(curl_multi_cleanup(multi), CURLM_OK);
+    forget(&body);
+    curl_easy_cleanup(slow), curl_easy_cleanup(later);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -210,6 +260,7 @@ static const struct {
     {"transfer_ids", transfer_ids},
     {"connection_reuse", connection_reuse},
     {"refused_by_progress", refused_by_progress},
+    {"multi_after_fork", multi_after_fork},
 };
 
 int main(int count, char **arguments) {
