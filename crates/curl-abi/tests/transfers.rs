@@ -61,3 +61,8 @@ fn request_refused_by_progress_callback_is_not_sent() {
 fn multi_handle_works_in_a_forked_child() {
     run("multi_after_fork");
 }
+
+#[test]
+fn header_callback_knows_the_facts_of_its_response() {
+    run("facts_in_header_callback");
+}

@@ -41,7 +41,7 @@ pub enum TraceEvent<'a> {
         /// The request line and the header fields. Each line ends in a line feed.
         head: Cow<'a, str>,
     },
-    /// The head of a response was received.
+    /// The head of a response was received. [`Milestone::Head`] is reported before it.
     Response {
         /// The head of the response, as received.
         head: &'a ResponseHead,

@@ -217,10 +217,16 @@ impl TransferInfo {
 
     /// Stores the information that is known when the body of a response begins.
     pub(crate) fn set_at_body_start(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
-        self.set_facts(facts);
+        self.set_exchange(facts, target);
         self.set_head(head);
+    }
+
+    /// Stores the facts about the current exchange and its target, before the header callback gets
+    /// the head of the response.
+    pub(crate) fn set_exchange(&mut self, facts: &TransferFacts, target: &Target) {
+        self.set_facts(facts);
         if facts.redirects > 0 {
-            self.effective_url = EffectiveUrl::text(Some(target.to_url().as_bytes()));
+            self.effective_url = EffectiveUrl::text(Some(target_url(target).as_bytes()));
         }
         self.scheme = c_text(target.scheme().as_str());
     }

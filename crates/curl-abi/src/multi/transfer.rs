@@ -244,6 +244,9 @@ impl MultiTransfer {
             match event {
                 TransferEvent::Info(text) => running.on_info(&text),
                 TransferEvent::Request(head) => running.on_request(&head),
+                TransferEvent::Exchange(exchange) => {
+                    lock(&running.easy.state).infos.set_exchange(&exchange.0, &exchange.1);
+                }
                 TransferEvent::Head(head, origin) => {
                     running.store_head(&head, origin);
                     self.lines = Some((head.raw().to_vec(), origin, LinePosition::default()));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use haul::buffer_pool::{BULK_BUFFER_SIZE, KeptBodyBytes, OfferedBodyBytes};
 use haul::sink::{ResponseForSink, Sink, TransferWaker};
-use haul::trace::{TraceEvent, TransferObserver};
+use haul::trace::{Milestone, TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 
@@ -38,6 +38,8 @@ pub(super) enum TransferEvent {
     Info(String),
     /// The head of a request that is being sent.
     Request(String),
+    /// The facts about an exchange, and its target, when the head of its response was received.
+    Exchange(Box<(TransferFacts, Target)>),
     /// The head of a response.
     Head(ResponseHead, HeaderMessageKind),
     /// The trailer section of a response.
@@ -267,6 +269,9 @@ impl TransferObserver for QueueingObserver {
             TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
             TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
             TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),
+            TraceEvent::Milestone { milestone: Milestone::Head, facts, target, .. } => {
+                TransferEvent::Exchange(Box::new(((*facts).clone(), (*target).clone())))
+            }
             TraceEvent::Info(_)
             | TraceEvent::NotHttp { .. }
             | TraceEvent::Retry { .. }

@@ -12,7 +12,7 @@ use haul::buffer_pool::OfferedBodyBytes;
 use haul::interrupt_callback::InterruptCallback;
 use haul::request::RequestOverrides;
 use haul::sink::{ResponseForSink, Sink};
-use haul::trace::{TraceEvent, TransferObserver};
+use haul::trace::{Milestone, TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Request, ResponseHead, Result};
 
@@ -172,6 +172,9 @@ impl TransferObserver for EasyObserver {
             }
             TraceEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, bytes),
             TraceEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, bytes),
+            TraceEvent::Milestone { milestone: Milestone::Head, facts, target, .. } => {
+                lock(&running.easy.state).infos.set_exchange(facts, target);
+            }
             TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } | TraceEvent::Milestone { .. } => {}
         }
     }

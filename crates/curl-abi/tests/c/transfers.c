@@ -250,6 +250,36 @@ static void multi_after_fork(void) {
     curl_easy_cleanup(slow), curl_easy_cleanup(later);
 }
 
+static size_t check_facts(char *data, size_t size, size_t count, void *user) {
+    struct program *program = user;
+    if (strncmp(data, "HTTP/", 5) == 0) {
+        const char *end = program->origins == 0 ? "/redirect/302?to=/small/3" : "/small/3";
+        const char *url = text_info(program->easy, CURLINFO_EFFECTIVE_URL);
+        CHECK(strlen(url) > strlen(end) && strcmp(url + strlen(url) - strlen(end), end) == 0);
+        CHECK(strcmp(text_info(program->easy, CURLINFO_PRIMARY_IP), "127.0.0.1") == 0);
+        CHECK(long_info(program->easy, CURLINFO_PRIMARY_PORT) > 0 && long_info(program->easy, CURLINFO_LOCAL_PORT) > 0);
+        IS(long_info(program->easy, CURLINFO_HTTP_VERSION), CURL_HTTP_VERSION_1_1);
+        IS(long_info(program->easy, CURLINFO_REDIRECT_COUNT), program->origins);
+        program->origins++;
+    }
+    return size * count;
+}
+
+static void facts_in_header_callback(void) {
+    for (int turn = 0; turn < 2; turn++) {
+        struct memory body = {0};
+        struct program program = {0};
+        CURL *easy = program.easy = new_easy(under(base, "/redirect/302?to=/small/3"), &body);
+        curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, check_facts);
+        curl_easy_setopt(easy, CURLOPT_HEADERDATA, &program);
+        IS(turn == 0 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        IS(program.origins, 2);
+        forget(&body);
+        curl_easy_cleanup(easy);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -261,6 +291,7 @@ static const struct {
     {"connection_reuse", connection_reuse},
     {"refused_by_progress", refused_by_progress},
     {"multi_after_fork", multi_after_fork},
+    {"facts_in_header_callback", facts_in_header_callback},
 };
 
 int main(int count, char **arguments) {

@@ -40,10 +40,11 @@ impl Transfer {
         self.record_head_of_stream(&head);
         self.facts.on_head(&head, now, continues);
         self.speed.on_head(now);
+        // The facts come first, so that an observer has them when it receives the head.
+        self.trace_milestone(Milestone::Head, None);
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
         }
-        self.trace_milestone(Milestone::Head, None);
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         let milliseconds = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);

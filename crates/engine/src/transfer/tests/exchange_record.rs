@@ -237,7 +237,7 @@ fn trace_gets_exchange_events_in_order() {
     transfer.on_sent(b"123");
     transfer.on_interim(&head("103 Early Hints"));
     respond(&mut transfer, "302 X\r\nLocation: /b");
-    assert_eq!(events.take(), ["sent 3", "interim 103", "response 302", "Head"]);
+    assert_eq!(events.take(), ["sent 3", "interim 103", "Head", "response 302"]);
     transfer.on_complete(Instant::now());
     assert_eq!(events.take(), ["info Issue another request to this URL: 'http://a.example/b'", "Redirected"]);
     transfer.on_partial_head(head("200 OK"));
