@@ -66,3 +66,8 @@ fn multi_handle_works_in_a_forked_child() {
 fn header_callback_knows_the_facts_of_its_response() {
     run("facts_in_header_callback");
 }
+
+#[test]
+fn offered_schemes_are_known_after_the_login() {
+    run("schemes_after_login");
+}

@@ -275,8 +275,15 @@ impl TransferInfo {
         self.announced = content_length(head);
         let content_type = head.get_all("content-type").last();
         self.content_type = content_type.and_then(|value| CString::new(value).ok()).filter(|text| !text.is_empty());
-        self.auth_available = auth_schemes(head, "www-authenticate");
-        self.proxy_auth_available = auth_schemes(head, "proxy-authenticate");
+        self.on_challenges(head);
+    }
+
+    /// Stores the authentication schemes that a response offers. A response without a challenge
+    /// leaves those of the last challenge.
+    pub(crate) fn on_challenges(&mut self, head: &ResponseHead) {
+        let (server, proxy) = (auth_schemes(head, "www-authenticate"), auth_schemes(head, "proxy-authenticate"));
+        self.auth_available = if server == 0 { self.auth_available } else { server };
+        self.proxy_auth_available = if proxy == 0 { self.proxy_auth_available } else { proxy };
     }
 
     /// Stores the information about a transfer that has ended. `url` is the URL that the C program

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_double, c_int, c_void};
 
 use crate::handle_table::UserPointer;
-use crate::options::{EasyOptions, curlopt_numbers as opt};
+use crate::options::{EasyOptions, curlauth_constants::AUTH_BASIC, curlopt_numbers as opt};
 
 /// A write callback, which receives body or header bytes. Its arguments are `(data, 1, length,
 /// user)`.
@@ -128,6 +128,8 @@ pub(crate) struct Callbacks {
     pub(crate) is_verbose: bool,
     /// True if redirects are followed.
     follows: bool,
+    /// True if challenges may be answered, so that there may be several responses.
+    answers_challenges: bool,
     /// True if response heads are passed to the write callback like the body.
     pub(crate) includes_heads: bool,
     /// True if the heads of a proxy's responses to CONNECT are not passed to the C program.
@@ -168,6 +170,9 @@ impl Callbacks {
                 && (options.has(opt::XFERINFOFUNCTION) || options.has(opt::PROGRESSFUNCTION)),
             is_verbose: options.is_on(opt::VERBOSE),
             follows: options.is_on(opt::FOLLOWLOCATION),
+            answers_challenges: [opt::HTTPAUTH, opt::PROXYAUTH]
+                .iter()
+                .any(|option| options.number(*option).is_some_and(|schemes| schemes & !AUTH_BASIC != 0)),
             includes_heads: options.is_on(opt::HEADER),
             hides_connect_heads: options.is_on(opt::SUPPRESS_CONNECT_HEADERS),
         }
@@ -179,10 +184,10 @@ impl Callbacks {
     }
 
     /// Returns true if response heads must be kept or passed on: a callback receives them, or
-    /// redirects are followed, so that there may be several heads in which `curl_easy_header` looks
-    /// for fields.
+    /// redirects are followed or challenges answered, so that there may be several heads in which
+    /// `curl_easy_header` looks for fields, and `curl_easy_getinfo` for challenges.
     pub(crate) fn wants_heads(&self) -> bool {
-        self.header.is_some() || self.includes_heads || self.is_verbose || self.follows
+        self.header.is_some() || self.includes_heads || self.is_verbose || self.follows || self.answers_challenges
     }
 
     /// Returns true if the debug callback receives the content that is sent and received.

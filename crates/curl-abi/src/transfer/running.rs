@@ -270,8 +270,10 @@ impl RunningTransfer {
     /// Stores a response head for `curl_easy_getinfo` and `curl_easy_header`. The caller then
     /// passes its lines to the callbacks.
     pub(crate) fn store_head(&self, head: &ResponseHead, origin: HeaderMessageKind) {
-        if origin != HeaderMessageKind::Connect {
-            lock(&self.easy.state).infos.on_head(head);
+        let infos = &mut lock(&self.easy.state).infos;
+        match origin {
+            HeaderMessageKind::Connect => infos.on_challenges(head),
+            _ => infos.on_head(head),
         }
         self.store_lines(head.raw(), origin);
     }

@@ -280,6 +280,24 @@ static void facts_in_header_callback(void) {
     }
 }
 
+static void schemes_after_login(void) {
+    for (int turn = 0; turn < 2; turn++) {
+        struct memory body = {0};
+        CURL *easy = new_easy(under(base, "/private/small/1"), &body);
+        curl_easy_setopt(easy, CURLOPT_USERPWD, "me:secret");
+        curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_ANY);
+        IS(turn == 0 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        IS(long_info(easy, CURLINFO_RESPONSE_CODE), 200);
+        IS(long_info(easy, CURLINFO_HTTPAUTH_AVAIL), CURLAUTH_BASIC);
+        /* The next transfer is not challenged. */
+        curl_easy_setopt(easy, CURLOPT_URL, under(base, "/small"));
+        IS(curl_easy_perform(easy), CURLE_OK);
+        IS(long_info(easy, CURLINFO_HTTPAUTH_AVAIL), 0);
+        forget(&body);
+        curl_easy_cleanup(easy);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -292,6 +310,7 @@ static const struct {
     {"refused_by_progress", refused_by_progress},
     {"multi_after_fork", multi_after_fork},
     {"facts_in_header_callback", facts_in_header_callback},
+    {"schemes_after_login", schemes_after_login},
 };
 
 int main(int count, char **arguments) {
