@@ -71,3 +71,16 @@ fn header_callback_knows_the_facts_of_its_response() {
 fn offered_schemes_are_known_after_the_login() {
     run("schemes_after_login");
 }
+
+#[test]
+fn unified_fields_are_sent_once_to_a_proxy() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    run_with("unified_fields", &peer.url(""));
+    let count = |connection: usize| {
+        let received = String::from_utf8(peer.received(connection).to_vec()).unwrap();
+        received.split("\r\n\r\n").next().unwrap().matches("\r\nX-Own: 1").count()
+    };
+    // The second connection begins with a CONNECT.
+    assert_eq!((count(0), count(1)), (1, 1));
+}

@@ -297,9 +297,11 @@ fn proxy(options: &EasyOptions) -> Result<Option<ProxyOptions>, TransferFailure>
     proxy.tunnel = options.is_on(opt::HTTPPROXYTUNNEL);
     proxy.http10 = options.number(opt::PROXYTYPE) == Some(1);
     (proxy.fields, proxy.without) = fields::parse_header_lines(options.string_list(opt::PROXYHEADER));
-    // With `CURLHEADER_UNIFIED`, servers and proxies get the same fields.
+    // With `CURLHEADER_UNIFIED`, servers and proxies get the same fields. A forwarded request has
+    // them already.
     if options.number(opt::HEADEROPT) == Some(0) {
         (proxy.fields, proxy.without) = fields::parse_header_lines(options.string_list(opt::HTTPHEADER));
+        proxy.fields_for_connect_only = true;
     }
     let has_tls = proxy
         .proxy

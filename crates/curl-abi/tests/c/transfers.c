@@ -298,6 +298,23 @@ static void schemes_after_login(void) {
     }
 }
 
+/* BASE-URL is a proxy. */
+static void unified_fields(void) {
+    struct memory body = {0};
+    struct curl_slist *fields = curl_slist_append(NULL, "X-Own: 1");
+    CURL *easy = new_easy("http://h.example/", &body);
+    curl_easy_setopt(easy, CURLOPT_PROXY, base);
+    curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_UNIFIED);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_perform(easy);
+    forget(&body);
+    curl_easy_cleanup(easy);
+    curl_slist_free_all(fields);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -311,6 +328,7 @@ static const struct {
     {"multi_after_fork", multi_after_fork},
     {"facts_in_header_callback", facts_in_header_callback},
     {"schemes_after_login", schemes_after_login},
+    {"unified_fields", unified_fields},
 };
 
 int main(int count, char **arguments) {

@@ -78,6 +78,9 @@ pub struct ProxyOptions {
     /// The fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests.
     /// Each field replaces the field of the same name that haul would send.
     pub fields: Vec<(String, Vec<u8>)>,
+    /// True to send [`fields`](Self::fields) only with CONNECT, not with requests that the proxy
+    /// forwards.
+    pub fields_for_connect_only: bool,
     /// The names of fields that haul must not add for HTTP proxies (`--proxy-header NAME:`). Host
     /// is always sent.
     pub without: Vec<String>,

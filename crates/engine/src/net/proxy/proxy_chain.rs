@@ -92,7 +92,10 @@ impl ProxyRoute {
             negotiate: given.auth.may_negotiate().then(|| given.negotiate.clone()),
             socks_gssapi: given.socks_gssapi.clone(),
             http10: given.http10,
-            fields: given.fields.clone(),
+            fields: match mode {
+                ProxyMode::Forward if given.fields_for_connect_only => Vec::new(),
+                _ => given.fields.clone(),
+            },
             without: given.without.clone(),
             user_agent: user_agent.map(<[u8]>::to_vec),
             memory: given.memory.clone(),
