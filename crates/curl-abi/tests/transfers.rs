@@ -84,3 +84,8 @@ fn unified_fields_are_sent_once_to_a_proxy() {
     // The second connection begins with a CONNECT.
     assert_eq!((count(0), count(1)), (1, 1));
 }
+
+#[test]
+fn range_of_a_post_is_that_of_its_content() {
+    run("content_ranges");
+}

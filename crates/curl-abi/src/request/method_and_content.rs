@@ -5,6 +5,7 @@ use haul::body::upload::RequestBody;
 
 use super::TransferFailure;
 use crate::c_strings;
+use crate::codes::CURLE_BAD_FUNCTION_ARGUMENT;
 use crate::easy::Easy;
 use crate::form::FORMS;
 use crate::handle_table::lock;
@@ -53,7 +54,9 @@ pub(super) fn set_content(
         RequestKind::Put => ("PUT", upload(options, request, easy)),
         RequestKind::Post => {
             request.content_type = Some(FORM_TYPE.to_owned());
-            ("POST", post(options, easy))
+            let content = post(options, easy)?;
+            request.content_range = content_range(options, content.length());
+            ("POST", content)
         }
         RequestKind::Form | RequestKind::Mime => ("POST", multipart(options, request, &form.unwrap_or_default())?),
     };
@@ -67,24 +70,40 @@ pub(super) fn set_content(
 /// Returns the content of a request for which the engine's options of the handle's previous request
 /// are used again. The content is not part of these options, since each request may have another.
 /// Only GET, HEAD and POST requests use the options again.
-pub(super) fn content_for_reused_options(options: &EasyOptions, easy: usize) -> RequestContent {
-    if options.request_kind() == RequestKind::Post { post(options, easy) } else { RequestContent::None }
+pub(super) fn content_for_reused_options(
+    options: &EasyOptions,
+    easy: usize,
+) -> Result<RequestContent, TransferFailure> {
+    if options.request_kind() == RequestKind::Post { post(options, easy) } else { Ok(RequestContent::None) }
 }
 
 /// Returns the content of `CURLOPT_UPLOAD`, which the read callback supplies.
 fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> RequestContent {
     let total = options.number(opt::INFILESIZE_LARGE).and_then(|size| u64::try_from(size).ok());
-    let from = options.number(opt::RESUME_FROM_LARGE).and_then(|from| u64::try_from(from).ok()).unwrap_or(0);
+    let from = resume_from(options);
     let length = total.map(|total| total.saturating_sub(from));
-    if let (Some(total), true) = (total.filter(|total| *total > from), from > 0) {
-        request.content_range = Some(format!("{from}-{}/{total}", total - 1));
-    } else if let (Some(total), Some(range)) = (total, options.text(opt::RANGE).filter(|range| !range.is_empty())) {
-        request.content_range = Some(format!("{range}/{total}"));
-    }
+    request.content_range = content_range(options, length);
     if length == Some(0) {
         return RequestContent::Bytes(RequestBody::from(&[][..]));
     }
     RequestContent::Source(read_source(options, easy, length, from))
+}
+
+/// Returns the offset in the content at which the transfer begins (`CURLOPT_RESUME_FROM`).
+fn resume_from(options: &EasyOptions) -> u64 {
+    options.number(opt::RESUME_FROM_LARGE).and_then(|from| u64::try_from(from).ok()).unwrap_or(0)
+}
+
+/// Returns the range of the content for the field Content-Range. `length` is the number of bytes
+/// that are sent. Returns `None` without a range, or if the length is unknown.
+fn content_range(options: &EasyOptions, length: Option<u64>) -> Option<String> {
+    let (length, from) = (length?, resume_from(options));
+    if from > 0 && length > 0 {
+        let total = from + length;
+        return Some(format!("{from}-{}/{total}", total - 1));
+    }
+    let range = options.text(opt::RANGE).filter(|range| !range.is_empty())?;
+    Some(format!("{range}/{}", from + length))
 }
 
 fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> RequestContentReader {
@@ -94,13 +113,20 @@ fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u6
 
 /// Returns the content of `CURLOPT_POST`: the bytes that the C program set, or the output of the
 /// read callback.
-fn post(options: &EasyOptions, easy: usize) -> RequestContent {
+///
+/// # Errors
+/// `CURLOPT_RESUME_FROM` is set, and the content comes from memory.
+fn post(options: &EasyOptions, easy: usize) -> Result<RequestContent, TransferFailure> {
     let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");
     let size = options.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| u64::try_from(size).ok());
     let fields = options.pointer(opt::POSTFIELDS);
+    let from = resume_from(options);
+    if from > 0 && (!fields.is_null() || options.has(opt::COPYPOSTFIELDS)) {
+        return Err(TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, "cannot mix POSTFIELDS with RESUME_FROM"));
+    }
     if let Some(copy) = options.bytes(opt::COPYPOSTFIELDS) {
         let length = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(copy.len()).min(copy.len());
-        return RequestContent::Bytes(RequestBody::from(&copy[..length]));
+        return Ok(RequestContent::Bytes(RequestBody::from(&copy[..length])));
     }
     if !fields.is_null() {
         let length = size.and_then(|size| usize::try_from(size).ok());
@@ -108,15 +134,16 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         // over, and has the length of CURLOPT_POSTFIELDSIZE or ends with NUL.
         let bytes = unsafe { c_strings::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
         // The bytes are copied, because the engine's thread must not read memory of the program.
-        return RequestContent::Bytes(RequestBody::from(bytes));
+        return Ok(RequestContent::Bytes(RequestBody::from(bytes)));
     }
     if size == Some(0) || !options.has(opt::READFUNCTION) && options.pointer(opt::READDATA).is_null() && size.is_none()
     {
-        return RequestContent::Bytes(RequestBody::from(&[][..]));
+        return Ok(RequestContent::Bytes(RequestBody::from(&[][..])));
     }
     // The length of content in chunks is that of its chunks.
     let size = size.filter(|_| !options.string_list(opt::HTTPHEADER).iter().any(|line| chunks(line)));
-    RequestContent::Source(read_source(options, easy, size, 0))
+    let size = size.map(|size| size.saturating_sub(from));
+    Ok(RequestContent::Source(read_source(options, easy, size, from)))
 }
 
 /// Returns the content of a form of `curl_mime` or `curl_formadd`.

@@ -72,7 +72,7 @@ pub(crate) fn prepare(
         None => target::target(&state.options)?,
     };
     if let Some(options) = state.reusable_request.options(state.options.request_kind()) {
-        let content = method_and_content::content_for_reused_options(&state.options, easy);
+        let content = method_and_content::content_for_reused_options(&state.options, easy)?;
         return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
     }
     let jar = state.cookie_jar();
@@ -137,8 +137,9 @@ fn millis(options: &EasyOptions, option: u32) -> Option<Duration> {
 
 fn range(options: &EasyOptions) -> Option<String> {
     let range = options.text(opt::RANGE)?.into_owned();
-    // A range of an upload is that of its content, which `body` sets.
-    (options.request_kind() != RequestKind::Put && !range.is_empty()).then_some(range)
+    // The range of a request with content is that of its content.
+    let has_content = !matches!(options.request_kind(), RequestKind::Get | RequestKind::Head);
+    (!has_content && !range.is_empty()).then_some(range)
 }
 
 fn resume_from(options: &EasyOptions) -> Option<u64> {

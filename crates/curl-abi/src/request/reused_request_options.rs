@@ -69,7 +69,12 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
     let has_stores = options.jar.is_some() || options.hsts.is_some() || options.alt_svc.is_some();
     let reads_files =
         [opt::NETRC, opt::PINNEDPUBLICKEY, opt::PROXY_PINNEDPUBLICKEY].iter().any(|option| given.has(*option));
-    let has_plain_content = matches!(given.request_kind(), RequestKind::Get | RequestKind::Head | RequestKind::Post);
+    let has_plain_content = match given.request_kind() {
+        RequestKind::Get | RequestKind::Head => true,
+        // A range depends on the content.
+        RequestKind::Post => options.content_range.is_none(),
+        _ => false,
+    };
     if has_stores || reads_files || !has_plain_content || c_strings::environment_has_proxy() {
         return;
     }

@@ -315,6 +315,49 @@ static void unified_fields(void) {
     curl_slist_free_all(fields);
 }
 
+static size_t read_x(char *data, size_t size, size_t count, void *user) {
+    size_t *left = user, length = size * count < *left ? size * count : *left;
+    memset(data, 'x', length);
+    *left -= length;
+    return length;
+}
+
+static int seek_x(void *user, curl_off_t offset, int origin) {
+    CHECK(origin == SEEK_SET);
+    *(size_t *)user = 6 - (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+static void content_ranges(void) {
+    struct memory body = {0};
+    size_t left = 6;
+    CURL *easy = new_easy(under(base, "/echo"), &body);
+    curl_easy_setopt(easy, CURLOPT_RANGE, "0-1");
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "abcdef");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "[\"content-range\",\"bytes 0-1/6\"]") && !contains(&body, "[\"range\""));
+    /* Other content has another length. */
+    forget(&body);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "abc");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "[\"content-range\",\"bytes 0-1/3\"]"));
+    forget(&body);
+    curl_easy_setopt(easy, CURLOPT_RANGE, NULL);
+    curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)2);
+    IS(curl_easy_perform(easy), CURLE_BAD_FUNCTION_ARGUMENT);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 6L);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_x);
+    curl_easy_setopt(easy, CURLOPT_READDATA, &left);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek_x);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, &left);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "[\"content-range\",\"bytes 2-5/6\"]") && contains(&body, "\"body\":\"xxxx\""));
+    forget(&body);
+    curl_easy_cleanup(easy);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -329,6 +372,7 @@ static const struct {
     {"facts_in_header_callback", facts_in_header_callback},
     {"schemes_after_login", schemes_after_login},
     {"unified_fields", unified_fields},
+    {"content_ranges", content_ranges},
 };
 
 int main(int count, char **arguments) {
