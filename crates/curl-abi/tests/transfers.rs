@@ -89,3 +89,10 @@ fn unified_fields_are_sent_once_to_a_proxy() {
 fn range_of_a_post_is_that_of_its_content() {
     run("content_ranges");
 }
+
+#[test]
+fn not_modified_is_an_unmet_condition() {
+    let reply = "HTTP/1.1 304 Not Modified\r\n\r\n";
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    run_with("own_condition", &peer.url("/"));
+}

@@ -49,7 +49,7 @@ pub(crate) struct TransferInfo {
     request_size: u64,
     redirects: i64,
     connects: i64,
-    /// The value of `Content-Length` in the last response. `None` if that field is missing.
+    /// The length of the content that the last response announces. `None` if it announces none.
     announced: Option<u64>,
     upload_length: Option<u64>,
     verify_result: i64,
@@ -181,7 +181,11 @@ fn c_text(text: &str) -> Option<CString> {
 }
 
 fn content_length(head: &ResponseHead) -> Option<u64> {
-    std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()
+    match head.get("content-length") {
+        // These responses have no content.
+        None => matches!(head.status(), 204 | 304).then_some(0),
+        Some(length) => std::str::from_utf8(length).ok()?.trim().parse().ok(),
+    }
 }
 
 /// The longest time in seconds that `CURLINFO_RETRY_AFTER` reports, as in libcurl: six hours.

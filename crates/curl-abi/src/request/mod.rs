@@ -262,7 +262,8 @@ impl TimeCondition {
 
     /// Returns true if a response with this head does not meet the condition.
     pub(crate) fn is_unmet(options: &EasyOptions, head: &ResponseHead) -> bool {
-        Self::from_options(options).is_some_and(|condition| head.status() == 304 || !condition.wants(head))
+        // As in libcurl, a 304 also answers a condition in a field of the C program.
+        head.status() == 304 || Self::from_options(options).is_some_and(|condition| !condition.wants(head))
     }
 }
 

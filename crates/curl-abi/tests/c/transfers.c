@@ -358,6 +358,21 @@ static void content_ranges(void) {
     curl_easy_cleanup(easy);
 }
 
+/* BASE-URL responds with 304. */
+static void own_condition(void) {
+    struct memory body = {0};
+    struct curl_slist *fields = curl_slist_append(NULL, "If-None-Match: \"x\"");
+    CURL *easy = new_easy(base, &body);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(long_info(easy, CURLINFO_RESPONSE_CODE), 304);
+    IS(long_info(easy, CURLINFO_CONDITION_UNMET), 1);
+    IS(off_t_info(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T), 0);
+    forget(&body);
+    curl_easy_cleanup(easy);
+    curl_slist_free_all(fields);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -373,6 +388,7 @@ static const struct {
     {"schemes_after_login", schemes_after_login},
     {"unified_fields", unified_fields},
     {"content_ranges", content_ranges},
+    {"own_condition", own_condition},
 };
 
 int main(int count, char **arguments) {
