@@ -96,3 +96,8 @@ fn not_modified_is_an_unmet_condition() {
     let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     run_with("own_condition", &peer.url("/"));
 }
+
+#[test]
+fn type_of_a_part_precedes_its_header_line() {
+    run("part_types");
+}

@@ -53,7 +53,11 @@ pub(crate) fn form_content(
 }
 
 fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<FormPart, CURLcode> {
-    let mut headers: Vec<Vec<u8>> = part.headers.iter().map(|line| line.to_vec()).collect();
+    let is_type = |line: &[u8]| line.get(..13).is_some_and(|name| name.eq_ignore_ascii_case(b"content-type:"));
+    // As in libcurl, a type that the program has set takes precedence over that of a header line.
+    let is_kept = |line: &[u8]| part.content_type.is_none() || !is_type(line);
+    let mut headers: Vec<Vec<u8>> =
+        part.headers.iter().filter(|line| is_kept(line)).map(|line| line.to_vec()).collect();
     if let Some(encoder) = part.encoder {
         headers.push(format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
     }

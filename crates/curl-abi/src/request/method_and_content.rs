@@ -153,7 +153,10 @@ fn multipart(
     tree: &MimeCopy,
 ) -> Result<RequestContent, TransferFailure> {
     const FORM_ESCAPE: i64 = 1;
-    if tree.parts.is_empty() {
+    // As in libcurl, a form without parts is sent as its end, but the request has no content if the
+    // program has removed its form.
+    let has_form = options.request_kind() == RequestKind::Mime && !options.pointer(opt::MIMEPOST).is_null();
+    if tree.parts.is_empty() && !has_form {
         return Ok(RequestContent::Bytes(RequestBody::from(&[][..])));
     }
     let at = request.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));

@@ -373,6 +373,37 @@ static void own_condition(void) {
     curl_slist_free_all(fields);
 }
 
+static void part_types(void) {
+    struct memory body = {0};
+    CURL *easy = new_easy(under(base, "/echo"), &body);
+    curl_mime *form = curl_mime_init(easy);
+    for (int turn = 0; turn < 2; turn++) {
+        struct curl_slist *fields = curl_slist_append(curl_slist_append(NULL, "X-Part: 1"), "content-type: z/z");
+        curl_mimepart *part = curl_mime_addpart(form);
+        curl_mime_data(part, "text", CURL_ZERO_TERMINATED);
+        curl_mime_headers(part, fields, 1);
+        if (turn == 0)
+            curl_mime_type(part, "text/html");
+        else
+            curl_mime_name(part, "second");
+    }
+    curl_easy_setopt(easy, CURLOPT_MIMEPOST, form);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    const char *first = strstr(text_of(&body), "Content-Type: text/html"), *second = strstr(text_of(&body), "z/z");
+    CHECK(first != NULL && second > first && strstr(second + 1, "z/z") == NULL);
+    CHECK(second > strstr(text_of(&body), "second"));
+    curl_mime_free(form);
+    /* A form without parts is the end of one. */
+    forget(&body);
+    form = curl_mime_init(easy);
+    curl_easy_setopt(easy, CURLOPT_MIMEPOST, form);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "multipart/form-data; boundary=--") && contains(&body, "\"body\":\"--"));
+    curl_mime_free(form);
+    forget(&body);
+    curl_easy_cleanup(easy);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -389,6 +420,7 @@ static const struct {
     {"unified_fields", unified_fields},
     {"content_ranges", content_ranges},
     {"own_condition", own_condition},
+    {"part_types", part_types},
 };
 
 int main(int count, char **arguments) {
