@@ -325,7 +325,8 @@ impl EasyState {
                 let blob = unsafe { value.cast::<curl_blob>().as_ref() };
                 // SAFETY: the blob has that many bytes.
                 let bytes = blob.and_then(|blob| unsafe { c_strings::bytes_with_length(blob.data, Some(blob.len)) });
-                if blob.is_some() && bytes.is_none() {
+                let needs_bytes = matches!(option, opt::CAINFO_BLOB | opt::PROXY_CAINFO_BLOB);
+                if blob.is_some_and(|blob| needs_bytes && blob.len == 0) || blob.is_some() && bytes.is_none() {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }
                 self.options.store(option, bytes.map(bytes_value));

@@ -142,8 +142,11 @@ fn tls(options: &EasyOptions, numbers: &TlsOptionNumbers) -> Result<TlsOptions, 
     let mut tls = TlsOptions::default();
     tls.verify = options.number(numbers.verify) != Some(0);
     tls.ca_file = path(options, numbers.ca_file);
-    tls.ca_path = path(options, numbers.ca_path);
     tls.ca_pem = options.bytes(numbers.ca_blob).map(Pem::new);
+    let has_other_anchors = tls.ca_file.is_some() || tls.ca_pem.is_some();
+    // As in libcurl, a directory that does not exist has no certificates. Without other
+    // certificates, it is an error, because the system's must not take its place.
+    tls.ca_path = path(options, numbers.ca_path).filter(|path| !has_other_anchors || path.is_dir());
     tls.crl_file = path(options, numbers.crl_file);
     tls.tls12_ciphers = split_names(options, numbers.ciphers);
     tls.tls13_ciphers = split_names(options, numbers.tls13_ciphers);

@@ -52,6 +52,12 @@ int main(int argc, char **argv) {
     curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, NULL);
     curl_easy_setopt(easy, CURLOPT_CAINFO, "/nonexistent");
     IS(curl_easy_perform(easy), CURLE_SSL_CACERT_BADFILE);
+    /* A directory that does not exist does not matter beside a file, but does alone. */
+    curl_easy_setopt(easy, CURLOPT_CAPATH, "/nonexistent");
+    curl_easy_setopt(easy, CURLOPT_CAINFO, argv[2]);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+    IS(curl_easy_perform(easy), CURLE_SSL_CACERT_BADFILE);
     forget(&body);
     curl_easy_cleanup(easy);
     puts("secured");
