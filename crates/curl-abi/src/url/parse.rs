@@ -68,7 +68,7 @@ pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])
 
 /// Returns an error if a text is too long for a URL, or contains control characters or spaces.
 /// Spaces are allowed if `flag` allows them.
-pub(super) fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
+fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
     if text.len() > MAX_LEN {
         return Err(CURLUE_MALFORMED_INPUT);
     }
@@ -287,7 +287,7 @@ pub(super) fn encode_loose(text: &[u8], in_query: bool) -> Vec<u8> {
     for b in text {
         match b {
             b' ' if in_query => out.push(b'+'),
-            b if *b <= 0x20 || *b >= 0x7f => out.extend_from_slice(format!("%{b:02x}").as_bytes()),
+            b if *b <= 0x20 || *b >= 0x7f => out.extend_from_slice(format!("%{b:02X}").as_bytes()),
             b => out.push(*b),
         }
     }

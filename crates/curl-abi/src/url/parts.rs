@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use haul_policy::urlencode::percent_decode;
 
 use super::parse::{
-    MAX_LEN, check_bytes, default_port, encode_loose, parse, parse_port, parse_tail, set_host, split_scheme,
-    without_dots,
+    MAX_LEN, default_port, encode_loose, parse, parse_port, parse_tail, set_host, split_scheme, without_dots,
 };
 use super::{UrlPart, flags};
 use crate::codes::{
@@ -44,7 +43,6 @@ impl UrlParts {
             UrlPart::Scheme => match &self.scheme {
                 Some(_) if self.is_guessed && flag & flags::NO_GUESS_SCHEME != 0 => return Err(CURLUE_NO_SCHEME),
                 Some(scheme) => scheme.as_slice().into(),
-                None if flag & flags::DEFAULT_SCHEME != 0 => b"https"[..].into(),
                 None => return Err(CURLUE_NO_SCHEME),
             },
             UrlPart::User => self.user.as_deref().ok_or(CURLUE_NO_USER)?.into(),
@@ -57,15 +55,22 @@ impl UrlParts {
             UrlPart::Fragment => self.fragment.as_ref().filter(has_empty).ok_or(CURLUE_NO_FRAGMENT)?.as_slice().into(),
             UrlPart::Zone => self.zone.as_deref().ok_or(CURLUE_NO_ZONEID)?.into(),
         };
-        if flag & flags::URLDECODE == 0 || matches!(part, UrlPart::Scheme | UrlPart::Port) {
+        let encoded = |text: &[u8]| match flag & flags::URLENCODE {
+            0 => text.to_vec(),
+            _ => encode_loose(text, part == UrlPart::Query),
+        };
+        if matches!(part, UrlPart::Scheme | UrlPart::Port) {
             return Ok(found.into_owned());
+        }
+        if flag & flags::URLDECODE == 0 {
+            return Ok(encoded(&found));
         }
         let plain = match part {
             UrlPart::Query => percent_decode(&replace_byte(&found, b'+', b' ')).into_owned(),
             _ => percent_decode(&found).into_owned(),
         };
         // A byte below space may end a string of the program early.
-        if plain.iter().any(|b| *b < 0x20) { Err(CURLUE_URLDECODE) } else { Ok(plain) }
+        if plain.iter().any(|b| *b < 0x20) { Err(CURLUE_URLDECODE) } else { Ok(encoded(&plain)) }
     }
 
     /// Returns the port as text: the port of the URL, or the default port if `flag` requests it.
@@ -209,17 +214,25 @@ impl UrlParts {
     /// URL.
     fn set_url(&mut self, text: &[u8], flag: u32) -> Result<(), CURLUcode> {
         if text.is_empty() {
-            return if self.host.is_some() { Ok(()) } else { Err(CURLUE_MALFORMED_INPUT) };
+            self.fragment = None;
+            return if self.is_base() { Ok(()) } else { Err(CURLUE_MALFORMED_INPUT) };
         }
         let guesses = flag & (flags::GUESS_SCHEME | flags::DEFAULT_SCHEME) != 0;
-        let is_relative = split_scheme(text, guesses).is_none() && self.scheme.is_some() && self.host.is_some();
+        let is_relative = split_scheme(text, guesses).is_none() && self.is_base();
         *self = if is_relative { self.resolve_reference(text, flag)? } else { parse(text, flag)? };
         Ok(())
     }
 
-    /// Returns the URL to which a relative reference leads (RFC 3986 section 5.2.2).
+    /// Returns true if a relative reference can be resolved against this URL.
+    fn is_base(&self) -> bool {
+        let is_file = self.scheme.as_deref() == Some(b"file");
+        self.scheme.is_some() && (self.host.is_some() || is_file)
+    }
+
+    /// Returns the URL to which a relative reference leads (RFC 3986 section 5.2.2). A reference
+    /// often comes from a server, so bytes that a URL cannot have are encoded, as in libcurl.
     fn resolve_reference(&self, reference: &[u8], flag: u32) -> Result<Self, CURLUcode> {
-        check_bytes(reference, flag)?;
+        let reference = &encode_reference(reference);
         let mut joined = self.clone();
         if let Some(authority) = reference.strip_prefix(b"//") {
             let scheme = self.scheme.as_deref().unwrap_or(b"https");
@@ -259,6 +272,22 @@ impl UrlParts {
     }
 }
 
+/// Percent-encodes control bytes, spaces and bytes outside ASCII in a relative reference. In the
+/// query, a space becomes `+`. An authority stays as it is.
+fn encode_reference(reference: &[u8]) -> Vec<u8> {
+    let is_end = |b: &u8| b"/?#".contains(b);
+    let start = match reference.strip_prefix(b"//") {
+        Some(rest) => 2 + rest.iter().position(is_end).unwrap_or(rest.len()),
+        None => 0,
+    };
+    let (authority, tail) = reference.split_at(start);
+    let query = tail.iter().position(|b| b"?#".contains(b)).filter(|at| tail[*at] == b'?').unwrap_or(tail.len());
+    let fragment = tail.iter().position(|b| *b == b'#').unwrap_or(tail.len());
+    let (path, rest) = tail.split_at(query.min(fragment));
+    let (query, fragment) = rest.split_at(fragment - path.len());
+    [authority, &encode_loose(path, false), &encode_loose(query, true), &encode_loose(fragment, false)].concat()
+}
+
 /// Converts the host to its ASCII form, or from its ASCII form to Unicode (IDNA), if `flag`
 /// requests one of these.
 fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
@@ -274,15 +303,14 @@ fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
     Ok(host.into())
 }
 
-/// Percent-encodes all bytes except unreserved bytes and the bytes in `kept`. Uses lower-case
-/// hexadecimal digits.
+/// Percent-encodes all bytes except unreserved bytes and the bytes in `kept`.
 fn encode(text: &[u8], kept: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for b in text {
         if b.is_ascii_alphanumeric() || b"-._~".contains(b) || kept.contains(b) {
             out.push(*b);
         } else {
-            out.extend_from_slice(format!("%{b:02x}").as_bytes());
+            out.extend_from_slice(format!("%{b:02X}").as_bytes());
         }
     }
     out
@@ -300,7 +328,7 @@ fn replace_byte(text: &[u8], from: u8, to: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codes::{CURLUE_BAD_IPV6, CURLUE_BAD_SLASHES};
+    use crate::codes::{CURLUE_BAD_FILE_URL, CURLUE_BAD_IPV6, CURLUE_BAD_SLASHES};
 
     fn url(text: &str, flag: u32) -> Result<UrlParts, CURLUcode> {
         let mut parts = UrlParts::default();
@@ -365,6 +393,44 @@ mod tests {
             parts.set(UrlPart::Url, Some(reference.as_bytes()), 0).unwrap();
             assert_eq!(whole(&parts, 0), expected, "{reference}");
         }
+    }
+
+    #[test]
+    fn bytes_of_references_are_encoded() {
+        for (base, reference, expected) in [
+            ("http://h/b", "g h", Ok("http://h/g%20h")),
+            ("http://h/b", "?a b", Ok("http://h/b?a+b")),
+            ("http://h/b", "ä?ä#ä b", Ok("http://h/%C3%A4?%C3%A4#%C3%A4%20b")),
+            ("http://h/b", "#a?b c", Ok("http://h/b#a?b%20c")),
+            ("http://h/b", "a\nb", Ok("http://h/a%0Ab")),
+            ("http://h/b", "//x/y z", Ok("http://x/y%20z")),
+            ("http://h/b", "//x y/", Err(CURLUE_MALFORMED_INPUT)),
+            ("http://h/b", "http://x/a b", Err(CURLUE_MALFORMED_INPUT)),
+            ("http://h/b?q#f", "", Ok("http://h/b?q")),
+            ("file:///a/b", "g", Ok("file:///a/g")),
+            ("file:///a/b", "?q", Ok("file:///a/b?q")),
+            ("file:///a/b", "/z", Ok("file:///z")),
+            ("file:///a/b", "//x", Err(CURLUE_BAD_FILE_URL)),
+        ] {
+            let mut parts = url(base, 0).unwrap();
+            let result = parts.set(UrlPart::Url, Some(reference.as_bytes()), 0).map(|()| whole(&parts, 0));
+            assert_eq!(result.as_deref().map_err(|code| *code), expected, "{base} {reference}");
+        }
+    }
+
+    #[test]
+    fn single_parts_are_encoded_on_request() {
+        let parts = url("http://ü:ü@ä/ä b?ä c#ä d", flags::ALLOW_SPACE).unwrap();
+        for (part, expected) in [
+            (UrlPart::User, "%C3%BC"),
+            (UrlPart::Host, "%C3%A4"),
+            (UrlPart::Path, "/%C3%A4%20b"),
+            (UrlPart::Query, "%C3%A4+c"),
+            (UrlPart::Fragment, "%C3%A4%20d"),
+        ] {
+            assert_eq!(parts.get(part, flags::URLENCODE).unwrap(), expected.as_bytes());
+        }
+        assert_eq!(UrlParts::default().get(UrlPart::Scheme, flags::DEFAULT_SCHEME), Err(CURLUE_NO_SCHEME));
     }
 
     #[test]
