@@ -48,6 +48,8 @@ const ZONES: [(&str, i64); 30] = [
 ];
 /// The first year that a date may have, as in libcurl.
 const FIRST_YEAR: u32 = 1583;
+/// The maximum number of parts of a date. As in libcurl, later text is ignored.
+const MAX_PARTS: usize = 6;
 
 /// The parts of a date that were found so far.
 #[derive(Default)]
@@ -55,67 +57,102 @@ struct FoundDate {
     year: Option<u32>,
     month: Option<u32>,
     day: Option<u32>,
+    weekday: Option<usize>,
     time: Option<i64>,
-    zone: i64,
+    zone: Option<i64>,
+    /// True if the next number is rather the year than the day.
+    expects_year: bool,
 }
 
 impl FoundDate {
-    /// Parses one word of the date, and stores its value. Returns `None` if the word is not a part
-    /// of a date.
-    fn apply_word(&mut self, word: &str) -> Option<()> {
+    /// Stores the value of a name: a weekday, a month or a zone. Returns `None` for any other word.
+    fn apply_name(&mut self, word: &str) -> Option<()> {
         let lower = word.to_ascii_lowercase();
-        if lower.bytes().all(|b| b.is_ascii_alphabetic()) {
-            return self.apply_name(&lower);
+        let is_day = |name: &str| if lower.len() > 3 { lower == full_day(name) } else { lower == name };
+        if let Some(day) = DAYS.iter().position(|name| is_day(name)).filter(|_| self.weekday.is_none()) {
+            return set_once(&mut self.weekday, day);
         }
-        if let (Some(digits), true) = (word.strip_prefix(['+', '-']), self.time.is_some()) {
-            let number: i64 = digits.parse().ok().filter(|_| digits.len() == 4)?;
-            let offset = number / 100 * 3600 + number % 100 * 60;
-            self.zone = if word.starts_with('-') { -offset } else { offset };
-            return Some(());
-        }
-        if word.contains(':') {
-            return set_once(&mut self.time, time_of_day(word)?);
-        }
-        match word.split('-').collect::<Vec<_>>().as_slice() {
-            [year, month, day] if year.len() == 4 => self.apply_day(year, month, day),
-            parts @ [_, _, _] => parts.iter().try_for_each(|part| self.apply_word(part)),
-            [digits] if digits.len() == 8 => self.apply_day(digits.get(..4)?, digits.get(4..6)?, digits.get(6..)?),
-            [digits] => {
-                let number: u32 = digits.parse().ok()?;
-                match (number, self.day) {
-                    (1..=31, None) if digits.len() <= 2 => set_once(&mut self.day, number),
-                    (70..=99, _) if digits.len() == 2 => set_once(&mut self.year, 1900 + number),
-                    (0..=69, _) if digits.len() == 2 => set_once(&mut self.year, 2000 + number),
-                    _ => set_once(&mut self.year, number),
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn apply_name(&mut self, lower: &str) -> Option<()> {
-        let begins = |name: &&str| lower.len() >= 3 && lower.starts_with(*name);
-        if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == lower) {
-            self.zone = minutes * 60;
-            return Some(());
-        }
-        if let Some(month) = MONTHS.iter().position(&begins) {
+        if let Some(month) = MONTHS.iter().position(|name| *name == lower).filter(|_| self.month.is_none()) {
             return set_once(&mut self.month, u32::try_from(month).ok()? + 1);
         }
-        DAYS.iter().any(begins).then_some(())
+        set_once(&mut self.zone, zone_seconds(&lower)?)
     }
 
-    fn apply_day(&mut self, year: &str, month: &str, day: &str) -> Option<()> {
-        set_once(&mut self.year, year.parse().ok()?)?;
-        set_once(&mut self.month, month.parse().ok()?)?;
-        set_once(&mut self.day, day.parse().ok()?)
+    /// Stores the value of a number with `digits` after the byte `before`: a zone, a day or a year.
+    /// Returns `None` if nothing of this is missing.
+    fn apply_number(&mut self, digits: &str, before: u8) -> Option<()> {
+        let number: u32 = digits.parse().ok()?;
+        if self.zone.is_none() && digits.len() == 4 && number <= MAX_ZONE && matches!(before, b'+' | b'-') {
+            let seconds = i64::from(number / 100 * 3600 + number % 100 * 60);
+            return set_once(&mut self.zone, if before == b'-' { -seconds } else { seconds });
+        }
+        if digits.len() == 8 && self.year.is_none() && self.month.is_none() && self.day.is_none() {
+            (self.year, self.month, self.day) = (Some(number / 10_000), Some(number / 100 % 100), Some(number % 100));
+            return Some(());
+        }
+        if !self.expects_year && self.day.is_none() {
+            self.expects_year = true;
+            if (1..=31).contains(&number) {
+                return set_once(&mut self.day, number);
+            }
+        }
+        if self.expects_year && self.year.is_none() {
+            self.expects_year = self.day.is_some();
+            return set_once(&mut self.year, number + if number > 99 { 0 } else { century_of(number) });
+        }
+        None
+    }
+
+    /// Stores the day that `1994-11-06` names. Returns `None` for another text, or if a day was found
+    /// before.
+    fn apply_iso_day(&mut self, text: &str) -> Option<()> {
+        let [year, month, day] = text.split('-').collect::<Vec<_>>()[..] else { return None };
+        if (year.len(), month.len(), day.len()) != (4, 2, 2) || self.year.or(self.month).or(self.day).is_some() {
+            return None;
+        }
+        let numbers = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+        (self.year, self.month, self.day) = (Some(numbers.0), Some(numbers.1), Some(numbers.2));
+        Some(())
     }
 
     fn seconds(&self) -> Option<i64> {
         let year = self.year.filter(|year| (FIRST_YEAR..=9999).contains(year))?;
-        let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, self.month?, self.day?)?;
-        Some(day.and_time(NaiveTime::MIN).and_utc().timestamp() + self.time.unwrap_or(0) - self.zone)
+        let first = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, self.month?, 1)?;
+        // As in libcurl, a day after the end of a month is one of the next month.
+        let days = i64::from(self.day.filter(|day| (1..=31).contains(day))?) - 1;
+        let first = first.and_time(NaiveTime::MIN).and_utc().timestamp();
+        Some(first + days * 86400 + self.time.unwrap_or(0) - self.zone.unwrap_or(0))
     }
+}
+
+/// The greatest zone, in hours and minutes, that a date may have, as in libcurl.
+const MAX_ZONE: u32 = 1400;
+
+/// Returns the century of a year of two digits, as in libcurl.
+fn century_of(year: u32) -> u32 {
+    if year > 70 { 1900 } else { 2000 }
+}
+
+/// Returns the full name of a weekday.
+fn full_day(name: &str) -> &'static str {
+    const FULL: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    FULL.into_iter().find(|full| full.starts_with(name)).unwrap_or_default()
+}
+
+/// Returns the offset of a zone east of Greenwich in seconds: a name, or a letter of the military
+/// zones (RFC 822).
+fn zone_seconds(lower: &str) -> Option<i64> {
+    if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == lower) {
+        return Some(minutes * 60);
+    }
+    let [letter] = lower.as_bytes() else { return None };
+    let hours = match letter {
+        b'a'..=b'i' => i64::from(letter - b'a') + 1,
+        b'k'..=b'm' => i64::from(letter - b'k') + 10,
+        b'n'..=b'y' => -i64::from(letter - b'n') - 1,
+        _ => return None,
+    };
+    Some(hours * 3600)
 }
 
 fn set_once<T>(place: &mut Option<T>, value: T) -> Option<()> {
@@ -140,7 +177,33 @@ fn time_of_day(word: &str) -> Option<i64> {
 /// Parses a date. Returns the seconds since 1970-01-01 00:00 UTC, or `None` for any other text.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let mut found = FoundDate::default();
-    text.split([' ', ',', '\t']).filter(|word| !word.is_empty()).try_for_each(|word| found.apply_word(word))?;
+    let mut rest = text;
+    let mut before = b' ';
+    for _ in 0..MAX_PARTS {
+        let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) else { break };
+        if start > 0 {
+            before = rest.as_bytes()[start - 1];
+        }
+        rest = &rest[start..];
+        let is_name = rest.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_part = |c: char| match c {
+            _ if is_name => c.is_ascii_alphabetic(),
+            ':' => found.time.is_none(),
+            _ => c.is_ascii_digit(),
+        };
+        let (word, after) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+        match word {
+            _ if is_name => found.apply_name(word)?,
+            _ if word.contains(':') => set_once(&mut found.time, time_of_day(word)?)?,
+            _ if rest.get(..10).and_then(|text| found.apply_iso_day(text)).is_some() => {
+                rest = &rest[10..];
+                continue;
+            }
+            _ => found.apply_number(word, before)?,
+        }
+        before = word.as_bytes()[word.len() - 1];
+        rest = after;
+    }
     found.seconds()
 }
 
@@ -171,6 +234,17 @@ mod tests {
             ("06 Nov 1994 08:49:37 EST", day + 31_777 + 18_000),
             ("Thu, 01-Jan-1970 00:59:58 GMT", 3598),
             ("1 Jan 1960", -315_619_200),
+            ("1994.Nov.6", day),
+            ("Sun/Nov/6/94/GMT", day),
+            ("6 Nov 1994 08:49:37Z", day + 31_777),
+            ("6 Nov 1994 08:49:37 A", day + 31_777 - 3600),
+            ("6 Nov 1994 08:49:37 Y", day + 31_777 + 12 * 3600),
+            ("6 Nov 1994 08:49:37 +1400", day + 31_777 - 14 * 3600),
+            ("20040911 +0200", 1_094_853_600),
+            ("29 Feb 2023", 1_677_628_800),
+            ("Tue, 25-Dec-2012 10:10:10 GMT; path", 1_356_430_210),
+            ("6 Nov 70", 3_182_457_600),
+            ("6 Nov 71", 58_233_600),
         ] {
             assert_eq!(parse(text), Some(seconds), "{text}");
         }
@@ -178,7 +252,22 @@ mod tests {
 
     #[test]
     fn texts_that_are_not_dates_are_refused() {
-        for text in ["", "x", "32 Oct 2015", "21 Oct", "25:00 1 Jan 2000", "1 1 1 1", "1 Jan 1500", "é", "1-2-3-4"] {
+        for text in [
+            "",
+            "x",
+            "32 Oct 2015",
+            "21 Oct",
+            "25:00 1 Jan 2000",
+            "1 1 1 1",
+            "1 Jan 1500",
+            "é",
+            "1-2-3-4",
+            "6 November 1994",
+            "Sund, 6 Nov 1994",
+            "6 Nov 1994 08:49:37 J",
+            "6 Nov 1994 08:49:37 +1500",
+            "6 Nov 1994 08:49:37 +9999",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
