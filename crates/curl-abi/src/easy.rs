@@ -21,8 +21,8 @@ use haul::{Client, ErrorKind};
 
 use crate::client_settings::ClientSettings;
 use crate::codes::{
-    CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_UNSUPPORTED_PROTOCOL,
-    CURLcode, code_of,
+    CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_SETOPT_OPTION_SYNTAX,
+    CURLE_UNSUPPORTED_PROTOCOL, CURLcode, code_of,
 };
 use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::headers::HeaderStore;
@@ -292,9 +292,13 @@ impl EasyState {
     /// Passes the addresses in the options (`CURLOPT_RESOLVE`) to the resolver of a client.
     pub(crate) fn set_resolver(&self, client: &Client) -> Result<(), TransferFailure> {
         let options = &self.options;
-        let failed = |error: haul::Error| TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, error.cause());
         for line in options.string_list(opt::RESOLVE) {
-            client.resolver().add_override(&String::from_utf8_lossy(line)).map_err(failed)?;
+            let line = String::from_utf8_lossy(line);
+            let failed = |_| {
+                let text = format!("Couldn't parse CURLOPT_RESOLVE entry '{line}'");
+                TransferFailure::new(CURLE_SETOPT_OPTION_SYNTAX, text)
+            };
+            client.resolver().add_override(&line).map_err(failed)?;
         }
         Ok(())
     }

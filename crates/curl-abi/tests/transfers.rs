@@ -101,3 +101,8 @@ fn not_modified_is_an_unmet_condition() {
 fn type_of_a_part_precedes_its_header_line() {
     run("part_types");
 }
+
+#[test]
+fn invalid_small_options_are_refused() {
+    run("small_options");
+}

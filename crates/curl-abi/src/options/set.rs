@@ -273,7 +273,7 @@ fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
         // SSLv2 and SSLv3 are not supported any more.
         opt::SSLVERSION | opt::PROXY_SSLVERSION if matches!(value & 0xffff, 2 | 3) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
         opt::HTTPAUTH | opt::PROXYAUTH if value != 0 && value & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
-        opt::SOCKS5_AUTH if value & (AUTH_BASIC | AUTH_NEGOTIATE) & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
+        opt::SOCKS5_AUTH if value & !(AUTH_BASIC | AUTH_NEGOTIATE & known_schemes()) != 0 => Err(CURLE_NOT_BUILT_IN),
         _ => Ok(()),
     }
 }

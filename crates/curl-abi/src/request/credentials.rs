@@ -27,9 +27,11 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
     let schemes = options.number(opt::HTTPAUTH).unwrap_or(AUTH_BASIC);
     let user = match (options.bytes(opt::USERNAME), options.bytes(opt::PASSWORD)) {
         (None, None) => None,
-        (user, password) => {
-            Some(Credentials::new(user.unwrap_or_default(), password.unwrap_or_default()).map_err(wrong)?)
-        }
+        (user, password) => match (user.unwrap_or_default(), password.unwrap_or_default()) {
+            // As in libcurl 8.22, empty Basic credentials are not sent. Negotiate needs them.
+            ([], []) if schemes == AUTH_BASIC => None,
+            (user, password) => Some(Credentials::new(user, password).map_err(wrong)?),
+        },
     };
     let bearer = options.bytes(opt::XOAUTH2_BEARER).filter(|_| schemes & AUTH_BEARER != 0);
     request.auth = AuthOptions {

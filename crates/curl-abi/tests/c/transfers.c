@@ -404,6 +404,26 @@ static void part_types(void) {
     curl_easy_cleanup(easy);
 }
 
+static void small_options(void) {
+    struct memory body = {0};
+    struct curl_slist *junk = curl_slist_append(NULL, "junk");
+    CURL *easy = new_easy(under(base, "/echo"), &body);
+    IS(curl_easy_setopt(easy, CURLOPT_SOCKS5_AUTH, 0L), CURLE_OK);
+    IS(curl_easy_setopt(easy, CURLOPT_SOCKS5_AUTH, (long)CURLAUTH_BASIC), CURLE_OK);
+    IS(curl_easy_setopt(easy, CURLOPT_SOCKS5_AUTH, (long)(CURLAUTH_BASIC | CURLAUTH_DIGEST)), CURLE_NOT_BUILT_IN);
+    struct curl_blob empty = {"", 0, CURL_BLOB_COPY};
+    IS(curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &empty), CURLE_BAD_FUNCTION_ARGUMENT);
+    curl_easy_setopt(easy, CURLOPT_USERPWD, ":");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(!contains(&body, "uthorization"));
+    curl_easy_setopt(easy, CURLOPT_RESOLVE, junk);
+    IS(curl_easy_perform(easy), CURLE_SETOPT_OPTION_SYNTAX);
+    CHECK(strstr(error_buffer, "junk") != NULL && strstr(error_buffer, "--resolve") == NULL);
+    forget(&body);
+    curl_easy_cleanup(easy);
+    curl_slist_free_all(junk);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -421,6 +441,7 @@ static const struct {
     {"content_ranges", content_ranges},
     {"own_condition", own_condition},
     {"part_types", part_types},
+    {"small_options", small_options},
 };
 
 int main(int count, char **arguments) {
