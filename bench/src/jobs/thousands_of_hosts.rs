@@ -155,7 +155,8 @@ fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobP
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job with broken hosts, which has a smaller workload than the main part.
+/// Makes the part of the job in which some hosts are broken. Its workload is smaller than that of
+/// the main part.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries =

@@ -249,8 +249,8 @@ fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedU
     Ok(PreparedUrl { url, target, as_is })
 }
 
-/// Returns an authority whose last `@` is its only one: those before it are in the user or the
-/// password, where they have to be percent-encoded.
+/// Percent-encodes each `@` of an authority except the last. An earlier `@` belongs to the user or
+/// the password.
 fn encoded_userinfo(authority: &str) -> Cow<'_, str> {
     match authority.rsplit_once('@') {
         Some((userinfo, host)) if userinfo.contains('@') => {

@@ -16,7 +16,7 @@ fn run_with(case: &str, base: &str) {
     assert_eq!(directory.compile("details").run_well(arguments), "as libcurl\n");
 }
 
-/// Runs a case of `details.c` with the embedded origin.
+/// Runs a case of the C program `details.c` with the base URL of a new [`Origin`].
 fn run(case: &str) {
     let (_origin, base) = Origin::start_with_base_url();
     run_with(case, &base);

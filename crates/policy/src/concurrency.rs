@@ -176,9 +176,10 @@ pub struct ConcurrencyLimit {
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The earlier value of `base`, if a test with a lower limit has raised `base` because fewer
-    /// requests were no faster; otherwise `None`. Before the next trial, `base` becomes the lower
-    /// of both values: the process may have been paused during the test.
+    /// The value of `base` before the last test raised it; `None` if it did not. (The test lowers
+    /// the limit; if requests are then no faster, their mean time becomes `base`.) Before the next
+    /// test, `base` becomes the lower of both values, because the process may have been paused
+    /// during the last test.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,

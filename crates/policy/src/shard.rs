@@ -76,7 +76,7 @@ impl UrlListShard {
         shard_of_url(url, default_scheme, self.count) == self.number
     }
 
-    /// Returns true if this shard contains all texts that are not URLs: it is shard 0.
+    /// Returns true if this is shard 0, which contains all texts that are not URLs.
     pub fn contains_unusable_urls(self) -> bool {
         self.number == SHARD_OF_UNUSABLE_URLS
     }

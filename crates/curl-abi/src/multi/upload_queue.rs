@@ -60,7 +60,7 @@ impl UploadQueue {
     }
 
     /// Begins to send the content, and returns the stream of it. If the content was sent before,
-    /// the C program must rewind it first.
+    /// asks the C program to rewind it (`CURLOPT_SEEKFUNCTION`) before the first read.
     pub(super) fn open(self: &Arc<Self>) -> UploadStream {
         let mut state = lock(&self.state);
         let begun = state.begun + 1;

@@ -226,8 +226,8 @@ impl Dispatcher {
     }
 
     /// Fills the queue with new transfers until `target` are waiting. The transfers come from the
-    /// input, from earlier runs of the program, or from values that a stage extracts for the next
-    /// stage and passes on only when it ends, such as sorted values.
+    /// input, from earlier runs of the program, and from the values of ended stages. (A stage whose
+    /// values are sorted, for example, passes them on when it ends.)
     ///
     /// # Errors
     /// A value or an unfinished transfer cannot be read back from disk.

@@ -198,8 +198,8 @@ impl Transfer {
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
     }
 
-    /// Returns true if the heads of failed attempts are written to the output file again in the
-    /// next attempt, as in curl.
+    /// Returns true if the output contains the heads of all attempts, as in curl: each new attempt
+    /// begins the output again, with the heads of the failed attempts before its own.
     pub(super) fn repeats_heads(&self) -> bool {
         self.options.curl_compat.retries_whole && self.options.include_head
     }

@@ -291,8 +291,9 @@ impl RateSpeedAndStallLimits {
         self.min_speed = Some(Box::new(MinSpeedCheck::new(limit, now)));
     }
 
-    /// Moves the minimum speed out of these limits, for a measurement that covers further transfers.
-    /// The maximum rate and the limit on silence remain.
+    /// Removes the minimum speed from these limits, and returns it as limits of their own, whose
+    /// measurement starts at `now`. The caller applies them to several transfers together. The
+    /// maximum rate and the limit on silence remain in `self`.
     pub(super) fn take_min_speed(&mut self, now: Instant) -> Self {
         let mut taken = Self { min_speed: self.min_speed.take(), ..Self::default() };
         taken.set_paused(false, now);

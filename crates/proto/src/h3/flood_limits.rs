@@ -29,8 +29,8 @@ pub struct H3FloodLimits {
     /// 1,000.
     pub stream_cancellation: u32,
     /// The maximum number of bytes of QPACK decoder instructions that wait because the peer gives
-    /// no flow-control credit for their stream. This count is not limited to ten seconds. Default
-    /// 32,768.
+    /// no flow-control credit for their stream. Unlike the other limits, this is no count of the
+    /// last ten seconds. Default 32,768.
     pub unread: u32,
 }
 

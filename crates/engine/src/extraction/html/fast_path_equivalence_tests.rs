@@ -201,7 +201,8 @@ fn fast_paths_agree_on_generated_pages() {
     outcome.unwrap();
 }
 
-/// Parts of cells whose texts, together, match the expressions of [`filtered_values_agree`].
+/// Pieces of table cells. A test joins random pieces, so that their texts often match the
+/// expressions of [`filtered_values_agree`].
 const CELL_PARTS: [&str; 40] = [
     "1",
     "2",

@@ -462,7 +462,8 @@ mod tests {
         assert_eq!(automaton.transitions.len(), TRANSITIONS_PER_STATE);
     }
 
-    /// The example in `docs/design/extraction.md`.
+    /// Checks the transitions that `docs/design/extraction.md` shows as an example: those for a table
+    /// whose rows have the same markup.
     #[test]
     fn table_rows_become_three_transitions() {
         let query = crate::extraction::css::CssQuery::new("h1").unwrap();

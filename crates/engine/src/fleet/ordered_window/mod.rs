@@ -426,8 +426,8 @@ impl OrderedWindow {
         self.order == DeliveryOrder::Input
     }
 
-    /// Marks the content that a slot has so far as complete pages of a listing. The next page of
-    /// the listing follows in the same slot.
+    /// Marks the present content of a slot as complete: it consists of whole pages of a listing.
+    /// The next page of the listing follows in the same slot.
     pub(super) fn end_page(&self, slot: u64) {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
