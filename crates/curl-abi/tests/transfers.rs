@@ -23,21 +23,24 @@ fn paused_transfer_ends_at_its_time_limit() {
     run("paused_until_timeout");
 }
 
-/// Starts a peer whose responses have a trailer section.
-fn peer_with_trailers() -> H1Peer {
+/// Starts a peer that reads a request with content of this length, and responds with a trailer
+/// section.
+fn peer_with_trailers(content_length: usize) -> H1Peer {
     let head = "HTTP/1.1 200 OK\r\nX-Early: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
     let reply = format!("{head}3\r\nabc\r\n0\r\nX-Late: 1\r\n\r\n");
-    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
+    let request = [ScriptStep::ReadHead, ScriptStep::ReadBytes(content_length)];
+    H1Peer::always([&request[..], &[ScriptStep::send(reply), ScriptStep::ReadToEnd]].concat())
 }
 
 #[test]
 fn header_function_set_during_transfer_gets_later_lines() {
-    run_with("header_function_during_transfer", &peer_with_trailers().url("/"));
+    run_with("header_function_in_write_callback", &peer_with_trailers(0).url("/"));
+    run_with("header_function_in_read_callback", &peer_with_trailers(1).url("/"));
 }
 
 #[test]
 fn headers_api_finds_trailers_without_header_callback() {
-    run_with("stored_trailers", &peer_with_trailers().url("/"));
+    run_with("stored_trailers", &peer_with_trailers(0).url("/"));
 }
 
 #[test]

@@ -80,12 +80,12 @@ static size_t supply(char *data, size_t size, size_t count, void *user) {
 }
 
 /* BASE-URL sends a trailer section with X-Late: 1. */
-static void header_function_during_transfer(void) {
-    for (int turn = 0; turn < 4; turn++) {
+static void header_function_during_transfer(int is_upload) {
+    for (int turn = 0; turn < 2; turn++) {
         struct memory body = {0};
         struct program program = {0};
         CURL *easy = program.easy = new_easy(base, &body);
-        if (turn % 2 == 0) {
+        if (!is_upload) {
             curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, set_header_function);
             curl_easy_setopt(easy, CURLOPT_WRITEDATA, &program);
         } else {
@@ -94,12 +94,21 @@ static void header_function_during_transfer(void) {
             curl_easy_setopt(easy, CURLOPT_READFUNCTION, supply);
             curl_easy_setopt(easy, CURLOPT_READDATA, &program);
         }
-        IS(turn < 2 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
-        IS(contains(&program.heads, "HTTP/1.1 200 OK\r\n"), turn % 2);
+        IS(turn == 0 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        IS(contains(&program.heads, "HTTP/1.1 200 OK\r\n"), is_upload);
         CHECK(contains(&program.heads, "X-Late: 1\r\n"));
         forget(&body), forget(&program.heads);
         curl_easy_cleanup(easy);
     }
+}
+
+static void header_function_in_write_callback(void) {
+    header_function_during_transfer(0);
+}
+
+/* BASE-URL reads the content, one byte, before it responds. */
+static void header_function_in_read_callback(void) {
+    header_function_during_transfer(1);
 }
 
 /* BASE-URL sends a trailer section with X-Late: 1. */
@@ -429,7 +438,8 @@ static const struct {
     void (*run)(void);
 } cases[] = {
     {"paused_until_timeout", paused_until_timeout},
-    {"header_function_during_transfer", header_function_during_transfer},
+    {"header_function_in_write_callback", header_function_in_write_callback},
+    {"header_function_in_read_callback", header_function_in_read_callback},
     {"stored_trailers", stored_trailers},
     {"transfer_ids", transfer_ids},
     {"connection_reuse", connection_reuse},
