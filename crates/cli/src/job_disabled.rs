@@ -138,11 +138,7 @@ impl JobRun {
         match *self {}
     }
 
-    pub(crate) fn is_list_begun(&self, _source: usize) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn beginning_of_copied_list(&self, _source: usize) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn copied_lines(&self, _source: usize) -> Result<Option<(Box<dyn BufRead + Send>, bool)>> {
         match *self {}
     }
 

@@ -18,7 +18,7 @@ use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, job_error, sync_error};
 use super::leftover_files::LeftoverFiles;
 use super::list_change_check::{JobInputFile, JobInputFileStates};
-use super::list_copy::{self, CopiedListReader, ListCopier};
+use super::list_copy::{self, CommittedListReader, CopiedListReader, ListCopier};
 use super::open_and_lock_job_file::{JobFile, StoredJobSettings, boot_id, check_same_directory};
 use super::output_file::{EarlierOutput, PreparedJobRunOutput, named_file, standard_output};
 use super::stage_values::PendingPageValues;
@@ -221,21 +221,16 @@ impl JobRun {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
 
-    /// Returns true if the beginning of a list can be read without waiting: the list is a regular
-    /// file, or the job has copied its beginning from a pipe.
-    pub(crate) fn is_list_begun(&self, source: usize) -> bool {
-        self.beginning_of_copied_list(source).is_ok_and(|text| text.is_none_or(|text| !text.is_empty()))
-    }
-
-    /// Returns the beginning of a list that the job copies from a pipe; empty if it has copied
-    /// nothing yet. Returns `None` if the list is a regular file.
-    pub(crate) fn beginning_of_copied_list(&self, source: usize) -> Result<Option<Vec<u8>>> {
+    /// Returns a reader of the lines that the job has copied from a list on a pipe so far, and
+    /// whether they are the whole list. Returns `None` if the list is a regular file.
+    pub(crate) fn copied_lines(&self, source: usize) -> Result<Option<(Box<dyn BufRead + Send>, bool)>> {
         let source = source as i64;
         if self.lists.has(source) {
             return Ok(None);
         }
-        let text = list_copy::read_chunk(&self.connection()?, source, 0);
-        Ok(Some(text.map_err(|error| database_error(&self.path, error))?.unwrap_or_default()))
+        let reader = CommittedListReader::new(self.connection()?, source);
+        let is_whole = reader.is_whole_list().map_err(|error| database_error(&self.path, error))?;
+        Ok(Some((Box::new(BufReader::new(reader)), is_whole)))
     }
 
     /// Returns a reader for a list of URLs that must be copied into the job because it comes from a

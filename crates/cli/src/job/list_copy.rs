@@ -9,7 +9,7 @@
 //! the next run must be given the same list again: the copier compares it with the lines in the
 //! job.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -52,6 +52,43 @@ fn chunk_id(source: i64, chunk: u64) -> i64 {
 pub(super) fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResult<Option<Vec<u8>>> {
     let mut select = connection.prepare_cached("SELECT text FROM list_text WHERE id = ?1")?;
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
+}
+
+/// Reads the chunks of a list that are in the job. Ends there, without a wait for further ones.
+pub(super) struct CommittedListReader {
+    connection: Connection,
+    source: i64,
+    /// The index of the next chunk.
+    next: u64,
+    text: Cursor<Vec<u8>>,
+}
+
+impl CommittedListReader {
+    pub(super) fn new(connection: Connection, source: i64) -> Self {
+        Self { connection, source, next: 0, text: Cursor::default() }
+    }
+
+    /// Returns true if the job has the list to its end.
+    pub(super) fn is_whole_list(&self) -> DatabaseResult<bool> {
+        let select = "SELECT is_complete FROM list WHERE source = ?1";
+        let is_complete = self.connection.query_row(select, params![self.source], |row| row.get(0)).optional()?;
+        Ok(is_complete.unwrap_or(false))
+    }
+}
+
+impl Read for CommittedListReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.text.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            match read_chunk(&self.connection, self.source, self.next).map_err(io::Error::other)? {
+                Some(text) => (self.next, self.text) = (self.next + 1, Cursor::new(text)),
+                None => return Ok(0),
+            }
+        }
+    }
 }
 
 /// Returns the number of chunks of a list that earlier runs have copied into the job. The result

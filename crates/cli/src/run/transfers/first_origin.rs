@@ -5,7 +5,6 @@
 //! earlier run of the job has fetched it, `--skip-existing` or `--shard` skips it, or it is no URL.
 //! Otherwise the credentials would go to the origin of another URL.
 
-use std::io::{BufReader, Cursor};
 use std::sync::{Arc, OnceLock};
 
 use haul::{Result, Target};
@@ -35,31 +34,50 @@ impl FirstOrigin {
     }
 
     /// Sets the origin before the URLs are read, because the transfers of later stages that an
-    /// earlier run of the job has left come before the URLs. Does nothing if the first URL is in a
-    /// list of which the job has no line yet.
+    /// earlier run of the job has left come before the URLs. Does nothing if the first URL may be in
+    /// a part of a list that the job has not copied yet.
     pub(crate) fn set_for_job(&self, group: &UrlGroup, job: &JobRun) {
         for (index, source) in group.urls.iter().enumerate() {
             match first_url_of_source(group, index, source, job) {
-                Ok(Some(url)) => return self.set(Some(&url)),
-                Ok(None) if job.is_list_begun(index) => {}
-                Ok(None) => return,
+                Ok(FirstUrlOfSource::Url(url)) => return self.set(Some(&url)),
+                Ok(FirstUrlOfSource::None) => {}
+                Ok(FirstUrlOfSource::NotRead) => return,
                 Err(_) => return self.set(None),
             }
         }
     }
 }
 
-/// Returns the first URL of a source, an argument or a list. Returns `None` for an empty list, and
-/// for a list of which the job has no line yet.
-fn first_url_of_source(group: &UrlGroup, index: usize, source: UrlSource<'_>, job: &JobRun) -> Result<Option<String>> {
-    match source {
-        UrlSource::Argument(url) if !group.is_glob(index, url) => Ok(Some(url.to_owned())),
-        UrlSource::Argument(url) => Ok(crate::run::parse_glob(url)?.iter().next_url()),
-        UrlSource::InputFile(name) => match job.beginning_of_copied_list(index)? {
-            Some(text) => {
-                ListReader::from_reader(Box::new(BufReader::new(Cursor::new(text))), name).next_url()?.transpose()
-            }
-            None => ListReader::open(name)?.next_url()?.transpose(),
-        },
-    }
+/// The first URL of a source of URLs.
+enum FirstUrlOfSource {
+    Url(String),
+    /// The source has no URL.
+    None,
+    /// The job has not copied the list to its end, and has no URL of it yet.
+    NotRead,
+}
+
+/// Returns the first URL of a source, an argument or a list.
+fn first_url_of_source(
+    group: &UrlGroup,
+    index: usize,
+    source: UrlSource<'_>,
+    job: &JobRun,
+) -> Result<FirstUrlOfSource> {
+    let (url, is_whole) = match source {
+        UrlSource::Argument(url) if !group.is_glob(index, url) => (Some(url.to_owned()), true),
+        UrlSource::Argument(url) => (crate::run::parse_glob(url)?.iter().next_url(), true),
+        UrlSource::InputFile(name) => {
+            let (mut list, is_whole) = match job.copied_lines(index)? {
+                Some((lines, is_whole)) => (ListReader::from_reader(lines, name), is_whole),
+                None => (ListReader::open(name)?, true),
+            };
+            (list.next_url()?.transpose()?, is_whole)
+        }
+    };
+    Ok(match url {
+        Some(url) => FirstUrlOfSource::Url(url),
+        None if is_whole => FirstUrlOfSource::None,
+        None => FirstUrlOfSource::NotRead,
+    })
 }
