@@ -18,27 +18,43 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 pub(crate) const APPLICATION_ID: i32 = 0x6861_756c;
 
 /// Returns the files of a job, each with its role in error messages. SQLite derives the names of
-/// the other files from the file to which a symbolic link leads.
+/// the other files from the file to which a symbolic link leads. The names beside the link are
+/// returned, too: [`job_with_file`] must not open the job while this process has it open, because
+/// closing it again would remove SQLite's locks.
 pub(crate) fn files_of_job(job: &Path) -> Vec<(PathBuf, &'static str)> {
-    let linked = job.canonicalize().unwrap_or_else(|_| job.to_owned());
-    let side_file = |suffix: &str| {
-        let mut name = linked.clone().into_os_string();
-        name.push(suffix);
-        (PathBuf::from(name), "a part of the job")
+    let side_files = |job: &Path| {
+        SIDE_FILE_SUFFIXES.map(|suffix| {
+            let mut name = job.to_owned().into_os_string();
+            name.push(suffix);
+            (PathBuf::from(name), "a part of the job")
+        })
     };
-    let side_files = SIDE_FILE_SUFFIXES.into_iter().map(side_file);
-    [(job.to_owned(), "the job")].into_iter().chain(side_files).collect()
+    let mut files = vec![(job.to_owned(), "the job")];
+    files.extend(side_files(job));
+    if job.is_symlink()
+        && let Ok(linked) = job.canonicalize()
+    {
+        files.extend(side_files(&linked));
+    }
+    files
 }
 
 /// Returns the existing job to which the file `path` belongs, or would belong if it were created.
 /// Returns `None` if the file belongs to no job.
 pub(crate) fn job_with_file(path: &Path) -> Option<PathBuf> {
-    if is_job(path) {
-        return Some(path.to_owned());
-    }
+    if is_job(path) { Some(path.to_owned()) } else { job_beside_file(path) }
+}
+
+/// Returns the existing job whose log or journal is, or would be, the file `path`. Ignores the case
+/// of the end of the name, as some file systems do.
+pub(crate) fn job_beside_file(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.as_bytes();
-    let mut stems = SIDE_FILE_SUFFIXES.into_iter().filter_map(|suffix| name.strip_suffix(suffix.as_bytes()));
-    let job = path.with_file_name(os_str(stems.next().filter(|stem| !stem.is_empty())?));
+    let has_suffix = |suffix: &&str| {
+        let at = name.len().saturating_sub(suffix.len());
+        at > 0 && name[at..].eq_ignore_ascii_case(suffix.as_bytes())
+    };
+    let suffix = SIDE_FILE_SUFFIXES.into_iter().find(has_suffix)?;
+    let job = path.with_file_name(os_str(&name[..name.len() - suffix.len()]));
     is_job(&job).then_some(job)
 }
 
@@ -75,7 +91,8 @@ mod tests {
         std::fs::write(dir.join("real"), "").unwrap();
         std::os::unix::fs::symlink("real", dir.join("link")).unwrap();
         let files: Vec<_> = files_of_job(&dir.join("link")).into_iter().map(|(path, _)| path).collect();
-        assert_eq!(files, ["link", "real-wal", "real-shm", "real-journal"].map(|name| dir.join(name)));
+        let names = ["link", "link-wal", "link-shm", "link-journal", "real-wal", "real-shm", "real-journal"];
+        assert_eq!(files, names.map(|name| dir.join(name)));
     }
 
     #[test]
@@ -103,6 +120,7 @@ mod tests {
             ("job-journal", Some("job")),
             ("new-wal", Some("new")),
             ("new-shm", Some("new")),
+            ("new-WAL", Some("new")),
             ("job-journals", None),
             ("job-wal-wal", None),
             ("other-journal", None),

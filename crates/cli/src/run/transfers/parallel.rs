@@ -124,7 +124,7 @@ pub(crate) fn run(
         file if reporter.job().is_some() => {
             let path = file.as_ref().map(|(path, _)| path.as_path());
             if let Some(path) = path {
-                reporter.output_names().reserve_for_url(path, first_url(group))?;
+                reporter.output_names().reserve_new(path, first_url(group))?;
             }
             let output = job_output(reporter, &plan.global, group, path, &header)?;
             fleet.run(client, items, output, report)?

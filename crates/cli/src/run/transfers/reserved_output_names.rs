@@ -18,7 +18,7 @@ use haul::system::file_metadata_and_flags::FileExt;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::file_names_by_system::OsFamily;
 
-use crate::job_file_names::job_with_file;
+use crate::job_file_names::{job_beside_file, job_with_file};
 use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 use crate::system::os_text::OsStrExt;
 use crate::system::output_path_rules;
@@ -131,7 +131,7 @@ impl ReservedOutputNames {
     pub(crate) fn path_check(&self, skips_existing: bool) -> FilePathCheck {
         let names = self.clone();
         FilePathCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
-            true => Ok(()),
+            true => refuse_files_beside_jobs(path, &target.to_url()),
             false => names.reserve_new(path, &target.to_url()),
         })
     }
@@ -179,7 +179,7 @@ impl ReservedOutputNames {
     /// [`ErrorKind::Write`] if the name is refused.
     pub(crate) fn refuse_used(&self, path: &Path, url: &str) -> Result<()> {
         if path.exists() {
-            return Ok(());
+            return refuse_files_beside_jobs(path, url);
         }
         let owner = self.0.lock().unwrap_or_else(PoisonError::into_inner).owner(path);
         match owner {
@@ -238,13 +238,22 @@ fn own_file_error(path: &Path, owner: &str, url: &str) -> Error {
 /// Returns an error if `path` is, or would become, a file of a job. The name is for the body of
 /// `url`.
 fn refuse_files_of_jobs(path: &Path, url: &str) -> Result<()> {
-    let Some(job) = job_with_file(path) else { return Ok(()) };
+    job_with_file(path).map_or(Ok(()), |job| Err(job_file_error(path, &job, url)))
+}
+
+/// Refuses the names of the files that SQLite keeps beside a job. An existing file of this name is
+/// refused, too: SQLite may remove it before the body is complete.
+fn refuse_files_beside_jobs(path: &Path, url: &str) -> Result<()> {
+    job_beside_file(path).map_or(Ok(()), |job| Err(job_file_error(path, &job, url)))
+}
+
+fn job_file_error(path: &Path, job: &Path, url: &str) -> Error {
     let name = path.display();
     let message = match job == path {
         true => format!("{name} is a job of haul; choose another name for the output"),
         false => format!("{name} is a part of the job {}; choose another name for the output", job.display()),
     };
-    Err(Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url)))
+    Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url))
 }
 
 impl ReservedOutputNamesState {
