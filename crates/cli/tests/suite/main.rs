@@ -56,6 +56,7 @@ mod job_disk_faults;
 mod job_kills;
 #[cfg(feature = "job")]
 mod job_lists;
+#[cfg(feature = "job")]
 mod job_memory;
 #[cfg(feature = "job")]
 mod job_options;
@@ -71,6 +72,7 @@ mod job_warc;
 mod jobs;
 mod jsonl_input;
 mod jsonl_output;
+#[cfg(feature = "job")]
 mod later_stage_credentials;
 mod message_signatures;
 mod name_templates;

@@ -12,6 +12,7 @@ fn site() -> SmallSite {
     SmallSite::start(|target| Some(("text/plain", format!("page {target}\n").into_bytes())))
 }
 
+#[cfg(feature = "warc")]
 #[test]
 fn body_never_replaces_a_numbered_archive_file() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
