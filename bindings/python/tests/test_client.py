@@ -369,10 +369,13 @@ def test_unread_body_does_not_block_the_event_loop(pages: Any) -> None:
     async def main() -> None:
         async with haul.AsyncClient(base_url=pages.url) as client:
             async with client.stream("GET", "/page") as response:
-                for read in (lambda: response.content, lambda: response.text, response.json, response.read):
+                whole = (lambda: response.content, lambda: response.text, response.json, response.read)
+                pieces = (response.iter_bytes, response.iter_text, response.iter_lines, response.iter_content, lambda: response)
+                for read in (*whole, *(lambda each=each: next(iter(each())) for each in pieces)):
                     with pytest.raises(RuntimeError, match="aread"):
                         read()
                 assert await response.aread() == b"page /page" and response.text == "page /page"
+                assert list(response.iter_lines()) == ["page /page"]
 
     asyncio.run(main())
 

@@ -237,11 +237,22 @@ class AsyncClientResponse(ClientResponse, AsyncResponse):
         """The body, after :meth:`aread`.
 
         :raises RuntimeError: the body of a stream is not read yet, and reading it would block the event loop."""
-        if self._is_unread():
-            self._refuse_a_rest()
-            if _get_running_loop() is not None:
-                raise RuntimeError("the body is not read yet: await aread() first, since a blocking read would stop the event loop")
+        self._refuse_a_rest()
+        self._refuse_to_block("await aread() first")
         return super().content
+
+    def iter_content(self, chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
+        """Yields the body in pieces, after :meth:`aread`.
+
+        :raises RuntimeError: the body of a stream is not read yet, and reading it would block the event
+            loop."""
+        self._refuse_closed()
+        self._refuse_to_block("use aiter_bytes(), aiter_text() or aiter_lines(), or await aread() first")
+        return super().iter_content(chunk_size, decode_unicode)
+
+    def _refuse_to_block(self, remedy: str) -> None:
+        if self._is_unread() and _get_running_loop() is not None:
+            raise RuntimeError(f"the body is not read yet: {remedy}, since a blocking read would stop the event loop")
 
     async def aread(self) -> bytes:
         """Reads the whole body."""
