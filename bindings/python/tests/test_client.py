@@ -387,3 +387,13 @@ def test_redirect_properties_are_those_of_httpx(pages: Any, status: int, locatio
     with haul.Client() as client:
         ours, theirs = client.get(f"{pages.url}/from"), httpx.get(f"{pages.url}/from")
     assert (ours.is_redirect, ours.has_redirect_location) == (theirs.is_redirect, theirs.has_redirect_location)
+
+
+@pytest.mark.parametrize("status", [302, 304])
+def test_client_response_without_location_is_no_redirect(pages: Any, status: int) -> None:
+    pages.routes["/from"] = lambda handler: handler.answer(b"", status)
+    with haul.Client(base_url=pages.url) as client, haul.Session() as session:
+        response = client.get("/from")
+        assert response.is_redirect and session.get_redirect_target(response) is None
+        session.mount("http://mounted.example/", lambda request: response)
+        assert session.get("http://mounted.example/").status_code == status

@@ -100,7 +100,8 @@ class SessionRedirectMixin:
 
     def get_redirect_target(self, response: Response) -> str | None:
         """Returns the target of a redirect, or ``None``."""
-        if not response.is_redirect:
+        # `is_redirect` of a ClientResponse is true without a Location, too.
+        if not getattr(response, "has_redirect_location", response.is_redirect):
             return None
         location: str = response.headers["location"]
         if ", " in location:
