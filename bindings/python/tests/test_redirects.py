@@ -283,3 +283,21 @@ def test_equal_location_fields_are_one_target(pages: Any, raw: Any) -> None:
     assert haul.get(url, stream=True).url == f"{pages.url}/to"
     (result,) = haul.fetch_many([url])
     assert result.url == f"{pages.url}/to"
+
+
+@pytest.mark.parametrize("values", [("", "/to"), ("/to", ""), ("/to", "", "/to")])
+def test_empty_location_fields_do_not_count(pages: Any, raw: Any, values: tuple[str, ...]) -> None:
+    lines = "".join(f"Location: {value and pages.url + value}\r\n" for value in values)
+    url = raw(f"HTTP/1.1 302 Found\r\n{lines}Content-Length: 0\r\n\r\n".encode()).url
+    assert haul.get(url).url == haul.get(url, stream=True).url == f"{pages.url}/to"
+    assert [result.url for result in haul.fetch_many([url])] == [f"{pages.url}/to"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"stream": True}, {"allow_redirects": False}])
+def test_location_fields_that_differ_are_an_error(pages: Any, raw: Any, settings: Any) -> None:
+    url = raw(b"HTTP/1.1 302 Found\r\nLocation: /a\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n").url
+    for session in (haul.Session(), make_adapter_session()):
+        with pytest.raises((haul.exceptions.InvalidHeader, requests.exceptions.InvalidHeader), match="Location fields that differ"):
+            session.get(url, **settings)
+    (result,) = haul.fetch_many([url])
+    assert isinstance(result.error, haul.exceptions.InvalidHeader)

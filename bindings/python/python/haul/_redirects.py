@@ -217,11 +217,15 @@ def _join_other_scheme(base: str, location: str) -> str:
 
 
 def _one_of_equal_fields(response: Any, joined: str) -> str:
-    """Returns the value of the Location fields of a response if all are equal, else the joined values."""
+    """Returns the value of the Location fields of a response, of which empty ones do not count.
+
+    The engine has refused fields that differ. Values that are not from the engine stay joined."""
     reply = getattr(response, "_reply", None)
-    values = {value for name, value in reply.fields() if name.lower() == "location"} if reply is not None else set()
     # A hook may have replaced the value.
-    return values.pop() if len(values) == 1 and joined == reply.joined("location") else joined
+    if reply is None or joined != reply.joined("location"):
+        return joined
+    values = {value for name, value in reply.fields() if name.lower() == "location" and value}
+    return values.pop() if len(values) == 1 else "" if not values else joined
 
 
 def without_user(url: str) -> str:

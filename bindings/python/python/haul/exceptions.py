@@ -214,7 +214,7 @@ def from_engine_error(
     if kind == "UnsupportedScheme" and phase != "connect":
         # A redirect to another scheme, or a response that is not HTTP.
         cls = InvalidSchema if "redirect" in message else ConnectionError
-    elif "two Content-Length" in message or (
+    elif "two Content-Length" in message or "Location fields that differ" in message or (
         kind == "Setup" and ("the name of header" in message or "header line" in message)
     ):
         cls = InvalidHeader
