@@ -106,18 +106,33 @@ def test_files_are_sent_as_multipart_form(httpbin: Any, tmp_path: Path) -> None:
         haul.post(httpbin.url + "/post", data="text", files={"a": b"b"})
 
 
-@pytest.mark.parametrize("content_type", ["multipart/form-data; boundary=abc", b'Multipart/Form-Data; charset=utf-8; Boundary="abc"'])
-def test_form_uses_the_boundary_of_its_header(pages: Any, content_type: Any) -> None:
+@pytest.mark.parametrize(
+    "content_type, boundary",
+    [
+        ("multipart/form-data; boundary=abc", b"abc"),
+        (b'Multipart/Form-Data; charset=utf-8; Boundary="abc"', b"abc"),
+        ('multipart/form-data; boundary="a;b"; charset=utf-8', b"a;b"),
+        (b'multipart/form-data; name="\xe4"; boundary=abc', b"abc"),
+    ],
+)
+def test_form_uses_the_boundary_of_its_header(pages: Any, content_type: Any, boundary: bytes) -> None:
     headers, files = {"content-type": content_type}, {"f": ("name", b"content")}
     part = b'Content-Disposition: form-data; name="f"; filename="name"\r\n'
     with haul.Client() as client:
         for send in (haul.Session().post, client.post):
             send(pages.url, headers=headers, files=files)  # type: ignore[operator]
             body = pages.bodies[-1]
-            assert body.startswith(b"--abc\r\n" + part) and body.endswith(b"\r\n\r\ncontent\r\n--abc--\r\n")
+            assert body.startswith(b"--%s\r\n" % boundary + part) and body.endswith(b"\r\n\r\ncontent\r\n--%s--\r\n" % boundary)
             assert len(body) == int(CaseInsensitiveDict(pages.heads[-1][1])["content-length"])
     haul.post(pages.url, headers={"content-type": "multipart/form-data"}, files=files)
     assert part in pages.bodies[-1]
+
+
+@pytest.mark.parametrize("content_type", ["multipart/form-data; boundary=€", b"multipart/form-data; boundary=\xe4"])
+def test_boundary_beyond_ascii_is_refused(pages: Any, content_type: Any) -> None:
+    with pytest.raises(haul.exceptions.InvalidHeader, match="boundary"):
+        haul.post(pages.url, headers={"Content-Type": content_type}, files={"f": b"content"})
+    assert pages.heads == []
 
 
 @pytest.mark.parametrize("kind", ["", None])

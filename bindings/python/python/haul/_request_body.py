@@ -190,15 +190,24 @@ def encode_files(files: Any, data: Any, content_type: Any = None) -> tuple[bytes
 
 
 def _boundary_of(content_type: Any) -> bytes | None:
-    """Returns the boundary that a Content-Type for forms with files names, or ``None``."""
-    text = _text(content_type or "")
+    """Returns the boundary that a Content-Type for forms with files names, or ``None``.
+
+    :raises InvalidHeader: the boundary is not ASCII (RFC 2046 section 5.1.1)."""
+    text = content_type.decode("latin-1") if isinstance(content_type, bytes) else str(content_type or "")
     if not text.lower().startswith("multipart/form-data"):
         return None
-    for parameter in text.split(";")[1:]:
-        name, _, value = parameter.strip().partition("=")
-        if name.lower() == "boundary" and value:
-            return value.strip().strip('"').encode("latin-1")
-    return None
+    from email.message import Message
+
+    header = Message()
+    header["Content-Type"] = text
+    boundary = header.get_boundary()
+    if not boundary:
+        return None
+    if not boundary.isascii():
+        from .exceptions import InvalidHeader
+
+        raise InvalidHeader("the boundary in the header Content-Type has to be ASCII")
+    return boundary.encode("ascii")
 
 
 def _file(name: Any, given: Any) -> tuple[str | None, Any, str | None, Any]:
