@@ -6,8 +6,10 @@ import asyncio
 import functools
 import socket
 import ssl
+import sys
 import textwrap
 import threading
+import types
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,23 @@ def test_transport_of_httpx_gets_the_settings(send: Send, secure_pages: Any, bun
         assert send("GET", secure_pages.url, {"verify": verify, "http2": True}).is_success
     with pytest.raises(httpx.ConnectError):
         send("GET", secure_pages.url)
+
+
+def test_half_imported_httpcore_is_no_mock(send: Send, pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpcore", types.ModuleType("httpcore"))
+    assert send("GET", pages.url).is_success
+
+
+def test_threads_share_one_transport_of_httpx() -> None:
+    made: list[bool] = []
+    transport = HaulTransport()
+
+    class Inner:
+        def __init__(self, **settings: Any) -> None:
+            made.append(transport._httpx_lock.locked())
+
+    assert transport._transport_of_httpx(Inner) is transport._transport_of_httpx(Inner)
+    assert made == [True], "made once, while other threads wait"
 
 
 async def _status_of(transport: AsyncHaulTransport, request: httpx.Request) -> int:

@@ -24,16 +24,17 @@ _async_detector = MockDetector("httpx", "httpcore", "socket")
 
 def sending_is_mocked() -> bool:
     """Returns whether a part of httpx, httpcore or ``socket`` by which an ``httpx.Client`` sends is replaced."""
-    # httpx imports httpcore at its first transport. A mock has imported it before.
+    # httpx imports httpcore at its first transport. A mock has imported it before. While another thread
+    # imports it, its names are missing.
     httpcore = sys.modules.get("httpcore")
-    pool = None if httpcore is None else httpcore.ConnectionPool.handle_request
+    pool = getattr(getattr(httpcore, "ConnectionPool", None), "handle_request", None)
     return _detector.finds_mock(httpx.HTTPTransport.handle_request, pool, socket.socket)
 
 
 def async_sending_is_mocked() -> bool:
     """Returns whether a part by which an ``httpx.AsyncClient`` sends is replaced."""
     httpcore = sys.modules.get("httpcore")
-    pool = None if httpcore is None else httpcore.AsyncConnectionPool.handle_async_request
+    pool = getattr(getattr(httpcore, "AsyncConnectionPool", None), "handle_async_request", None)
     return _async_detector.finds_mock(httpx.AsyncHTTPTransport.handle_async_request, pool, socket.socket)
 
 

@@ -86,6 +86,7 @@ class _Transport:
             "local_address": local_address, "retries": retries,
         }  # fmt: skip
         self._httpx_transport: Any = None
+        self._httpx_lock = threading.Lock()
         password: bytes | None = None
         if isinstance(cert, tuple) and len(cert) == 3:
             password = cert[2].encode()
@@ -102,6 +103,13 @@ class _Transport:
         self._options_cache: dict[Any, SharedOptions] = {}
         # Made here, so that a mistake is found at once.
         self._options({})
+
+    def _transport_of_httpx(self, kind: type[Any]) -> Any:
+        """Returns the transport of httpx that sends while a mock is in place; all threads share one."""
+        with self._httpx_lock:
+            if self._httpx_transport is None:
+                self._httpx_transport = kind(**httpx_settings(self._httpx_settings))
+            return self._httpx_transport
 
     def _new_places(self, number: int) -> Any:
         """Returns a semaphore for this number of connections."""
@@ -246,8 +254,7 @@ class HaulTransport(_Transport, httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request and waits for the head of its response."""
         if sending_is_mocked():
-            self._httpx_transport = self._httpx_transport or httpx.HTTPTransport(**httpx_settings(self._httpx_settings))
-            return self._httpx_transport.handle_request(request)  # type: ignore[no-any-return]
+            return self._transport_of_httpx(httpx.HTTPTransport).handle_request(request)  # type: ignore[no-any-return]
         arguments = self._arguments(request, body_of(request), StopFlag())
         release = self._take_place(request)
         attempt = 0
@@ -301,8 +308,8 @@ class AsyncHaulTransport(_Transport, httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request and waits for the head of its response."""
         if async_sending_is_mocked():
-            self._httpx_transport = self._httpx_transport or httpx.AsyncHTTPTransport(**httpx_settings(self._httpx_settings))
-            return await self._httpx_transport.handle_async_request(request)  # type: ignore[no-any-return]
+            transport = self._transport_of_httpx(httpx.AsyncHTTPTransport)
+            return await transport.handle_async_request(request)  # type: ignore[no-any-return]
         release = await self._take_place(request)
         attempt = 0
         try:
