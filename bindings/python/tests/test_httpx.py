@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from conftest import EventRoute, pattern
+from haul._httpx_mocks import httpx_settings
 from haul.httpx import AsyncHaulTransport, HaulTransport
 
 #: Sends one request by the transport, and reads its response.
@@ -133,6 +134,29 @@ def test_threads_share_one_transport_of_httpx() -> None:
 
     assert transport._transport_of_httpx(Inner) is transport._transport_of_httpx(Inner)
     assert made == [True], "made once, while other threads wait"
+
+
+def test_transport_of_httpx_trusts_the_certificates_of_haul(
+    send: Send, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "socket", type("Mock", (socket.socket,), {"__module__": "tests"}))
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    # httpx would trust the certificates of certifi.
+    assert send("GET", secure_pages.url, {"trust_env": False}).is_success
+
+
+def test_client_certificate_leaves_the_context_as_it_is(authority: Any, bundle: str, tmp_path: Path) -> None:
+    pair = authority.issue_cert("client.example")
+    file = tmp_path / "client.pem"
+    pair.private_key_and_cert_chain_pem.write_to_path(str(file))
+    context = ssl.create_default_context(cafile=bundle)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    settings = httpx_settings({"verify": context, "cert": str(file), "http2": False})
+    made = settings["verify"]
+    assert made is not context and settings["cert"] is None
+    assert made.get_ca_certs() == context.get_ca_certs() and made.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert (made.verify_mode, made.check_hostname, made.verify_flags) == (context.verify_mode, True, context.verify_flags)
+    assert httpx_settings({"verify": context, "cert": None, "http2": False})["verify"] is context
 
 
 async def _status_of(transport: AsyncHaulTransport, request: httpx.Request) -> int:

@@ -39,15 +39,45 @@ def async_sending_is_mocked() -> bool:
 
 
 def httpx_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings of haul's transport for that of httpx, which has HTTP/2 only with the package h2,
-    and takes the names of files only with a warning."""
+    """Returns the settings of haul's transport for that of httpx.
+
+    httpx has HTTP/2 only with the package h2, and takes the names of files only with a warning."""
     from importlib.util import find_spec
 
     verify, cert = settings["verify"], settings["cert"]
+    if not isinstance(verify, ssl.SSLContext):
+        verify = _context_for(verify)
+    elif cert is not None:
+        verify = _copy_of(verify)
+    if cert is not None:
+        verify.load_cert_chain(*([cert] if isinstance(cert, (str, os.PathLike)) else cert))
+    return {**settings, "verify": verify, "cert": None, "http2": settings["http2"] and find_spec("h2") is not None}
+
+
+def _context_for(verify: bool | str | os.PathLike[str]) -> ssl.SSLContext:
+    """Returns a context that trusts the certificates that haul trusts.
+
+    With ``verify=True`` httpx would trust those of certifi."""
     if isinstance(verify, (str, os.PathLike)):
         is_directory = os.path.isdir(verify)
-        verify = ssl.create_default_context(cafile=None if is_directory else verify, capath=verify if is_directory else None)
-    if cert is not None:
-        verify = verify if isinstance(verify, ssl.SSLContext) else httpx.create_ssl_context(verify, trust_env=settings["trust_env"])
-        verify.load_cert_chain(*([cert] if isinstance(cert, str) else cert))
-    return {**settings, "verify": verify, "cert": None, "http2": settings["http2"] and find_spec("h2") is not None}
+        return ssl.create_default_context(cafile=None if is_directory else verify, capath=verify if is_directory else None)
+    context = ssl.create_default_context()
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _copy_of(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Returns a context with the settings that haul reads from one, so that a client certificate can be
+    added without a change of the program's context."""
+    copy = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    copy.check_hostname = context.check_hostname
+    copy.verify_mode = context.verify_mode
+    copy.verify_flags = context.verify_flags
+    copy.options = context.options
+    copy.minimum_version, copy.maximum_version = context.minimum_version, context.maximum_version
+    trusted = context.get_ca_certs(binary_form=True)
+    if trusted:
+        copy.load_verify_locations(cadata=b"".join(trusted))
+    return copy
