@@ -54,34 +54,93 @@ def test_fork_during_fetch_many_affects_neither_process(pages: Any) -> None:
 def test_fork_waits_for_imports_in_other_threads(module: str) -> None:
     out = run_python(
         """
-        import os, signal, sys, threading, time, haul
+        import importlib, os, sys, threading, haul
+        name = sys.argv[1]
+        from importlib.machinery import SourceFileLoader
         begun, released = threading.Event(), threading.Event()
+        own_exec = SourceFileLoader.exec_module
 
-        class SlowFinder:
-            def find_spec(self, name, path=None, target=None):
-                if name == sys.argv[1]:
-                    begun.set()
-                    released.wait(20)
+        def exec_module(self, module):
+            if module.__name__ == name:
+                begun.set()
+                released.wait(20)
+            own_exec(self, module)
 
-        def release():
-            # Until then, a fork that does not wait happens.
-            time.sleep(0.3)
-            released.set()
+        own_import = importlib.import_module
 
-        sys.meta_path.insert(0, SlowFinder())
-        threading.Thread(target=__import__, args=[sys.argv[1]]).start()
+        def import_module(wanted):
+            if wanted == name:
+                released.set()
+            return own_import(wanted)
+
+        SourceFileLoader.exec_module = exec_module
+        threading.Thread(target=__import__, args=[name]).start()
         begun.wait(20)
-        threading.Thread(target=release).start()
+        importlib.import_module = import_module
+        haul._FORK_WAIT = 20
         child = os.fork()
         if child == 0:
-            signal.alarm(10)
-            __import__(sys.argv[1])
-            os._exit(0)
+            os._exit(0 if name.partition(".")[2] in vars(haul) else 1)
+        released.set()
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """,
         module,
     )
     assert out == "0\n"
+
+
+#: A thread whose import of a module ends after the fork.
+_STUCK_IMPORT = """
+import os, signal, sys, threading, haul
+from importlib.machinery import SourceFileLoader
+begun, released = threading.Event(), threading.Event()
+own_exec = SourceFileLoader.exec_module
+
+def exec_module(self, module):
+    if module.__name__ == sys.argv[1] and not begun.is_set():
+        begun.set()
+        stay()
+    own_exec(self, module)
+
+def fork():
+    SourceFileLoader.exec_module = exec_module
+    threading.Thread(target=__import__, args=[sys.argv[1]]).start()
+    begun.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        __import__(sys.argv[1])
+        os._exit(0)
+    released.set()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("module", ["haul.many", "haul.aio"])
+def test_child_imports_anew_what_stayed_unfinished(module: str) -> None:
+    code = """
+stay = lambda: released.wait(20)
+haul._FORK_WAIT = 0.01
+fork()
+"""
+    assert run_python(_STUCK_IMPORT + code, module) == "0\n"
+
+
+def test_import_that_needs_logging_does_not_stop_fork() -> None:
+    # The hooks that are registered last run first: that of logging takes its lock before haul waits.
+    code = """
+held = threading.Event()
+assert "logging" not in sys.modules
+os.register_at_fork(before=held.set)
+import logging
+
+def stay():
+    held.wait(20)
+    logging.getLogger("in the import")
+
+fork()
+"""
+    assert run_python(_STUCK_IMPORT + code, "haul.many") == "0\n"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -23,6 +23,8 @@ In an existing ``requests.Session``::
 from __future__ import annotations
 
 import os
+import sys
+from _thread import get_ident
 
 # Type checkers treat this name as true. Importing it from `typing` would double the import time.
 TYPE_CHECKING = False
@@ -130,20 +132,66 @@ _LAZY_PARTS = (
 )  # fmt: skip
 
 
+#: The seconds for which a fork waits for imports in other threads.
+_FORK_WAIT = 1.0
+
+
 def _finish_imports() -> None:
     """Imports the parts of this package that requests need, and waits for imports in other threads.
 
     A forked child does not have those threads. A module whose import they have begun would stay locked
-    there for ever."""
-    from importlib import _bootstrap, import_module
+    there for ever. Such an import may itself wait for a lock that the forking thread holds, such as that
+    of ``logging``, so the wait is bounded."""
+    # An import in this thread could wait for ever itself.
+    threading = sys.modules.get("threading")
+    if threading is None or threading.active_count() == 1:
+        _import_parts()
+        return
+    helper = threading.Thread(target=_import_parts, name="haul imports", daemon=True)
+    try:
+        if _begun_imports() or not all(f"{__name__}.{part}" in sys.modules for part in _LAZY_PARTS):
+            helper.start()
+            helper.join(_FORK_WAIT)
+    except RuntimeError:
+        # The interpreter ends, and starts no more threads.
+        pass
 
-    begun = [name for name in list(getattr(_bootstrap, "_module_locks", ())) if name.startswith("haul.")]
-    for name in (*(f"{__name__}.{part}" for part in _LAZY_PARTS), *begun):
-        try:
-            import_module(name)
-        except Exception:  # noqa: BLE001 - the import fails in the program, too
-            continue
+
+def _import_parts() -> None:
+    from importlib import import_module
+
+    parts = [f"{__name__}.{part}" for part in _LAZY_PARTS]
+    seen: set[str] = set()
+    while names := [name for name in (*_begun_imports(), *parts) if name not in seen]:
+        seen.update(names)
+        for name in names:
+            try:
+                import_module(name)
+            except Exception:  # noqa: BLE001 - the import fails in the program, too
+                continue
+
+
+def _begun_imports() -> list[str]:
+    """Returns the modules of this package whose import has begun and not ended."""
+    return [name for name in list(_module_locks()) if name.startswith("haul.")]
+
+
+def _module_locks() -> dict[str, Any]:
+    """Returns the locks of all modules whose import has begun, each as a weak reference."""
+    return getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+
+
+def _drop_imports_of_lost_threads() -> None:
+    """Lets a forked child import anew the modules whose import another thread of the parent had begun."""
+    me = get_ident()
+    locks = _module_locks()
+    for name in _begun_imports():
+        reference = locks.get(name)
+        owner = None if reference is None else getattr(reference(), "owner", None)
+        if owner is not None and owner != me:
+            locks.pop(name, None)
+            sys.modules.pop(name, None)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_finish_imports)
+    os.register_at_fork(before=_finish_imports, after_in_child=_drop_imports_of_lost_threads)
