@@ -457,7 +457,7 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
         Ok(client) => client,
         Err(failure) => return state.fail_transfer(&failure),
     };
-    state.infos.set_upload_length(prepared.content.length());
+    state.infos.set_at_start(&prepared);
     let callbacks = Callbacks::from_options(&state.options);
     drop(state);
     let running = Arc::new(RunningTransfer::new(Arc::clone(easy), callbacks, prepared.time_limit));

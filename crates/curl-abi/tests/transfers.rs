@@ -71,6 +71,11 @@ fn header_callback_knows_the_facts_of_its_response() {
 }
 
 #[test]
+fn texts_taken_in_header_callback_stay_valid() {
+    run("pointers_in_header_callback");
+}
+
+#[test]
 fn offered_schemes_are_known_after_the_login() {
     run("schemes_after_login");
 }

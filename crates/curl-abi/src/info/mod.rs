@@ -20,7 +20,7 @@ pub use get::haul_curl_easy_getinfo;
 
 use crate::options::curlauth_constants::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
 use crate::options::{EasyOptions, curlopt_numbers as opt};
-use crate::request::{TimeCondition, modified, target_url, url_for_info};
+use crate::request::{PreparedRequest, TimeCondition, modified, target_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 use crate::transfer::running::TransferProgress;
@@ -106,6 +106,22 @@ impl EffectiveUrl {
         url.and_then(|url| CString::new(url).ok()).map_or(Self::Unknown, Self::Text)
     }
 
+    /// Stores the C program's own URL, unless it is stored already: the program may have a pointer
+    /// to its normalised form.
+    fn set_own(&mut self, own: &str) {
+        if !matches!(self, Self::Own { url, .. } if url == own) {
+            *self = Self::Own { url: own.to_owned(), normal: OnceCell::new() };
+        }
+    }
+
+    /// Stores the URL of a redirect, unless it is stored already: the C program may have a pointer
+    /// to it.
+    fn set_redirected(&mut self, url: &str) {
+        if !matches!(self, Self::Text(text) if text.as_bytes() == url.as_bytes()) {
+            *self = Self::text(Some(url.as_bytes()));
+        }
+    }
+
     fn as_c_str(&self) -> &CStr {
         match self {
             Self::Unknown => c"",
@@ -138,6 +154,7 @@ struct curl_certinfo {
 #[derive(Default)]
 struct CertificateInfo {
     lists: Vec<*mut curl_slist>,
+    /// The struct that the C program reads; `None` before the program first asks for it.
     shown: Option<Box<curl_certinfo>>,
 }
 
@@ -145,7 +162,8 @@ struct CertificateInfo {
 unsafe impl Send for CertificateInfo {}
 
 impl CertificateInfo {
-    fn new(certificates: &[Vec<u8>]) -> Self {
+    /// Stores the certificates of a transfer that has ended.
+    fn set(&mut self, certificates: &[Vec<u8>]) {
         let list = |der: &Vec<u8>| {
             let details = certificate_details(der);
             let mut lines: Vec<String> = details.iter().map(|(name, value)| format!("{name}:{value}")).collect();
@@ -155,19 +173,24 @@ impl CertificateInfo {
             lines.push(format!("Cert:-----BEGIN CERTIFICATE-----\n{pem}\n-----END CERTIFICATE-----\n"));
             slist::new_list(lines.iter().map(String::as_bytes))
         };
-        Self { lists: certificates.iter().map(list).collect(), shown: None }
+        self.free_lists();
+        self.lists = certificates.iter().map(list).collect();
+        if self.shown.is_some() {
+            self.public_struct();
+        }
     }
 
-    /// Returns a pointer to the struct that the C program reads.
+    /// Returns a pointer to the struct that the C program reads. It stays valid until the next
+    /// transfer.
     fn public_struct(&mut self) -> *mut curl_certinfo {
         let (count, lists) = (c_int::try_from(self.lists.len()).unwrap_or(0), self.lists.as_mut_ptr());
-        let shown = self.shown.insert(Box::new(curl_certinfo { num_of_certs: count, certinfo: lists }));
+        let empty = || Box::new(curl_certinfo { num_of_certs: 0, certinfo: std::ptr::null_mut() });
+        let shown = self.shown.get_or_insert_with(empty);
+        (shown.num_of_certs, shown.certinfo) = (count, lists);
         &raw mut **shown
     }
-}
 
-impl Drop for CertificateInfo {
-    fn drop(&mut self) {
+    fn free_lists(&mut self) {
         for list in self.lists.drain(..) {
             // SAFETY: made by `list_of`, and the contract lets programs use it only until now.
             unsafe { slist::curl_slist_free_all(list) };
@@ -175,9 +198,32 @@ impl Drop for CertificateInfo {
     }
 }
 
+impl Drop for CertificateInfo {
+    fn drop(&mut self) {
+        self.free_lists();
+    }
+}
+
 /// Returns a text for C; `None` for an empty text.
 fn c_text(text: &str) -> Option<CString> {
     CString::new(text).ok().filter(|text| !text.is_empty())
+}
+
+/// Stores a text for C; `None` for an empty text. Keeps an equal text, because the C program may
+/// have a pointer to it.
+fn set_text(place: &mut Option<CString>, text: Option<&[u8]>) {
+    let text = text.filter(|text| !text.is_empty());
+    if place.as_deref().map(CStr::to_bytes) != text {
+        *place = text.and_then(|text| CString::new(text).ok());
+    }
+}
+
+/// Stores the address of a socket. Keeps an equal address, because the C program may have a pointer
+/// to its text.
+fn set_address(place: &mut Option<SocketAddressText>, address: Option<SocketAddr>) {
+    if place.as_ref().map(|known| known.address) != address {
+        *place = address.map(SocketAddressText::new);
+    }
 }
 
 fn content_length(head: &ResponseHead) -> Option<u64> {
@@ -207,9 +253,20 @@ impl TransferInfo {
         self.effective_url = EffectiveUrl::text(url);
     }
 
-    /// Stores the length of the content that the next request sends; `None` if it is unknown.
-    pub(crate) fn set_upload_length(&mut self, length: Option<u64>) {
-        self.upload_length = length;
+    /// Stores the URL and the length of the content of a request that is about to begin.
+    pub(crate) fn set_at_start(&mut self, request: &PreparedRequest) {
+        self.set_own_url(&request.url, &request.target);
+        self.upload_length = request.content.length();
+    }
+
+    /// Stores the C program's URL as the effective one.
+    fn set_own_url(&mut self, url: &str, target: &Target) {
+        if has_scheme(url) {
+            self.effective_url.set_own(url);
+        } else {
+            // The scheme may come from CURLOPT_DEFAULT_PROTOCOL.
+            self.effective_url.set_own(&format!("{}://{url}", target.scheme().as_str()));
+        }
     }
 
     /// Stores the progress of a transfer that has not ended, and the time since its start.
@@ -230,9 +287,9 @@ impl TransferInfo {
     pub(crate) fn set_exchange(&mut self, facts: &TransferFacts, target: &Target) {
         self.set_facts(facts);
         if facts.redirects > 0 {
-            self.effective_url = EffectiveUrl::text(Some(target_url(target).as_bytes()));
+            self.effective_url.set_redirected(&target_url(target));
         }
-        self.scheme = c_text(target.scheme().as_str());
+        set_text(&mut self.scheme, Some(target.scheme().as_str().as_bytes()));
     }
 
     fn set_facts(&mut self, facts: &TransferFacts) {
@@ -256,8 +313,8 @@ impl TransferInfo {
         self.connects = facts.connects.into();
         self.auth_used = facts.auth_scheme.map_or(0, auth_scheme_bit);
         self.proxy_auth_used = facts.proxy_auth_scheme.map_or(0, auth_scheme_bit);
-        self.peer = facts.peer.map(SocketAddressText::new);
-        self.local = facts.local.map(SocketAddressText::new);
+        set_address(&mut self.peer, facts.peer);
+        set_address(&mut self.local, facts.local);
         self.used_proxy = facts.proxy_used;
         self.connection = facts.connection;
         self.http_version = match facts.version {
@@ -277,13 +334,12 @@ impl TransferInfo {
 
     fn set_head(&mut self, head: &ResponseHead) {
         self.announced = content_length(head);
-        let content_type = head.get_all("content-type").last();
-        self.content_type = content_type.and_then(|value| CString::new(value).ok()).filter(|text| !text.is_empty());
+        set_text(&mut self.content_type, head.get_all("content-type").last());
         self.on_challenges(head);
     }
 
-    /// Stores the authentication schemes that a response offers. A response without a challenge
-    /// leaves those of the last challenge.
+    /// Adds the authentication schemes that a response offers to those of the transfer. As in
+    /// libcurl, only a 401 or 407 offers schemes.
     pub(crate) fn on_challenges(&mut self, head: &ResponseHead) {
         let (server, proxy) = (auth_schemes(head, "www-authenticate"), auth_schemes(head, "proxy-authenticate"));
         self.auth_available = if server == 0 { self.auth_available } else { server };
@@ -304,16 +360,11 @@ impl TransferInfo {
             self.file_time = if options.is_on(opt::FILETIME) { modified(head) } else { None };
             self.condition_unmet = TimeCondition::is_unmet(options, head);
         }
-        self.effective_url = match facts.redirects {
-            0 if has_scheme(url) => EffectiveUrl::Own { url: url.to_owned(), normal: OnceCell::new() },
-            // The scheme may come from CURLOPT_DEFAULT_PROTOCOL.
-            0 => {
-                let url = format!("{}://{url}", outcome.target.scheme().as_str());
-                EffectiveUrl::Own { url, normal: OnceCell::new() }
-            }
-            _ => EffectiveUrl::text(Some(target_url(&outcome.target).as_bytes())),
-        };
-        self.scheme = c_text(outcome.target.scheme().as_str());
+        match facts.redirects {
+            0 => self.set_own_url(url, &outcome.target),
+            _ => self.effective_url.set_redirected(&target_url(&outcome.target)),
+        }
+        set_text(&mut self.scheme, Some(outcome.target.scheme().as_str().as_bytes()));
         self.redirect_url = redirect_url(options, outcome).as_deref().and_then(c_text);
         self.verify_result = verify_result(outcome);
         self.method = facts.method.as_deref().and_then(c_text);
@@ -325,7 +376,7 @@ impl TransferInfo {
             // A redirect has dropped the content.
             self.upload_length = Some(0);
         }
-        self.certificates = CertificateInfo::new(facts.certificates.as_deref().unwrap_or_default());
+        self.certificates.set(facts.certificates.as_deref().unwrap_or_default());
     }
 }
 

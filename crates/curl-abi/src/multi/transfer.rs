@@ -66,7 +66,7 @@ impl MultiTransfer {
         state.set_resolver(&engine.client).map_err(|failure| state.fail_transfer(&failure))?;
         let settings = ClientSettings::from_options(&state.options);
         engine.set_servers(settings).map_err(|failure| state.fail_transfer(&failure))?;
-        state.infos.set_upload_length(prepared.content.length());
+        state.infos.set_at_start(&prepared);
         let callbacks = Callbacks::from_options(&state.options);
         drop(state);
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;

@@ -289,6 +289,59 @@ static void facts_in_header_callback(void) {
     }
 }
 
+enum { TEXT_COUNT = 5 };
+
+static const CURLINFO texts[TEXT_COUNT] = {CURLINFO_EFFECTIVE_URL, CURLINFO_PRIMARY_IP, CURLINFO_LOCAL_IP,
+                                           CURLINFO_SCHEME, CURLINFO_CONTENT_TYPE};
+
+struct pointers {
+    CURL *easy;
+    const char *of[TEXT_COUNT];
+    struct curl_certinfo *certificates;
+};
+
+static size_t keep_pointers(char *data, size_t size, size_t count, void *user) {
+    struct pointers *pointers = user;
+    if (strncmp(data, "\r\n", 2) == 0 && long_info(pointers->easy, CURLINFO_RESPONSE_CODE) == 200) {
+        for (size_t at = 0; at < TEXT_COUNT; at++)
+            IS(curl_easy_getinfo(pointers->easy, texts[at], &pointers->of[at]), CURLE_OK);
+        IS(curl_easy_getinfo(pointers->easy, CURLINFO_CERTINFO, &pointers->certificates), CURLE_OK);
+    }
+    return size * count;
+}
+
+static void check_pointers(const struct pointers *pointers) {
+    for (size_t at = 0; at < TEXT_COUNT; at++) {
+        const char *text = text_info(pointers->easy, texts[at]);
+        CHECK(text == pointers->of[at] && *text != 0);
+    }
+    struct curl_certinfo *certificates = NULL;
+    IS(curl_easy_getinfo(pointers->easy, CURLINFO_CERTINFO, &certificates), CURLE_OK);
+    CHECK(certificates == pointers->certificates && certificates->num_of_certs == 0);
+}
+
+static size_t check_pointers_in_body(char *data, size_t size, size_t count, void *user) {
+    (void)data;
+    check_pointers(user);
+    return size * count;
+}
+
+static void pointers_in_header_callback(void) {
+    for (int turn = 0; turn < 4; turn++) {
+        struct pointers pointers = {0};
+        CURL *easy = pointers.easy = new_easy(under(base, turn < 2 ? "/echo" : "/redirect/302?to=/echo"), NULL);
+        curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, keep_pointers);
+        curl_easy_setopt(easy, CURLOPT_HEADERDATA, &pointers);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, check_pointers_in_body);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, &pointers);
+        IS(turn % 2 == 0 ? curl_easy_perform(easy) : perform_in_multi(easy), CURLE_OK);
+        CHECK(pointers.of[0] != NULL);
+        check_pointers(&pointers);
+        curl_easy_cleanup(easy);
+    }
+}
+
 static void schemes_after_login(void) {
     for (int turn = 0; turn < 2; turn++) {
         struct memory body = {0};
@@ -446,6 +499,7 @@ static const struct {
     {"refused_by_progress", refused_by_progress},
     {"multi_after_fork", multi_after_fork},
     {"facts_in_header_callback", facts_in_header_callback},
+    {"pointers_in_header_callback", pointers_in_header_callback},
     {"schemes_after_login", schemes_after_login},
     {"unified_fields", unified_fields},
     {"content_ranges", content_ranges},
