@@ -76,6 +76,25 @@ fn texts_taken_in_header_callback_stay_valid() {
 }
 
 #[test]
+fn offered_schemes_of_all_challenges_are_reported() {
+    let challenge = |status: &str, scheme: &str| {
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nWWW-Authenticate: {scheme} realm=\"r\"");
+        ScriptStep::send(format!("{head}, nonce=\"n\"\r\n\r\n"))
+    };
+    let peer = H1Peer::start(vec![
+        vec![
+            ScriptStep::ReadHead,
+            challenge("401 Unauthorized", "Digest"),
+            ScriptStep::ReadHead,
+            challenge("401 Unauthorized", "Basic"),
+            ScriptStep::ReadToEnd,
+        ],
+        vec![ScriptStep::ReadHead, challenge("403 Forbidden", "Bearer"), ScriptStep::ReadToEnd],
+    ]);
+    run_with("schemes_of_all_challenges", &peer.url("/"));
+}
+
+#[test]
 fn offered_schemes_are_known_after_the_login() {
     run("schemes_after_login");
 }

@@ -341,9 +341,11 @@ impl TransferInfo {
     /// Adds the authentication schemes that a response offers to those of the transfer. As in
     /// libcurl, only a 401 or 407 offers schemes.
     pub(crate) fn on_challenges(&mut self, head: &ResponseHead) {
-        let (server, proxy) = (auth_schemes(head, "www-authenticate"), auth_schemes(head, "proxy-authenticate"));
-        self.auth_available = if server == 0 { self.auth_available } else { server };
-        self.proxy_auth_available = if proxy == 0 { self.proxy_auth_available } else { proxy };
+        match head.status() {
+            401 => self.auth_available |= auth_schemes(head, "www-authenticate"),
+            407 => self.proxy_auth_available |= auth_schemes(head, "proxy-authenticate"),
+            _ => {}
+        }
     }
 
     /// Stores the information about a transfer that has ended. `url` is the URL that the C program

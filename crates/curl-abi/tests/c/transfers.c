@@ -360,6 +360,24 @@ static void schemes_after_login(void) {
     }
 }
 
+/* BASE-URL asks for Digest, and then for Basic. Its 403 on the next connection offers Bearer. */
+static void schemes_of_all_challenges(void) {
+    struct memory body = {0};
+    CURL *easy = new_easy(base, &body);
+    curl_easy_setopt(easy, CURLOPT_USERPWD, "me:secret");
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_DIGEST);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(long_info(easy, CURLINFO_RESPONSE_CODE), 401);
+    IS(long_info(easy, CURLINFO_HTTPAUTH_AVAIL), CURLAUTH_DIGEST | CURLAUTH_BASIC);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_USERPWD, NULL);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    IS(long_info(easy, CURLINFO_RESPONSE_CODE), 403);
+    IS(long_info(easy, CURLINFO_HTTPAUTH_AVAIL), 0);
+    forget(&body);
+    curl_easy_cleanup(easy);
+}
+
 /* BASE-URL is a proxy. */
 static void unified_fields(void) {
     struct memory body = {0};
@@ -501,6 +519,7 @@ static const struct {
     {"facts_in_header_callback", facts_in_header_callback},
     {"pointers_in_header_callback", pointers_in_header_callback},
     {"schemes_after_login", schemes_after_login},
+    {"schemes_of_all_challenges", schemes_of_all_challenges},
     {"unified_fields", unified_fields},
     {"content_ranges", content_ranges},
     {"own_condition", own_condition},
