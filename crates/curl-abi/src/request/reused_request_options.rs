@@ -71,8 +71,10 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
         [opt::NETRC, opt::PINNEDPUBLICKEY, opt::PROXY_PINNEDPUBLICKEY].iter().any(|option| given.has(*option));
     let has_plain_content = match given.request_kind() {
         RequestKind::Get | RequestKind::Head => true,
-        // A range depends on the content.
-        RequestKind::Post => options.content_range.is_none(),
+        // The field Content-Range depends on the content.
+        RequestKind::Post => {
+            !given.has(opt::RANGE) && given.number(opt::RESUME_FROM_LARGE).is_none_or(|from| from <= 0)
+        }
         _ => false,
     };
     if has_stores || reads_files || !has_plain_content || c_strings::environment_has_proxy() {

@@ -434,6 +434,18 @@ static void content_ranges(void) {
     curl_easy_setopt(easy, CURLOPT_SEEKDATA, &left);
     IS(curl_easy_perform(easy), CURLE_OK);
     CHECK(contains(&body, "[\"content-range\",\"bytes 2-5/6\"]") && contains(&body, "\"body\":\"xxxx\""));
+    /* Content of unknown length has no range, but the next content has one. */
+    forget(&body);
+    left = 3;
+    curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, -1L);
+    curl_easy_setopt(easy, CURLOPT_RANGE, "0-1");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(!contains(&body, "[\"content-range\"") && contains(&body, "\"body\":\"xxx\""));
+    forget(&body);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "abc");
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "[\"content-range\",\"bytes 0-1/3\"]"));
     forget(&body);
     curl_easy_cleanup(easy);
 }
