@@ -3,6 +3,7 @@
 mod common;
 
 use common::BuildDirectory;
+use testkit::dns_server::DnsServer;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
@@ -63,6 +64,17 @@ fn request_refused_by_progress_callback_is_not_sent() {
 #[test]
 fn multi_handle_works_in_a_forked_child() {
     run("multi_after_fork");
+}
+
+#[test]
+fn forked_child_looks_up_names_of_a_share() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = Origin::start_with_base_url();
+    let server = DnsServer::start(|query| vec![query.addresses(&["127.0.0.1".parse().unwrap()])]).unwrap();
+    let program = directory.compile("transfers").with_env("NAME_SERVER", server.address().to_string());
+    assert_eq!(program.run_well(["names_after_fork", &base]), "as libcurl\n");
+    let asked = |name: &str| server.queries().iter().any(|query| query.name.eq_ignore_ascii_case(name));
+    assert!(["first", "second", "third", "fourth", "fifth"].iter().all(|host| asked(&format!("{host}.example"))));
 }
 
 #[test]

@@ -259,6 +259,45 @@ static void multi_after_fork(void) {
     curl_easy_cleanup(slow), curl_easy_cleanup(later);
 }
 
+/* Looks up `host` for a request, in `multi` unless it is NULL. */
+static CURLcode perform_to_host(CURLM *multi, CURLSH *share, const char *host) {
+    struct memory body = {0};
+    char url[200];
+    snprintf(url, sizeof url, "http://%s%s/small", host, strrchr(base, ':'));
+    CURL *easy = new_easy(url, &body);
+    curl_easy_setopt(easy, CURLOPT_SHARE, share);
+    IS(curl_easy_setopt(easy, CURLOPT_DNS_SERVERS, getenv("NAME_SERVER")), CURLE_OK);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 10000L);
+    CURLcode result = multi == NULL ? curl_easy_perform(easy) : perform_with(multi, easy);
+    forget(&body);
+    curl_easy_cleanup(easy);
+    return result;
+}
+
+static void names_after_fork(void) {
+    CURLM *multi = curl_multi_init(), *alone = curl_multi_init();
+    CURLSH *share = curl_share_init();
+    int status = -1;
+    IS(curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS), CURLSHE_OK);
+    IS(perform_to_host(multi, share, "first.example"), CURLE_OK);
+    IS(perform_to_host(alone, NULL, "first.example"), CURLE_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        IS(perform_to_host(multi, share, "first.example"), CURLE_OK);
+        IS(perform_to_host(multi, share, "second.example"), CURLE_OK);
+        IS(perform_to_host(alone, NULL, "second.example"), CURLE_OK);
+        IS(perform_to_host(NULL, share, "third.example"), CURLE_OK);
+        CURLM *later = curl_multi_init();
+        IS(perform_to_host(later, share, "fourth.example"), CURLE_OK);
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    IS(status, 0);
+    IS(perform_to_host(multi, share, "fifth.example"), CURLE_OK);
+    curl_multi_cleanup(multi), curl_multi_cleanup(alone);
+    IS(curl_share_cleanup(share), CURLSHE_OK);
+}
+
 static size_t check_facts(char *data, size_t size, size_t count, void *user) {
     struct program *program = user;
     if (strncmp(data, "HTTP/", 5) == 0) {
@@ -528,6 +567,7 @@ static const struct {
     {"connection_reuse", connection_reuse},
     {"refused_by_progress", refused_by_progress},
     {"multi_after_fork", multi_after_fork},
+    {"names_after_fork", names_after_fork},
     {"facts_in_header_callback", facts_in_header_callback},
     {"pointers_in_header_callback", pointers_in_header_callback},
     {"schemes_after_login", schemes_after_login},

@@ -157,7 +157,7 @@ impl ClientCore {
             parts = parts.child.get_or_init(|| {
                 // Closes only the descriptors, and sends nothing.
                 drop(parts.pool.try_drain());
-                Box::new(PerProcessState::new(parts.resolver.after_fork(), self.limits))
+                Box::new(PerProcessState::new(parts.resolver.clone(), self.limits))
             });
         }
         parts

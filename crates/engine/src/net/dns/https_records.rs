@@ -71,8 +71,8 @@ impl Resolver {
         let now = Instant::now();
         let none = || HttpsLookupStatus::Ready { records: Arc::from([]), until: now };
         let name = normalize_name(host);
-        let mut state = self.shared.lock();
-        let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupCaller::EventLoop);
+        let mut state = self.shared().lock();
+        let by_dns = state.has_chosen_servers() || (self.shared().uses_dns && waiter == LookupCaller::EventLoop);
         if !by_dns || !name.trim_end_matches('.').contains('.') || state.has_fixed_answer(now, &name, port) {
             return none();
         }
@@ -95,8 +95,8 @@ impl Resolver {
         state.https.insert(Arc::clone(&name), HttpsRecordsCacheEntry::Asked(vec![Box::new(notify)]));
         drop(state);
         let question = DnsQuestion { name, subject: RequestedRecords::HttpsRecords };
-        if let Err(error) = self.shared.ask_name_servers(&question) {
-            self.shared.cache_https_and_notify(&question.name, DnsAnswer::Unavailable(error.to_string()));
+        if let Err(error) = self.shared().ask_name_servers(&question) {
+            self.shared().cache_https_and_notify(&question.name, DnsAnswer::Unavailable(error.to_string()));
         }
         HttpsLookupStatus::Pending
     }

@@ -39,7 +39,7 @@ mod system_files;
 mod system_resolver;
 
 use std::net::IpAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
@@ -54,7 +54,7 @@ pub use self::https_records::HttpsLookupStatus;
 use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
 use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
-use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked, time_conversions};
+use crate::{Error, ErrorKind, Result, fork, spawn_with_signals_blocked, time_conversions};
 
 /// The time for which a local failure is cached. A local failure is caused by this process (no
 /// descriptors, no memory) or by the network, not by the name. The time is shorter than the pause
@@ -116,9 +116,12 @@ impl Default for DnsCacheOptions {
 }
 
 /// A resolver for host names that caches answers. Clones share the cache and the threads.
+///
+/// In a forked child, the clones share a new, empty cache and new threads.
 #[derive(Clone)]
 pub struct Resolver {
-    shared: Arc<ResolverInner>,
+    /// The state of the process that made the resolver.
+    first: Arc<ResolverInner>,
 }
 
 /// The kind of caller that waits for a lookup: an event loop or a blocking thread. The kind decides
@@ -147,6 +150,11 @@ struct ResolverInner {
     /// The queue of questions for the thread that asks the name servers; `None` before the first
     /// start of that thread.
     inbox: Mutex<Option<Arc<DnsQuestionQueue>>>,
+    /// The fork count of the process whose threads serve this resolver.
+    generation: u32,
+    /// The state for a forked child of the process to which this state belongs. It is set only in
+    /// the memory of the child.
+    child: OnceLock<Arc<Self>>,
 }
 
 impl Default for Resolver {
@@ -190,43 +198,33 @@ impl Resolver {
             ttl: options.ttl.max(Duration::from_secs(1)),
             negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
         };
-        let (state, work, inbox) = (Mutex::default(), Condvar::new(), Mutex::default());
-        Self { shared: Arc::new(ResolverInner { ask, uses_dns, files, options, state, work, inbox }) }
+        Self { first: Arc::new(ResolverInner::new(options, files, uses_dns, ask)) }
     }
 
-    /// Makes a copy for a forked child process, in which the resolver's threads do not exist. The
-    /// copy contains the overrides and the chosen name servers. It contains nothing if another
-    /// thread held their lock during the fork.
-    pub(crate) fn after_fork(&self) -> Self {
-        self.copy_settings(self.shared.state.try_lock().ok().as_deref())
+    /// Returns the state for the current process. In a forked child, in which the threads of the
+    /// parent do not exist, the first call makes a new state.
+    fn shared(&self) -> &Arc<ResolverInner> {
+        let generation = fork::fork_count();
+        let mut shared = &self.first;
+        while shared.generation != generation {
+            shared = shared.child.get_or_init(|| Arc::new(shared.after_fork()));
+        }
+        shared
     }
 
     /// Makes a resolver with the same settings and an empty cache. Later changes of either
     /// resolver's settings do not affect the other.
     #[must_use]
     pub fn with_empty_cache(&self) -> Self {
-        self.copy_settings(Some(&self.shared.lock()))
-    }
-
-    /// Makes a resolver with the overrides, the chosen name servers and the transport in `state`;
-    /// without them if `state` is `None`.
-    fn copy_settings(&self, state: Option<&ResolverState>) -> Self {
-        let ResolverInner { ask, uses_dns, files, options, .. } = &*self.shared;
-        let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
-        if let Some(state) = state {
-            let mut copied = copy.shared.lock();
-            copied.overrides = state.overrides.clone();
-            copied.servers = state.servers.clone();
-            copied.transport = state.transport.clone();
-        }
-        copy
+        let shared = self.shared();
+        Self { first: Arc::new(shared.copy_settings(Some(&shared.lock()))) }
     }
 
     /// Uses these name servers from now on. They replace earlier name servers and DNS over HTTPS.
     /// If `servers` sets nothing, the system's name servers are used again. Cached answers remain
     /// valid.
     pub fn use_servers(&self, servers: &ChosenDnsServers) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared().lock();
         if state.transport.is_none() && state.servers.as_deref().unwrap_or(&ChosenDnsServers::default()) == servers {
             return;
         }
@@ -234,23 +232,23 @@ impl Resolver {
         state.transport = None;
         drop(state);
         // A thread that still asks others ends once it is idle.
-        *self.shared.inbox.lock().ignore_poison() = None;
+        *self.shared().inbox.lock().ignore_poison() = None;
     }
 
     /// Sends all further queries through this transport, for example DNS over HTTPS. If the
     /// transport's server does not answer, the lookup fails, and no other server is asked. Cached
     /// answers remain valid.
     pub fn use_transport(&self, transport: Arc<dyn DnsTransport>) {
-        self.shared.lock().transport = Some(transport);
-        *self.shared.inbox.lock().ignore_poison() = None;
+        self.shared().lock().transport = Some(transport);
+        *self.shared().inbox.lock().ignore_poison() = None;
     }
 
     /// Makes a resolver with the same overrides that asks only the system's name servers. DNS over
     /// HTTPS uses this resolver to resolve the host name in the DNS server's URL.
     #[must_use]
     pub fn without_servers(&self) -> Self {
-        let resolver = Self::new(self.shared.options);
-        resolver.shared.lock().overrides = self.shared.lock().overrides.clone();
+        let resolver = Self::new(self.shared().options);
+        resolver.shared().lock().overrides = self.shared().lock().overrides.clone();
         resolver
     }
 
@@ -262,15 +260,15 @@ impl Resolver {
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
     pub fn add_override(&self, spec: &str) -> Result<()> {
-        let expiry = time_conversions::add_saturating(Instant::now(), self.shared.options.ttl);
-        self.shared.lock().overrides.add(spec, expiry)
+        let expiry = time_conversions::add_saturating(Instant::now(), self.shared().options.ttl);
+        self.shared().lock().overrides.add(spec, expiry)
     }
 
     /// Returns the number of lookups that were started. A lookup that tries several domains of a
     /// search list counts once.
     #[must_use]
     pub fn lookup_count(&self) -> u64 {
-        self.shared.lock().lookups
+        self.shared().lock().lookups
     }
 
     /// Looks up a name without waiting. If it returns [`LookupStatus::Pending`], `notify` is called
@@ -308,7 +306,7 @@ impl Resolver {
         notify: LookupCallback,
     ) -> LookupStatus {
         let name = normalize_name(host);
-        let mut state = self.shared.lock();
+        let mut state = self.shared().lock();
         if let Some(answer) = state.answer_without_lookup(now, &name, port) {
             return LookupStatus::Ready(to_caller_result(answer, host, family));
         }
@@ -320,22 +318,23 @@ impl Resolver {
         state.begin_lookup(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
         let chosen = state.has_chosen_servers();
-        let by_dns = chosen || (self.shared.uses_dns && origin == LookupCaller::EventLoop);
+        let by_dns = chosen || (self.shared().uses_dns && origin == LookupCaller::EventLoop);
         drop(state);
         if !by_dns {
-            self.shared.ask_system(name);
-        } else if let Err(error) =
-            self.shared.ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: RequestedRecords::Addresses })
+            self.shared().ask_system(name);
+        } else if let Err(error) = self
+            .shared()
+            .ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: RequestedRecords::Addresses })
         {
             if chosen {
                 // Another resolver would learn a name that is meant for the chosen one.
-                self.shared.cache_and_notify(
+                self.shared().cache_and_notify(
                     &name,
                     Err(LookupFailure::about_servers(&error.to_string())),
                     LOCAL_FAILURE_CACHE_TIME,
                 );
             } else {
-                self.shared.ask_system(name);
+                self.shared().ask_system(name);
             }
         }
         LookupStatus::Pending
@@ -385,7 +384,7 @@ impl Resolver {
     fn resolve_in_this_thread(&self, host: &str, port: u16) -> Option<LookupAnswer> {
         let now = Instant::now();
         let name = normalize_name(host);
-        let mut state = self.shared.lock();
+        let mut state = self.shared().lock();
         if let Some(answer) = state.answer_without_lookup(now, &name, port) {
             return Some(answer);
         }
@@ -396,13 +395,13 @@ impl Resolver {
         state.begin_lookup(now, Arc::clone(&name), Vec::new());
         state.lookups += 1;
         drop(state);
-        Some(self.shared.look_up_with_system(&name))
+        Some(self.shared().look_up_with_system(&name))
     }
 }
 
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.shared.lock();
+        let state = self.shared().lock();
         f.debug_struct("Resolver")
             .field("names", &state.names.len())
             .field("threads", &state.threads)
@@ -412,6 +411,32 @@ impl fmt::Debug for Resolver {
 }
 
 impl ResolverInner {
+    fn new(options: DnsCacheOptions, files: ResolverFilePaths, uses_dns: bool, ask: Arc<LookupFunction>) -> Self {
+        let (state, work, inbox) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let (generation, child) = (fork::fork_count(), OnceLock::new());
+        Self { ask, uses_dns, files, options, state, work, inbox, generation, child }
+    }
+
+    /// Makes the state for a forked child process. It contains the overrides and the chosen name
+    /// servers, or nothing if another thread held their lock during the fork.
+    fn after_fork(&self) -> Self {
+        self.copy_settings(self.state.try_lock().ok().as_deref())
+    }
+
+    /// Makes a state with the overrides, the chosen name servers and the transport in `state`;
+    /// without them if `state` is `None`.
+    fn copy_settings(&self, state: Option<&ResolverState>) -> Self {
+        let Self { ask, uses_dns, files, options, .. } = self;
+        let copy = Self::new(*options, files.clone(), *uses_dns, Arc::clone(ask));
+        if let Some(state) = state {
+            let mut copied = copy.lock();
+            copied.overrides = state.overrides.clone();
+            copied.servers = state.servers.clone();
+            copied.transport = state.transport.clone();
+        }
+        copy
+    }
+
     fn lock(&self) -> MutexGuard<'_, ResolverState> {
         self.state.lock().ignore_poison()
     }

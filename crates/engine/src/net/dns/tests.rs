@@ -171,7 +171,7 @@ fn lookup_without_deadline_starts_no_thread() {
         Ok(vec![v4(1)])
     });
     resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap();
-    assert_eq!(resolver.shared.lock().threads, 0);
+    assert_eq!(resolver.shared().lock().threads, 0);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn dns_cache_size_is_bounded() {
     for number in 0..2 * MAX_NAMES + 10 {
         resolver.resolve(&format!("{number}.test"), 80, AddressFamily::Any, None).unwrap();
     }
-    let names = resolver.shared.lock().names.len();
+    let names = resolver.shared().lock().names.len();
     assert!((MAX_NAMES / 2..=MAX_NAMES).contains(&names), "{names}");
 }
 
