@@ -229,6 +229,15 @@ static void use_in_child(CURLM *multi, CURL *slow, CURL *later) {
     CHECK(message != NULL && message->easy_handle == slow);
     IS(message->data.result, CURLE_RECV_ERROR);
     IS(curl_multi_remove_handle(multi, slow), CURLM_OK);
+    /* This handle was added in the parent, but its transfer has not begun there. */
+    for (int turn = 0; running > 0 && turn < 300; turn++) {
+        IS(curl_multi_poll(multi, NULL, 0, 50, NULL), CURLM_OK);
+        IS(curl_multi_perform(multi, &running), CURLM_OK);
+    }
+    message = curl_multi_info_read(multi, &left);
+    CHECK(message != NULL && message->easy_handle == later);
+    IS(message->data.result, CURLE_OK);
+    IS(long_info(later, CURLINFO_RESPONSE_CODE), 200);
     IS(curl_multi_remove_handle(multi, later), CURLM_OK);
     IS(perform_small(multi), CURLE_OK);
     IS(perform_with(multi, later), CURLE_OK);
