@@ -1,6 +1,6 @@
 //! `curl_getdate`: parses dates in common notations.
 //!
-//! A date consists of words in any order: a day (`6 Nov 1994`, `1994-11-06`, `19941106`), a time
+//! A date consists of words in any order: a day (`6 Nov 1994`, `19941106`), a time
 //! (`08:49:37`) and a zone (`GMT`, `+0100`, `EST`). The default time is midnight, and the default
 //! zone is UTC.
 
@@ -103,18 +103,6 @@ impl FoundDate {
         None
     }
 
-    /// Stores the day that `1994-11-06` names. Returns `None` for another text, or if a day was found
-    /// before.
-    fn apply_iso_day(&mut self, text: &str) -> Option<()> {
-        let [year, month, day] = text.split('-').collect::<Vec<_>>()[..] else { return None };
-        if (year.len(), month.len(), day.len()) != (4, 2, 2) || self.year.or(self.month).or(self.day).is_some() {
-            return None;
-        }
-        let numbers = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-        (self.year, self.month, self.day) = (Some(numbers.0), Some(numbers.1), Some(numbers.2));
-        Some(())
-    }
-
     fn seconds(&self) -> Option<i64> {
         let year = self.year.filter(|year| (FIRST_YEAR..=9999).contains(year))?;
         let first = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, self.month?, 1)?;
@@ -195,10 +183,6 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
         match word {
             _ if is_name => found.apply_name(word)?,
             _ if word.contains(':') => set_once(&mut found.time, time_of_day(word)?)?,
-            _ if rest.get(..10).and_then(|text| found.apply_iso_day(text)).is_some() => {
-                rest = &rest[10..];
-                continue;
-            }
             _ => found.apply_number(word, before)?,
         }
         before = word.as_bytes()[word.len() - 1];
@@ -229,7 +213,6 @@ mod tests {
             ("Sunday, 06-Nov-94 08:49:37 GMT", day + 31_777),
             ("Sun Nov  6 08:49:37 1994", day + 31_777),
             ("Nov 6 1994", day),
-            ("1994-11-06", day),
             ("19941106 08:49:37 +0100", day + 31_777 - 3600),
             ("06 Nov 1994 08:49:37 EST", day + 31_777 + 18_000),
             ("Thu, 01-Jan-1970 00:59:58 GMT", 3598),
@@ -262,6 +245,8 @@ mod tests {
             "1 Jan 1500",
             "é",
             "1-2-3-4",
+            "1994-11-06",
+            "1994-11-06T08:49:37Z",
             "6 November 1994",
             "Sund, 6 Nov 1994",
             "6 Nov 1994 08:49:37 J",
