@@ -18,7 +18,7 @@ use super::event_queue::EventQueue;
 use super::job_error_from_sqlite_or_io::{DatabaseResult, database_error, job_error, sync_error};
 use super::leftover_files::LeftoverFiles;
 use super::list_change_check::{JobInputFile, JobInputFileStates};
-use super::list_copy::{self, CommittedListReader, CopiedListReader, ListCopier};
+use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::open_and_lock_job_file::{JobFile, StoredJobSettings, boot_id, check_same_directory};
 use super::output_file::{EarlierOutput, PreparedJobRunOutput, named_file, standard_output};
 use super::stage_values::PendingPageValues;
@@ -228,9 +228,11 @@ impl JobRun {
         if self.lists.has(source) {
             return Ok(None);
         }
-        let reader = CommittedListReader::new(self.connection()?, source);
-        let is_whole = reader.is_whole_list().map_err(|error| database_error(&self.path, error))?;
-        Ok(Some((Box::new(BufReader::new(reader)), is_whole)))
+        let connection = self.connection()?;
+        let is_whole =
+            list_copy::is_complete(&connection, source).map_err(|error| database_error(&self.path, error))?;
+        let reader = CopiedListReader::new(connection, source, None);
+        Ok(Some((Box::new(BufReader::new(reader)), is_whole.unwrap_or(false))))
     }
 
     /// Returns a reader for a list of URLs that must be copied into the job because it comes from a
@@ -272,13 +274,7 @@ impl JobRun {
             let started = std::thread::Builder::new().name("haul-job-list".to_owned()).spawn(move || copier.run());
             started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the list", error))?;
         }
-        let reader = CopiedListReader {
-            connection,
-            source,
-            shared: Arc::clone(&self.shared),
-            chunk: 0,
-            text: std::io::Cursor::default(),
-        };
+        let reader = CopiedListReader::new(connection, source, Some(Arc::clone(&self.shared)));
         Ok(Some(Box::new(BufReader::with_capacity(64 << 10, reader))))
     }
 

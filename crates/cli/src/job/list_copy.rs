@@ -9,7 +9,7 @@
 //! the next run must be given the same list again: the copier compares it with the lines in the
 //! job.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,41 +54,10 @@ pub(super) fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> Da
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
 }
 
-/// Reads the chunks of a list that are in the job. Ends there, without a wait for further ones.
-pub(super) struct CommittedListReader {
-    connection: Connection,
-    source: i64,
-    /// The index of the next chunk.
-    next: u64,
-    text: Cursor<Vec<u8>>,
-}
-
-impl CommittedListReader {
-    pub(super) fn new(connection: Connection, source: i64) -> Self {
-        Self { connection, source, next: 0, text: Cursor::default() }
-    }
-
-    /// Returns true if the job has the list to its end.
-    pub(super) fn is_whole_list(&self) -> DatabaseResult<bool> {
-        let select = "SELECT is_complete FROM list WHERE source = ?1";
-        let is_complete = self.connection.query_row(select, params![self.source], |row| row.get(0)).optional()?;
-        Ok(is_complete.unwrap_or(false))
-    }
-}
-
-impl Read for CommittedListReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.text.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            match read_chunk(&self.connection, self.source, self.next).map_err(io::Error::other)? {
-                Some(text) => (self.next, self.text) = (self.next + 1, Cursor::new(text)),
-                None => return Ok(0),
-            }
-        }
-    }
+/// Returns true if the job has the list to its end. Returns `None` for an unknown list.
+pub(super) fn is_complete(connection: &Connection, source: i64) -> DatabaseResult<Option<bool>> {
+    let select = "SELECT is_complete FROM list WHERE source = ?1";
+    connection.query_row(select, params![source], |row| row.get(0)).optional()
 }
 
 /// Returns the number of chunks of a list that earlier runs have copied into the job. The result
@@ -96,8 +65,7 @@ impl Read for CommittedListReader {
 pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CommittedListChunks> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
-    let is_complete = "SELECT is_complete FROM list WHERE source = ?1";
-    let is_complete = connection.query_row(is_complete, params![source], |row| row.get(0))?;
+    let is_complete = is_complete(connection, source)?.unwrap_or(false);
     let count = "SELECT count(*) FROM list_text WHERE id BETWEEN ?1 AND ?2";
     let ends = params![chunk_id(source, 0), chunk_id(source + 1, 0) - 1];
     let chunks = connection.query_row(count, ends, |row| row.get::<_, i64>(0))?;
@@ -230,13 +198,23 @@ fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// A reader of a list of URLs that came from a pipe and that [`ListCopier`] copies into the job's
-/// file. A read waits until the writer thread has committed the next chunk of the list.
+/// file. A read waits until the writer thread has committed the next chunk of the list, unless the
+/// reader is for the chunks in the job only.
 pub(super) struct CopiedListReader {
-    pub(super) connection: Connection,
-    pub(super) source: i64,
-    pub(super) shared: Arc<JobShared>,
-    pub(super) chunk: u64,
-    pub(super) text: io::Cursor<Vec<u8>>,
+    connection: Connection,
+    source: i64,
+    /// The state of the copy, to wait for further chunks; `None` to read only the chunks that are in
+    /// the job.
+    shared: Option<Arc<JobShared>>,
+    /// The number of the next chunk.
+    chunk: u64,
+    text: io::Cursor<Vec<u8>>,
+}
+
+impl CopiedListReader {
+    pub(super) fn new(connection: Connection, source: i64, shared: Option<Arc<JobShared>>) -> Self {
+        Self { connection, source, shared, chunk: 0, text: io::Cursor::default() }
+    }
 }
 
 impl Read for CopiedListReader {
@@ -246,10 +224,13 @@ impl Read for CopiedListReader {
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
-            if !self.shared.lists.wait_for(self.source, self.chunk) {
+            if self.shared.as_ref().is_some_and(|shared| !shared.lists.wait_for(self.source, self.chunk)) {
                 return Ok(0);
             }
             let text = read_chunk(&self.connection, self.source, self.chunk).map_err(io::Error::other)?;
+            if text.is_none() && self.shared.is_none() {
+                return Ok(0);
+            }
             self.text = io::Cursor::new(text.unwrap_or_default());
             self.chunk += 1;
         }
