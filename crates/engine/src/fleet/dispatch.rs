@@ -4,6 +4,7 @@
 //! first. [`haul_policy::queue`] limits the number of concurrent transfers. The input is read only
 //! as far as needed to fill the queue: the list of URLs is never in memory as a whole.
 
+mod input_read_ahead;
 mod job_states;
 mod later_stage_transfers;
 mod listing_pages;
@@ -12,7 +13,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use haul_policy::concurrency::MAX_LIMIT;
 use haul_policy::queue::{HostId, JobQueue, QueueCaps};
@@ -20,6 +21,7 @@ use haul_policy::secret_fields::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
+use input_read_ahead::{InputReadAhead, QUEUE_TARGET};
 pub(super) use job_states::{JobWithError, NewJobOrRetry, QueuedOrRunningJob, TransferInputs};
 use job_states::{QueuedJob, placeholder_target};
 use later_stage_transfers::NewTransferStage;
@@ -41,12 +43,6 @@ use crate::ignore_poison::IgnorePoison;
 use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of waiting transfers to which the queue is usually filled from the input. Above it,
-/// input is only read after no waiting transfer could start for [`READ_FURTHER_AFTER`], because it
-/// may be for another host: at once up to [`SECOND_QUEUE_TARGET`], then in steps.
-const QUEUE_TARGET: usize = 256;
-const SECOND_QUEUE_TARGET: usize = 8 * QUEUE_TARGET;
-const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The maximum number of waiting transfers of a stage. At this number, the stage accepts no more
 /// values of the previous stage, until half of these transfers have started. (A stage makes
 /// requests from the values that the previous stage extracts.)
@@ -107,9 +103,7 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers at which a stage accepts no more values.
     max_backlog: usize,
-    /// The time from which [`READ_FURTHER_AFTER`] runs: when transfers could first not start only
-    /// because of their hosts, or of the last step. `None` if the total limit is reached.
-    blocked_since: Option<Instant>,
+    read_ahead: InputReadAhead,
     /// The number of bytes of memory that the queued new jobs take.
     queued_bytes: usize,
     /// The URLs queued so far by a stage that also fetches the links in its pages
@@ -158,7 +152,7 @@ impl Dispatcher {
                 // With one transfer at a time, the order is part of the request.
                 max_retrying: if caps.total == pipeline { 0 } else { MAX_WAITING_RETRIES },
                 max_backlog: MAX_STAGE_BACKLOG,
-                blocked_since: None,
+                read_ahead: InputReadAhead::default(),
                 queued_bytes: 0,
                 known_urls,
             }),
@@ -343,14 +337,11 @@ impl Dispatcher {
                 self.limits.on_start(&mut state.queue, host, now);
                 return Ok(Some((host, state.start_job(waiting))));
             }
-            if state.queue.len() < target || state.reads_further_at(now).is_none_or(|at| now < at) {
+            if state.queue.len() < target {
                 return Ok(None);
             }
-            target = SECOND_QUEUE_TARGET;
-            if state.queue.len() >= SECOND_QUEUE_TARGET {
-                target = state.queue.len() + SECOND_QUEUE_TARGET / 2;
-                state.blocked_since = Some(now);
-            }
+            let Some(further) = state.next_queue_target(now) else { return Ok(None) };
+            target = further;
         }
     }
 
@@ -455,7 +446,7 @@ impl Dispatcher {
             (Some(_), None) => state.queue.next_wakeup(time),
         };
         // Later than `now`: otherwise the queue has just been filled.
-        let fills = state.blocked_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
+        let fills = state.read_ahead.next_time().filter(|at| *at > now);
         [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
@@ -518,16 +509,19 @@ impl DispatchState {
         }
     }
 
-    /// Returns the time at which further items of the input are read, although enough transfers
-    /// wait for their hosts: an item may be for another host. Returns `None` if the total limit on
-    /// concurrent transfers is reached, if too many transfers wait, or if the input has ended.
-    fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
+    /// Returns the number of waiting transfers up to which the queue is now filled, although enough
+    /// transfers wait for their hosts: an item of the input may be for another host. Returns `None`
+    /// if the total limit on concurrent transfers is reached, if too many transfers wait, if the
+    /// input has ended, or if it is too early ([`InputReadAhead`]).
+    fn next_queue_target(&mut self, now: Instant) -> Option<usize> {
         if !self.queue.has_free_slot() {
-            self.blocked_since = None;
+            self.read_ahead.on_total_limit();
             return None;
         }
-        let has_room = self.source.is_some() && self.queued_bytes < MAX_QUEUED_BYTES;
-        has_room.then_some(*self.blocked_since.get_or_insert(now) + READ_FURTHER_AFTER)
+        if self.source.is_none() || self.queued_bytes >= MAX_QUEUED_BYTES {
+            return None;
+        }
+        self.read_ahead.next_target(self.queue.len(), self.queue.first_seq()?, now)
     }
 
     fn start_job(&mut self, waiting: QueuedJob) -> NewJobOrRetry {

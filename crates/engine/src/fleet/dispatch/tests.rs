@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::input_read_ahead::{MANY_STARTS, READ_FURTHER_AFTER, SECOND_QUEUE_TARGET};
 use super::*;
 use crate::fleet::HostStartRate;
 use crate::fleet::item_source::ImmediateItemSource;
@@ -115,6 +116,21 @@ fn frequent_starts_of_one_host_stop_no_others() {
         })
         .collect();
     assert!(started.len() > 10 && started.contains(&"http://b.test/".to_owned()), "{started:?}");
+}
+
+#[test]
+fn queue_of_a_fast_host_stays_short() {
+    let fleet = DispatcherOfOneStage::new((0..u64::MAX).map(|number| format!("http://a.test/{number}")));
+    let now = Instant::now();
+    let mut started = 0;
+    for step in 0..100 {
+        for _ in 0..=MANY_STARTS {
+            started += fleet.start_all(now + READ_FURTHER_AFTER * step).len();
+            fleet.end_transfers();
+        }
+    }
+    assert_eq!(started, 100 * (MANY_STARTS as usize + 1));
+    assert!(fleet.read.load(Ordering::Relaxed) <= started + SECOND_QUEUE_TARGET);
 }
 
 #[test]
