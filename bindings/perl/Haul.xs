@@ -11,19 +11,28 @@ static HV *arguments_of(pTHX_ SV *sv) {
     return sv && SvROK(sv) && SvTYPE(SvRV(sv)) == SVt_PVHV ? (HV *)SvRV(sv) : NULL;
 }
 
-/* The code of HTTP::Haul::request, to recognise overriding methods. */
+/* Replaces the arguments of a method by copies, as `my` does. */
+static void copy_arguments(pTHX_ SV **arguments, I32 count) {
+    for (I32 i = 0; i < count; i++)
+        arguments[i] = hk_copy(aTHX_ arguments[i]);
+}
+
+/* The code of HTTP::Haul::request, to recognise other methods of this name. */
 static XSUBADDR_t request_code;
 
-/* Returns whether a subclass overrides `request`. Then all methods call it, as in HTTP::Tiny. */
+/* Returns whether a subclass overrides `request`, or a program has replaced it. Then all methods
+ * call it, as in HTTP::Tiny. */
 static bool is_overridden(pTHX_ SV *self) {
+    HV *class;
+    SV **own;
     GV *method;
     if (!SvROK(self) || !SvOBJECT(SvRV(self)))
         croak("not an HTTP::Haul object");
-    /* Comparing the name is cheaper than looking up the package. */
-    if (HvNAMELEN_get(SvSTASH(SvRV(self))) == 10 && memEQ(HvNAME_get(SvSTASH(SvRV(self))), "HTTP::Haul", 10))
-        return FALSE;
-    method = gv_fetchmethod(SvSTASH(SvRV(self)), "request");
-    return !method || CvXSUB(GvCV(method)) != request_code;
+    class = SvSTASH(SvRV(self));
+    /* One look at the class itself is cheaper than a search along its ancestors. */
+    own = hv_fetchs(class, "request", 0);
+    method = own && isGV_with_GP(*own) && GvCV((GV *)*own) ? (GV *)*own : gv_fetchmethod(class, "request");
+    return !method || !CvISXSUB(GvCV(method)) || CvXSUB(GvCV(method)) != request_code;
 }
 
 static SV *by_method(pTHX_ SV *self, SV *verb, SV *url, SV *arguments) {
@@ -67,6 +76,7 @@ get(...)
     HV *arguments = NULL;
     SV *verb;
   CODE:
+    copy_arguments(aTHX_ &ST(0), items);
     if (items < 2 || items > 3 || (items == 3 && !(arguments = arguments_of(aTHX_ ST(2)))))
         croak("Usage: $http->%s(URL, [HASHREF])\n", names[ix]);
     /* A tainted value elsewhere in the statement of the caller must not taint the arguments. */
@@ -82,6 +92,7 @@ request(...)
   PREINIT:
     HV *arguments = NULL;
   CODE:
+    copy_arguments(aTHX_ &ST(0), items);
     if (items < 3 || items > 4 || (items == 4 && !(arguments = arguments_of(aTHX_ ST(3)))))
         croak("Usage: $http->request(METHOD, URL, [HASHREF])\n");
     RETVAL = hk_request(aTHX_ ST(0), ST(1), ST(2), arguments);
@@ -96,6 +107,7 @@ post_form(...)
     HE *entry;
     SV *verb, *content;
   CODE:
+    copy_arguments(aTHX_ &ST(0), items);
     if (items < 3 || items > 4 || (items == 4 && !(given = arguments_of(aTHX_ ST(3)))))
         croak("Usage: $http->post_form(URL, DATAREF, [HASHREF])\n");
     TAINT_NOT;
@@ -103,7 +115,7 @@ post_form(...)
     sv_2mortal((SV *)arguments);
     fields = newHV();
     if (given && (slot = hv_fetchs(given, "headers", 0)))
-        headers = arguments_of(aTHX_ *slot);
+        headers = arguments_of(aTHX_ hk_copy(aTHX_ *slot));
     (void)hv_stores(arguments, "headers", newRV_noinc((SV *)fields));
     if (headers) {
         hv_iterinit(headers);
@@ -128,6 +140,7 @@ post_form(...)
 SV *
 www_form_urlencode(...)
   CODE:
+    copy_arguments(aTHX_ &ST(0), items);
     if (items != 2 || !SvROK(hk_plain(aTHX_ ST(1))))
         croak("Usage: $http->www_form_urlencode(DATAREF)\n");
     RETVAL = hk_form(aTHX_ ST(1));
@@ -473,9 +486,11 @@ cookie_header(self, url)
     SV *self
     SV *url
   PREINIT:
+    haul_jar *jar;
     char *text = NULL;
   CODE:
-    hk_jar_check(aTHX_ haul_jar_cookie_header(hk_jar_of(aTHX_ self), hk_url_text(aTHX_ url), &text));
+    jar = hk_jar_of(aTHX_ self);
+    hk_jar_check(aTHX_ haul_jar_cookie_header(jar, hk_url_text(aTHX_ url), &text));
     RETVAL = newSVpv(text ? text : "", 0);
     haul_free(text);
   OUTPUT:
@@ -487,9 +502,18 @@ add(self, url, set_cookie)
     SV *url
     SV *set_cookie
   PREINIT:
+    haul_jar *jar;
+    const char *to, *text;
     haul_status status;
   CODE:
-    status = haul_jar_set(hk_jar_of(aTHX_ self), hk_url_text(aTHX_ url), SvPV_nolen(set_cookie));
+    jar = hk_jar_of(aTHX_ self);
+    set_cookie = hk_copy(aTHX_ set_cookie);
+    to = hk_url_text(aTHX_ url);
+    text = hk_set_cookie_text(aTHX_ set_cookie);
+    /* A field cannot have a NUL byte. */
+    if (!text)
+        XSRETURN_NO;
+    status = haul_jar_set(jar, to, text);
     if (status != HAUL_STATUS_OK && status != HAUL_STATUS_SETUP)
         hk_jar_check(aTHX_ status);
     RETVAL = status == HAUL_STATUS_OK;
@@ -501,6 +525,7 @@ put(self, cookie)
     SV *self
     HV *cookie
   CODE:
+    hk_keep(aTHX_ (SV *)cookie);
     hk_jar_put(aTHX_ hk_jar_of(aTHX_ self), cookie);
 
 void
@@ -509,8 +534,14 @@ remove(self, domain, path, name)
     SV *domain
     SV *path
     SV *name
+  PREINIT:
+    haul_jar *jar;
   CODE:
-    hk_jar_check(aTHX_ haul_jar_remove(hk_jar_of(aTHX_ self), SvOK(domain) ? hk_text(aTHX_ domain, "a domain") : NULL,
+    jar = hk_jar_of(aTHX_ self);
+    domain = hk_copy(aTHX_ domain);
+    path = hk_copy(aTHX_ path);
+    name = hk_copy(aTHX_ name);
+    hk_jar_check(aTHX_ haul_jar_remove(jar, SvOK(domain) ? hk_text(aTHX_ domain, "a domain") : NULL,
                                        SvOK(path) ? hk_text(aTHX_ path, "a path") : NULL,
                                        SvOK(name) ? hk_text(aTHX_ name, "a cookie's name") : NULL));
 

@@ -15,6 +15,9 @@ static void append(pTHX_ SV *out, SV *value) {
     char *to;
     if (!value || !SvOK(value))
         return;
+    /* Making text of an object may run Perl code that drops the value. */
+    if (SvROK(value))
+        hk_keep(aTHX_ value);
     from = (const unsigned char *)SvPV(value, len);
     if (!SvUTF8(value)) {
         for (end = from + len; from < end && *from < 0x80; from++)
@@ -45,6 +48,8 @@ static void append(pTHX_ SV *out, SV *value) {
 static void term(pTHX_ AV *terms, SV *name, SV *value) {
     SV *out = newSVpvs("");
     av_push(terms, out);
+    if (SvROK(name) && value)
+        hk_keep(aTHX_ value);
     append(aTHX_ out, name);
     sv_catpvs(out, "=");
     append(aTHX_ out, value);
@@ -58,8 +63,8 @@ static void terms_of(pTHX_ AV *terms, SV *name, SV *value, int depth) {
     value = hk_plain(aTHX_ value);
     if (!SvOK(name))
         croak("form data keys must not be undef");
-    if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV) {
-        AV *several = (AV *)SvRV(value);
+    if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV && !SvOBJECT(SvRV(value))) {
+        AV *several = (AV *)hk_keep(aTHX_ SvRV(value));
         if (depth == DEEPEST)
             croak("form data has too many arrays in arrays\n");
         for (SSize_t i = 0; i <= av_top_index(several); i++) {
@@ -77,6 +82,7 @@ SV *hk_form(pTHX_ SV *data) {
     data = hk_plain(aTHX_ data);
     if (!SvROK(data) || (SvTYPE(SvRV(data)) != SVt_PVHV && SvTYPE(SvRV(data)) != SVt_PVAV))
         croak("form data must be a hash or array reference\n");
+    hk_keep(aTHX_ SvRV(data));
     if (SvTYPE(SvRV(data)) == SVt_PVHV) {
         HV *hash = (HV *)SvRV(data);
         AV *names = (AV *)sv_2mortal((SV *)newAV());

@@ -120,11 +120,18 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but);
 SV *hk_set_content(pTHX_ hk_exchange *x, SV *content);
 haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used);
 void hk_exchange_done(pTHX_ hk_exchange *x, haul_response *used);
-/* Makes one request like HTTP::Tiny, without redirects. Returns a new reference to a hash. */
+/* Makes one request like HTTP::Tiny, without redirects. Returns a new reference to a hash. The
+ * arguments are copies of the caller's, which no Perl code can reach. */
 SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *arguments, bool bare);
-/* Makes a request with redirects and the features that are implemented in Perl. */
+/* Makes a request with redirects and the features that are implemented in Perl. Its arguments are
+ * such copies, too. */
 SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
+/* Returns a mortal copy of an argument, which Perl code that runs meanwhile can neither free nor
+ * change. */
+SV *hk_copy(pTHX_ SV *value);
+/* Keeps a value until the statement ends. Returns it. */
+SV *hk_keep(pTHX_ SV *value);
 /* Returns a scalar that can be read without running Perl code: the same, or a mortal copy of one that
  * is tied or shared between threads. Elements of tied and shared arrays and hashes are such. */
 SV *hk_plain(pTHX_ SV *value);
@@ -207,7 +214,11 @@ SSize_t hk_lwp_plain(pTHX_ SV *ua, SV *request, SV *timeout, SV *keep_alive, AV 
 
 /* jar.c */
 SV *hk_jar_new(pTHX_ const char *class);
+/* Returns the jar of an object, which exists until the statement ends. */
 haul_jar *hk_jar_of(pTHX_ SV *sv);
+/* Returns the bytes of a Set-Cookie field, or UTF-8 if a character does not fit in a byte; NULL if
+ * there is a NUL byte in it. `value` is a copy, which may change. */
+const char *hk_set_cookie_text(pTHX_ SV *value);
 void hk_jar_check(pTHX_ haul_status status);
 AV *hk_jar_list(pTHX_ haul_jar *jar);
 void hk_jar_put(pTHX_ haul_jar *jar, HV *cookie);

@@ -33,7 +33,16 @@ haul_jar *hk_jar_of(pTHX_ SV *sv) {
     haul_jar *jar = (haul_jar *)hk_attached(aTHX_ sv, &jar_vtbl);
     if (!jar)
         croak("not an HTTP::Haul::Jar");
+    /* Reading other arguments may run Perl code that drops the jar. */
+    hk_keep(aTHX_ SvRV(sv));
     return jar;
+}
+
+const char *hk_set_cookie_text(pTHX_ SV *value) {
+    SV *bytes = hk_bytes(aTHX_ value);
+    STRLEN len;
+    const char *text = bytes ? SvPV(bytes, len) : SvPVutf8(value, len);
+    return strlen(text) == len ? text : NULL;
 }
 
 void hk_jar_check(pTHX_ haul_status status) {

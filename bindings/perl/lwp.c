@@ -170,7 +170,7 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     const char *text = SvPV(method, len);
     if (!engine)
         croak("not an HTTP::Haul::Engine");
-    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
+    hk_keep(aTHX_ SvRV(engine_sv));
     hk_begin(aTHX_ &x, engine, text, len, url);
     for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
         SV *name = element(aTHX_ fields, i);
@@ -268,6 +268,7 @@ SV *hk_stream_read(pTHX_ SV *self, UV size) {
     haul_status status;
     if (!stream || !stream->response)
         croak("not a stream of this thread");
+    hk_keep(aTHX_ SvRV(self));
     engine = hk_engine_of_sv(aTHX_ stream->engine);
     status = haul_response_read(stream->response, SvPVX(out), size, &got);
     died = take_exception(aTHX_ stream->exchange, engine);

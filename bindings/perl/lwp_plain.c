@@ -242,7 +242,9 @@ SSize_t hk_lwp_plain(pTHX_ SV *ua_sv, SV *request_sv, SV *timeout, SV *keep_aliv
     if (!engine)
         return 0;
     /* A callback may drop the last reference to the engine. */
-    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
+    hk_keep(aTHX_ SvRV(engine_sv));
+    /* A signal handler may change the request. */
+    text = SvPV(hk_copy(aTHX_ method), len);
     hk_begin(aTHX_ &x, engine, text, len, SvRV(uri));
     if (!set_content(aTHX_ &x, request, length) || !add_fields(aTHX_ &x, headers))
         return 0;

@@ -10,7 +10,10 @@ SV *hk_bytes(pTHX_ SV *value) {
     SvGETMAGIC(value);
     if (SvROK(value)) {
         STRLEN len;
-        const char *text = SvPV_nomg(value, len);
+        const char *text;
+        /* Making text of an object may run Perl code that drops the value. */
+        hk_keep(aTHX_ value);
+        text = SvPV_nomg(value, len);
         copy = newSVpvn_flags(text, len, SVs_TEMP | (SvUTF8(value) ? SVf_UTF8 : 0));
     }
     else {
@@ -20,6 +23,22 @@ SV *hk_bytes(pTHX_ SV *value) {
     if (SvUTF8(copy) && !sv_utf8_downgrade(copy, TRUE))
         return NULL;
     return copy;
+}
+
+/* Perl's stack does not count references, so Perl code that runs during the function may free or
+ * change an argument. As `my` does, this takes a copy. */
+SV *hk_copy(pTHX_ SV *value) {
+    SV *copy = sv_newmortal();
+    /* The taint of another value must not get to this one. */
+    TAINT_NOT;
+    /* Without SV_NOSTEAL, a mortal value would lose its text to the copy. */
+    sv_setsv_flags(copy, value, SV_GMAGIC | SV_NOSTEAL | SV_DO_COW_SVSETSV);
+    TAINT_NOT;
+    return copy;
+}
+
+SV *hk_keep(pTHX_ SV *value) {
+    return sv_2mortal(SvREFCNT_inc_simple_NN(value));
 }
 
 SV *hk_plain(pTHX_ SV *value) {
@@ -192,7 +211,7 @@ bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value)
     if (!SvOK(value))
         return TRUE;
     if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV && !SvOBJECT(SvRV(value))) {
-        AV *several = (AV *)SvRV(value);
+        AV *several = (AV *)hk_keep(aTHX_ SvRV(value));
         for (SSize_t i = 0; i <= av_top_index(several); i++) {
             SV **found = av_fetch(several, i, 0);
             SV *one = found ? hk_plain(aTHX_ *found) : &PL_sv_undef;
@@ -270,15 +289,16 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
+/* Returns the code of a reference, which exists until the statement ends; NULL if it is none. */
 static SV *code_of(pTHX_ SV *value) {
     value = value ? hk_plain(aTHX_ value) : NULL;
-    return value && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVCV ? value : NULL;
+    return value && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVCV ? hk_keep(aTHX_ SvRV(value)) : NULL;
 }
 
 SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
     content = hk_plain(aTHX_ content);
-    if (code_of(aTHX_ content)) {
-        x->content_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(content)));
+    x->content_callback = code_of(aTHX_ content);
+    if (x->content_callback) {
         x->call.read = hk_read_content;
         x->call.read_user = x;
         return x->content_callback;
@@ -347,6 +367,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     SV *value, *content = NULL;
     STRLEN method_len;
     const char *method_text = SvPV(method, method_len);
+    bool wants_timings = engine->timings;
 
     hk_begin(aTHX_ &x, engine, method_text, method_len, url);
     if (x.tainted || (TAINTING_get && SvTAINTED(method))) {
@@ -363,18 +384,22 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         SV **found = hv_fetchs(arguments, "headers", 0);
         SV *headers = found ? hk_plain(aTHX_ *found) : &PL_sv_undef;
         if (SvROK(headers) && SvTYPE(SvRV(headers)) == SVt_PVHV)
-            fields = (HV *)SvRV(headers);
+            fields = (HV *)hk_keep(aTHX_ SvRV(headers));
         content = hk_fetch(aTHX_ arguments, HK_CONTENT);
         if (content && !SvOK(content = hk_plain(aTHX_ content)))
             content = NULL;
+        if (content)
+            hk_keep(aTHX_ content);
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
         x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
         x.step_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_ON_STEP));
+        value = hk_fetch(aTHX_ arguments, HK_TIMINGS);
+        wants_timings |= value && SvTRUE(value);
     }
     if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
         return refused(aTHX_ &x);
     if (!bare && (value = hk_fetch(aTHX_ object, HK_DEFAULT_HEADERS)) && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVHV
-        && !hk_add_fields(aTHX_ &x, (HV *)SvRV(value), fields))
+        && !hk_add_fields(aTHX_ &x, (HV *)hk_keep(aTHX_ SvRV(value)), fields))
         return refused(aTHX_ &x);
     if (content) {
         if (!hk_set_content(aTHX_ &x, content))
@@ -385,7 +410,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         }
         /* Trailers need chunked content. */
         if (x.call.read && x.call.read_length < 0 && x.trailer_callback) {
-            x.trailer_callback = sv_mortalcopy(x.trailer_callback);
+            x.trailer_callback = sv_2mortal(newRV_inc(x.trailer_callback));
             x.call.trailers = hk_give_trailers;
             x.call.trailers_user = &x;
         }
@@ -395,7 +420,6 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     else if (strEQ(method_text, "POST") || strEQ(method_text, "PUT"))
         x.call.body.data = "";
     if (x.data_callback) {
-        x.data_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(x.data_callback)));
         x.call.on_head = hk_on_head;
         x.call.on_body = hk_on_body;
     }
@@ -405,7 +429,6 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     }
 
     if (x.step_callback) {
-        x.step_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(x.step_callback)));
         x.call.on_step = hk_on_step;
         x.call.step_user = &x;
     }
@@ -447,7 +470,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         TAINT_NOT;
     }
     hk_add_trailers(aTHX_ response, used);
-    if (engine->timings || (arguments && (value = hk_fetch(aTHX_ arguments, HK_TIMINGS)) && SvTRUE(value)))
+    if (wants_timings)
         hk_add_timings(aTHX_ response, used);
     engine->connected = engine->keep_alive && hk_keeps(&reply);
     if (engine->connected) {
@@ -471,7 +494,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         PUSHs(self);
         PUSHs(sv_2mortal(answer));
         PUSHs(method);
-        PUSHs(url);
+        PUSHs(x.url);
         PUSHs(arguments ? sv_2mortal(newRV_inc((SV *)arguments)) : &PL_sv_undef);
         PUTBACK;
         call_method("_follow", G_SCALAR);
@@ -490,8 +513,6 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
     bool in_perl;
     if (!SvROK(self) || SvTYPE(SvRV(self)) != SVt_PVHV)
         croak("not an HTTP::Haul object");
-    /* A callback may drop the last reference to the object. */
-    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(self)));
     if (!engine || !engine->ready) {
         dSP;
         ENTER;
@@ -504,6 +525,9 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         if (!engine)
             croak("HTTP::Haul: no engine");
     }
+    /* The arguments are copies, which keep the object and the options; the engine is a member of the
+     * object, from which a callback may remove it. */
+    hk_keep(aTHX_ SvRV(hk_fetch(aTHX_ (HV *)SvRV(self), HK_ENGINE)));
     in_perl = engine->foreign_jar || engine->in_perl
         || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_RETRIES)
                           || hk_fetch(aTHX_ arguments, HK_ON_STEP)));

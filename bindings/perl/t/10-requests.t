@@ -209,6 +209,19 @@ like($mine->get($server->url('/x'))->{content}, qr/^User-Agent: Mine/m, 'subclas
 $mine->post_form($server->url('/x'), { a => 1 });
 is($mine->{seen}, 2, 'overridden request is called by other methods');
 
+# A program, or a module that tests it, replaces the method.
+for my $class (qw(HTTP::Haul Heir)) {
+    no warnings qw(once redefine);
+    local @Heir::ISA = ('HTTP::Haul');
+    my @seen;
+    my $was = \&HTTP::Haul::request;
+    local *HTTP::Haul::request = sub { push @seen, $_[1]; return $was->(@_) };
+    my $object = $class->new;
+    $object->get($server->url('/x'));
+    $object->post_form($server->url('/x'), { a => 1 });
+    is("@seen", 'GET POST', "replaced request is called by other methods of $class");
+}
+
 ok(HTTP::Haul->can_ssl, 'can_ssl is true');
 my ($ok, $why) = HTTP::Haul->new(SSL_options => { SSL_ca_file => '/nonexistent' })->can_ssl;
 ok(!$ok && $why, 'can_ssl is false without the CA file');

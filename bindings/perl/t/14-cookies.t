@@ -147,6 +147,18 @@ SKIP: {
     $odd_theirs->scan(sub { push @seen, "$_[1]=$_[2] $_[4]" });
     is("@seen", 'a=x y"z\\ localhost.local', 'special characters survive in the file');
 }
+# The bytes of a field, however Perl stores its characters.
+my @texts = ("v=caf\xe9", "v=caf\xe9");
+utf8::upgrade($texts[1]);
+for my $text (@texts) {
+    my $bytes = HTTP::Haul::Jar->new;
+    ok($bytes->add('https://a.example/', $text), 'Latin-1 cookie is stored');
+    is($bytes->cookie_header('https://a.example/'), "v=caf\xe9", 'Latin-1 cookie is sent as bytes');
+}
+my $whole = HTTP::Haul::Jar->new;
+ok(!$whole->add('https://a.example/', "n=b\0; Secure"), 'cookie with a NUL byte is refused');
+is($whole->count, 0, 'cookie with a NUL byte is not stored in part');
+
 ok(!eval { HTTP::Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'object that is no jar is refused');
 like($@, qr/Cookie jar must provide the 'add' method/, 'message names the missing method');
 done_testing;

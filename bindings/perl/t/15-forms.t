@@ -128,5 +128,10 @@ for my $method (qw(post put patch)) {
     is($response->{headers}{'content-type'}, 'application/json', 'content type is sent');
     is($response->{headers}{'x-accept'}, 'application/json', 'JSON is accepted');
 }
+{
+    package Listed;
+    use overload '""' => sub { join '-', @{ $_[0] } }, fallback => 1;
+}
+is($http->www_form_urlencode({ a => bless [1, 2], 'Listed' }), 'a=1-2', 'object that is an array is sent as its text');
 ok(!exists $http->get_json($server->url('/x'))->{json}, 'other content types are not decoded');
 done_testing;
