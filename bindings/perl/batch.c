@@ -178,12 +178,16 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, HV *states, UV *index, SV **req
     haul_response *response = NULL;
     const haul_error *error;
     void *user = NULL;
-    haul_status status = haul_batch_next(batch->batch, timeout_ms, &response, &user);
+    haul_status status;
+    hk_deferred deferred;
     char key[24];
     I32 key_len;
     SV **state, **asks;
     HV *answer;
     *request = NULL;
+    hk_defer_signals(aTHX_ &deferred);
+    status = haul_batch_next(batch->batch, timeout_ms, &response, &user);
+    hk_restore_signals(aTHX_ &deferred);
     if (engine && engine->error) {
         SV *died = sv_2mortal(engine->error);
         engine->error = NULL;

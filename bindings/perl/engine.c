@@ -298,7 +298,8 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
         SV *value = got > 0 ? POPs : &PL_sv_undef;
         *result = newSVsv(value);
     }
-    if (SvTRUE(ERRSV)) {
+    /* An exception may be an object without a boolean value, or with a false one. */
+    if (SvROK(ERRSV) || SvTRUE(ERRSV)) {
         died = newSVsv(ERRSV);
         if (result) {
             SvREFCNT_dec(*result);

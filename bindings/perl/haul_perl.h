@@ -3,6 +3,7 @@
  *
  *   Haul.xs         the functions that Perl calls: argument checks
  *   engine.c        a haul_client as a Perl object: settings, threads, signals
+ *   signals.c       signal handlers that would interrupt libhaul
  *   request.c       requests from Perl's arguments
  *   callbacks.c     the functions that libhaul calls during a request
  *   header_names.c  keys of response hashes, cached for each interpreter
@@ -108,6 +109,27 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result);
 void hk_signals(pTHX_ CV *cv);
 /* Makes the message of a failure, which begins like that of HTTP::Tiny; `limit` is max_size. */
 SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *url, STRLEN len, UV limit);
+
+/* signals.c */
+#define HK_DEFERRED 8
+typedef struct hk_deferred_signal {
+    int number;
+    SV *handler;               /* the Perl handler at that time */
+#ifdef HAS_SIGACTION
+    struct sigaction was;
+#endif
+} hk_deferred_signal;
+/* What hk_restore_signals has to undo. At most so many signals with handlers that Perl calls at once
+ * are deferred. */
+typedef struct hk_deferred {
+    U32 flags;
+    int count;
+    hk_deferred_signal signals[HK_DEFERRED];
+} hk_deferred;
+/* Defers the signals whose handlers Perl would call at once, until hk_restore_signals. libhaul asks
+ * for deferred signals while it waits, and engine.c then runs their handlers. */
+void hk_defer_signals(pTHX_ hk_deferred *deferred);
+void hk_restore_signals(pTHX_ hk_deferred *deferred);
 
 /* request.c */
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url);

@@ -212,6 +212,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     hk_exchange *x;
     haul_reply reply;
     haul_status status;
+    hk_deferred deferred;
     int64_t length = -1;
     SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died;
     if (!engine)
@@ -245,7 +246,9 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
                   : haul_request_set_body_borrowed(stream->request, x->call.body.data, x->call.body.len));
     }
     clear_results(aTHX_ out);
+    hk_defer_signals(aTHX_ &deferred);
     status = haul_client_open(engine->client, stream->request, &stream->response);
+    hk_restore_signals(aTHX_ &deferred);
     died = take_exception(aTHX_ x, engine);
     if (died)
         croak_sv(died);
@@ -266,11 +269,14 @@ SV *hk_stream_read(pTHX_ SV *self, UV size) {
     SV *out = sv_2mortal(newSV(size + 1)), *died;
     size_t got = 0;
     haul_status status;
+    hk_deferred deferred;
     if (!stream || !stream->response)
         croak("not a stream of this thread");
     hk_keep(aTHX_ SvRV(self));
     engine = hk_engine_of_sv(aTHX_ stream->engine);
+    hk_defer_signals(aTHX_ &deferred);
     status = haul_response_read(stream->response, SvPVX(out), size, &got);
+    hk_restore_signals(aTHX_ &deferred);
     died = take_exception(aTHX_ stream->exchange, engine);
     if (died)
         croak_sv(died);

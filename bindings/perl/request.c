@@ -193,10 +193,29 @@ static haul_slice unfolded(pTHX_ haul_slice value) {
     return hk_slice(aTHX_ copy);
 }
 
+/* Makes the text of an object. An exception is that of the exchange, and the result is NULL. */
+static SV *text_of(pTHX_ hk_exchange *x, SV *value) {
+    SV *text = NULL, *died;
+    if (!SvROK(value))
+        return value;
+    hk_keep(aTHX_ value);
+    died = hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &value, &text);
+    if (!died)
+        return sv_2mortal(text);
+    sv_2mortal(died);
+    if (!x->error)
+        x->error = died;
+    return NULL;
+}
+
 /* Adds a field with one value. `name` must live as long as the exchange. */
 static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
-    SV *bytes = hk_bytes(aTHX_ value);
+    SV *bytes;
     haul_slice text;
+    value = text_of(aTHX_ x, value);
+    if (!value)
+        return FALSE;
+    bytes = hk_bytes(aTHX_ value);
     if (!bytes)
         return hk_fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
     text = hk_slice(aTHX_ bytes);
@@ -271,7 +290,12 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
         case 14:
             /* libhaul sets the length of a string; for a callback this is the length. */
             if (is_name(name, len, "content-length")) {
-                if (SvOK(value) && looks_like_number(value))
+                if (!SvOK(value))
+                    continue;
+                value = text_of(aTHX_ x, value);
+                if (!value)
+                    return FALSE;
+                if (looks_like_number(value))
                     x->call.read_length = SvIV(value);
                 continue;
             }
@@ -303,6 +327,9 @@ SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
         x->call.read_user = x;
         return x->content_callback;
     }
+    content = text_of(aTHX_ x, content);
+    if (!content)
+        return NULL;
     content = hk_bytes(aTHX_ content);
     if (!content)
         hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
@@ -316,6 +343,7 @@ haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_respon
     hk_engine *engine = x->engine;
     haul_response *response = engine->busy ? haul_response_new() : engine->response;
     haul_status status;
+    hk_deferred deferred;
     if (response == engine->response)
         engine->busy = TRUE;
     *used = response;
@@ -323,7 +351,9 @@ haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_respon
     x->call.header_count = x->header_count;
     x->call.user = x;
     Zero(reply, 1, haul_reply);
+    hk_defer_signals(aTHX_ &deferred);
     status = haul_client_call(engine->client, &x->call, response, reply);
+    hk_restore_signals(aTHX_ &deferred);
     if (x->pending) {
         SvREFCNT_dec(x->pending);
         x->pending = NULL;

@@ -55,6 +55,29 @@ $response = $http->post($server->url('/x'), { content => sub { die { code => 7 }
 is($response->{status}, 599, 'content callback that dies is 599');
 my $mine_own = { status => 299, reason => 'Mine', success => 1 };
 is($http->get($server->url('/big'), { data_callback => sub { die $mine_own } }), $mine_own, 'response that a callback dies of is returned');
+{
+    package False;
+    use overload 'bool' => sub { 0 }, '""' => sub { 'false object' };
+    package Boolless;
+    use overload '""' => sub { 'object' }, 'eq' => sub { 1 }, 'bool' => sub { die "no boolean value\n" };
+}
+for my $class (qw(False Boolless)) {
+    my $calls = 0;
+    my $response = eval { $http->get($server->url('/big'), { data_callback => sub { $calls++; die bless {}, $class } }) };
+    is($response && "$response->{status} $calls", '599 1', "exception of the class $class is 599");
+}
+
+# Objects whose text cannot be made.
+{
+    package Textless;
+    use overload '""' => sub { die "no text\n" }, fallback => 1;
+}
+for my $options ({ headers => { A => bless [], 'Textless' } }, { headers => { A => [bless [], 'Textless'] } }, { content => bless [], 'Textless' },
+    { headers => { 'Content-Length' => bless [], 'Textless' } }) {
+    my $response = eval { $http->post($server->url('/x'), { content => 'abc', %$options }) };
+    is($response && "$response->{status} $response->{content}", "599 no text\n", 'object whose text cannot be made is 599');
+}
+
 $@ = 'mine';
 $http->get($server->url('/x'), { data_callback => sub { eval { die 'inner' } } });
 is($@, 'mine', '$@ is unchanged');
@@ -187,6 +210,18 @@ is_deeply(\@nested, [('second for 127.0.0.1:' . $second->port) x 4], 'request of
     is("$response->{status} $response->{content}", '401 no', 'early response ends a slow content callback');
     kill TERM => $pid;
     waitpid $pid, 0;
+}
+
+# A length that is an object, such as a number under `use bigint`.
+{
+    package Number;
+    use overload '""' => sub { ${ $_[0] } }, '0+' => sub { ${ $_[0] } }, fallback => 1;
+}
+{
+    my @content = ('abc', '');
+    my $length = bless \(my $three = 3), 'Number';
+    my $response = $http->post($server->url('/x'), { headers => { 'Content-Length' => $length }, content => sub { shift @content } });
+    is("$response->{headers}{'x-length'} $response->{headers}{'x-coding'}", '3 none', 'length may be an object');
 }
 
 # exit in a callback ends the program.
