@@ -58,12 +58,20 @@ static bool wants_stream(pTHX_ HV *ua) {
     return FALSE;
 }
 
+static HV *hash_in(pTHX_ SV *reference) {
+    return reference && SvROK(reference) && SvTYPE(SvRV(reference)) == SVt_PVHV ? (HV *)SvRV(reference) : NULL;
+}
+
 /* Returns the engine that the user agent has for its current settings; NULL if Perl code has to
- * make one. The key is that of LWP::Protocol::haul::_engine. */
+ * make one. The key is that of LWP::Protocol::haul::_engine, which has the rules. */
 static SV *engine_of(pTHX_ HV *ua, SV *timeout, bool keeps) {
-    SV *engines = MEMBER(ua, "LWP::Protocol::haul"), *address = MEMBER(ua, "local_address"), *key;
+    SV *address = MEMBER(ua, "local_address"), *owner, *key;
+    HV *kept = hash_in(aTHX_ MEMBER(ua, "LWP::Protocol::haul")), *engines;
     HE *entry;
-    if (!engines || !SvROK(engines) || SvTYPE(SvRV(engines)) != SVt_PVHV)
+    if (!kept || !(owner = MEMBER(kept, "owner")) || !SvROK(owner) || SvRV(owner) != (SV *)ua)
+        return NULL;
+    engines = hash_in(aTHX_ MEMBER(kept, "engines"));
+    if (!engines)
         return NULL;
     key = newSVpvn_flags(keeps ? "1\0" "0\0" : "0\0" "0\0", 4, SVs_TEMP);
     if (SvOK(timeout))
@@ -72,7 +80,7 @@ static SV *engine_of(pTHX_ HV *ua, SV *timeout, bool keeps) {
     if (address)
         sv_catsv(key, address);
     sv_catpvn(key, "\0", 1);
-    entry = hv_fetch_ent((HV *)SvRV(engines), key, 0, 0);
+    entry = hv_fetch_ent(engines, key, 0, 0);
     return entry && SvROK(HeVAL(entry)) ? HeVAL(entry) : NULL;
 }
 

@@ -75,6 +75,22 @@ my $alone = $as->('NTLM TlRMTVNTUAAB');
 isnt($alone, $shared, 'NTLM opens its own connection');
 is($as->('Basic dTpw'), $alone, 'NTLM user agent keeps its connection');
 is($connection->($_), $shared, 'NTLM connection is not shared') for $ua, LWP::UserAgent->new;
+{
+    my $clone = $logs_in->clone;
+    is($connection->($clone), $shared, 'clone does not use the NTLM connection of its original');
+    is($connection->($clone->clone), $shared, 'nor does the clone of a clone');
+    my $second = $clone->get($server->url('/c'), Authorization => 'NTLM TlRMTVNTUAAB');
+    my $logged_in = (split ' ', $second->content)[1];
+    isnt($logged_in, $alone, 'clone that logs in opens its own NTLM connection');
+    is($connection->($clone), $logged_in, 'clone keeps its NTLM connection');
+    is($connection->($logs_in), $alone, 'original keeps its NTLM connection');
+    # A clone whose original is gone is none the less not the owner.
+    my $original = LWP::UserAgent->new;
+    $logged_in = (split ' ', $original->get($server->url('/c'), Authorization => 'NTLM TlRMTVNTUAAB')->content)[1];
+    my $last = $original->clone;
+    undef $original;
+    isnt($connection->($last), $logged_in, 'clone does not inherit the NTLM connection');
+}
 
 # What cannot be sent twice does not go where the server may just be closing.
 my $of_post = sub { (split ' ', $_[0]->post($server->url('/c'), @_[1 .. $#_])->content)[1] };

@@ -31,23 +31,36 @@ LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 # two connections to a server that may handle only one.
 my %shared;
 
+# What a user agent keeps: its engines, by settings; `owner`, a weak reference to the user agent; and
+# `is_alone`: it shares no engines. A clone of a user agent gets the same hash, which is not its own,
+# and begins with another one.
+sub _kept {
+    my ($ua) = @_;
+    my $kept = $ua->{'LWP::Protocol::haul'};
+    return $kept if $kept && defined $kept->{owner} && refaddr $kept->{owner} == refaddr $ua;
+    $kept = $ua->{'LWP::Protocol::haul'} = { owner => $ua, engines => {} };
+    weaken($kept->{owner});
+    return $kept;
+}
+
 # The engine for the current settings of a user agent, which keeps it. `$logs_in`: the request may
 # authenticate its connection (NTLM, Negotiate). Another user agent must not use such a connection,
 # so this one has its own engines from then on.
 sub _engine {
     my ($ua, $is_secure, $proxy, $timeout, $is_old, $logs_in) = @_;
-    if ($logs_in && !$ua->{'LWP::Protocol::haul::alone'}) {
-        $ua->{'LWP::Protocol::haul::alone'} = 1;
-        delete $ua->{'LWP::Protocol::haul'};
+    my $kept = _kept($ua);
+    if ($logs_in && !$kept->{is_alone}) {
+        $kept->{is_alone} = 1;
+        $kept->{engines} = {};
     }
-    my $is_shared = !$ua->{'LWP::Protocol::haul::alone'};
+    my $is_shared = !$kept->{is_alone};
     my $ssl = $is_secure && $ua->{ssl_opts} || {};
     # conn_cache(undef) keeps no connections.
     my $keeps = $KEEP_ALIVE && (defined $ua->{conn_cache} || !exists $ua->{conn_cache}) ? 1 : 0;
     no warnings 'uninitialized';
     my $key = "$keeps\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
     $key = join "\0", $key, map { ($_, $ssl->{$_}) } sort keys %$ssl if $is_secure;
-    my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
+    my $engines = $kept->{engines};
     return $engines->{$key} ||= $is_shared && $shared{$key} || do {
         # Limits the number of engines of a program that keeps changing its settings.
         %$engines = () if keys %$engines >= 16;
