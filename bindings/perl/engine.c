@@ -330,6 +330,9 @@ static SV *authority(pTHX_ const char *url, STRLEN len) {
     if (at + 2 >= end)
         return newSVpvn_flags(url, len, SVs_TEMP);
     host = at + 3;
+    /* libhaul skips further slashes, as browsers do. */
+    while (host < end && *host == '/')
+        host++;
     for (stop = host; stop < end && *stop != '/' && *stop != '?' && *stop != '#'; stop++)
         if (*stop == '@')
             host = stop + 1;

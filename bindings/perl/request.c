@@ -404,6 +404,10 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         x.error = newSVpvs_flags("Insecure dependency in connect while running with -T switch\n", SVs_TEMP);
         return refused(aTHX_ &x);
     }
+    if (!method_len) {
+        x.error = newSVpvs_flags("The method must not be empty\n", SVs_TEMP);
+        return refused(aTHX_ &x);
+    }
     if (!hk_has_scheme(x.call.url.data, x.call.url.len)) {
         STRLEN len;
         const char *text = SvPV(x.url, len);

@@ -154,8 +154,33 @@ is("$responses[0]{status} $responses[1]{status}", '599 200', 'timeout applies to
 }
 cmp_ok(time - $start, '<', 30, 'timeout and signal end the wait');
 
+# Options and requests that are undefined.
+{
+    my @warnings;
+    local $SIG{__WARN__} = sub { push @warnings, @_ };
+    my %undefined = map { $_ => undef } qw(parallel per_host order memory retries rate rate_host limit_rate stall_time);
+    @responses = $http->batch([@urls[0 .. 3]], \%undefined);
+    is_deeply([map { $_->{status} } @responses], [(200) x 4], 'undefined options are the defaults');
+    is("@warnings", '', 'undefined options give no warning');
+}
+{
+    my $calls = 0;
+    ok(!eval { $http->each([$urls[0], undef, $urls[1]], sub { $calls++ }); 1 }, 'undef in a list of requests dies');
+    like($@, qr/must not be undef/, 'message names undef');
+    is($calls, 0, 'no request of that list is sent');
+}
+ok(!eval { $http->batch(\@urls, { parallel => 0.5 }); 1 }, 'parallel below 1 dies');
+
+# The same request alone and in a batch.
+for my $request (['GET', $server->url('/head'), { content => '' }], ['', $server->url('/head')], ['GET', 'http:///127.0.0.1:1/']) {
+    my $alone = $http->request(@$request);
+    my ($response) = $http->batch([$request]);
+    is($response->{status}, $alone->{status}, 'status is the same in a batch');
+    is($response->{content}, $alone->{content}, 'content is the same in a batch') if $request->[0];
+}
+
 for my $bad ([undef], [[undef, undef]], [{}], [[GET => $urls[0], { data_callback => sub { } }]], [[PUT => $urls[0], { content => sub { } }]]) {
-    ok(!eval { $http->batch($bad); 1 }, 'unsupported request dies') unless !defined $bad->[0];
+    ok(!eval { $http->batch($bad); 1 }, 'unsupported request dies');
 }
 ok(!eval { $http->batch(\@urls, { order => 'x' }); 1 }, 'unknown order dies');
 ok(!eval { $http->batch(\@urls, { paralel => 1 }); 1 }, 'unknown option dies');

@@ -72,11 +72,29 @@ $async->batch_p([])->then(sub { $count = @_ })->wait;
 is($count, 0, 'batch_p of nothing is resolved');
 $async->each_p(\@urls, sub { die "enough\n" })->catch(sub { $failed = shift })->wait;
 is($failed, "enough\n", 'code that dies rejects the promise');
-$async->each_p([undef, 'x'], sub { })->then(sub { $count = shift })->wait;
-is($count, 0, 'undef ends the requests');
+ok(!eval { $async->each_p([$urls[0], undef, $urls[1]], sub { }); 1 }, 'undef in a list of requests dies');
+like($@, qr/must not be undef/, 'message names undef');
+my @two = ($urls[0], undef, $urls[1]);
+$async->each_p(sub { shift @two }, sub { })->then(sub { $count = shift })->wait;
+is($count, 1, 'undef ends the requests of code');
+$async->batch_p([@urls[0, 1]], { parallel => undef, per_host => undef, order => undef })->then(sub { @responses = @_ })->wait;
+is_deeply([map { $_->{status} } @responses], [200, 200], 'undefined options are the defaults');
 $async->each_p([{}], sub { })->catch(sub { $failed = shift })->wait;
 like($failed, qr/needs a url/, 'request that is not valid rejects the promise');
 ok(!eval { $async->get_p; 1 } && !eval { HTTP::Haul::Promise->new; 1 } && !eval { $async->each_p('x', sub { }); 1 }, 'wrong arguments die');
+
+# A failure of the queue.
+{
+    no warnings 'redefine';
+    local *HTTP::Haul::Queue::take = sub { die "broken\n" };
+    my @reasons;
+    my @lost = map { $async->get_p($server->url('/page/1'))->catch(sub { push @reasons, @_ }) } 1 .. 2;
+    Mojo::Promise->all(@lost)->wait;
+    is("@reasons", "broken\n broken\n", 'failure of the queue rejects all promises');
+}
+my $got;
+$async->get_p($server->url('/page/1'))->then(sub { $got = $_[0]{status} })->wait;
+is($got, 200, 'object works after a failure of the queue');
 
 # Nothing stays in the loop.
 Mojo::IOLoop->remove($guard);
@@ -84,4 +102,28 @@ alarm 30;
 Mojo::IOLoop->start;
 alarm 0;
 pass('the loop ends when no request is in progress');
+
+# A child process uses the object, with the loop that it inherited or an empty one.
+for my $resets (0, 1) {
+    my $unfinished = $async->get_p($server->url('/hang'));
+    pipe my $reader, my $writer or die $!;
+    my $pid = fork;
+    if (!$pid) {
+        Mojo::IOLoop->reset if $resets;
+        alarm 30;
+        my ($status, $reason) = ('none', 'none');
+        $unfinished->catch(sub { $reason = shift });
+        $async->get_p($server->url('/page/1'))->then(sub { $status = $_[0]{status} }, sub { $status = "@_" })->wait;
+        Mojo::IOLoop->one_tick until $reason ne 'none';
+        syswrite $writer, "$status $reason";
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    close $writer;
+    is(join('', <$reader>), "200 the request belongs to the parent of this process\n", 'child process makes its own requests');
+    waitpid $pid, 0;
+}
+$got = 0;
+$async->get_p($server->url('/page/1'))->then(sub { $got = $_[0]{status} })->wait;
+is($got, 200, 'object still works in the parent');
 done_testing;

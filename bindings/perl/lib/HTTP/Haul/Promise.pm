@@ -38,36 +38,45 @@ sub request_p {
     my ($self, $method, $url, $args) = @_;
     @_ == 3 || @_ == 4 && (!defined $args || ref $args eq 'HASH')
         or _croak("Usage: \$async->request_p(METHOD, URL, [HASHREF])\n");
-    my $run = $self->{run};
-    if (!$run) {
-        my $queue = HTTP::Haul::Queue->new($self->{http}, $self->{options});
-        $run = $self->{run} = HTTP::Haul::Promise::Run->new($self->{loop}, $queue);
-    }
+    my $run = $self->_run;
     my $promise = Mojo::Promise->new->ioloop($self->{loop});
-    $run->add([$method, $url, $args], sub {
+    my $ended = sub {
         my ($response) = @_;
         return $promise->resolve($response) if $response->{protocol};
         (my $reason = $response->{content}) =~ s/\n\z//;
         $promise->reject($reason);
-    });
+    };
+    $run->add([$method, $url, $args], $ended, sub { $promise->reject($_[0]) });
     return $promise;
+}
+
+# Returns the queue of single requests. A process forked from the one that began it gets its own, as
+# it does after a failure of the queue.
+sub _run {
+    my ($self) = @_;
+    my $run = $self->{run};
+    if ($run && $run->{pid} != $$) {
+        $run->fail("the request belongs to the parent of this process\n");
+    }
+    return $run if $run && !$run->{has_failed};
+    my $queue = HTTP::Haul::Queue->new($self->{http}, $self->{options});
+    return $self->{run} = HTTP::Haul::Promise::Run->new($self->{loop}, $queue);
 }
 
 sub each_p {
     my ($self, $requests, $code, $options) = @_;
     ref($requests) =~ /\A(?:ARRAY|CODE)\z/ && ref $code eq 'CODE' && (!defined $options || ref $options eq 'HASH')
         or _croak("Usage: \$async->each_p(REQUESTS, CODEREF, [HASHREF])\n");
-    my $at = 0;
-    my $source = ref $requests eq 'CODE' ? $requests : sub { $at < @$requests ? $requests->[$at++] : () };
-    my $queue = HTTP::Haul::Queue->new($self->{http}, { %{ $self->{options} }, %{ $options || {} } });
+    my $source = HTTP::Haul::Queue::source_of($requests);
+    my $queue = HTTP::Haul::Queue->new($self->{http}, $self->{options}, $options);
     my $run = HTTP::Haul::Promise::Run->new($self->{loop}, $queue);
     my $promise = Mojo::Promise->new->ioloop($self->{loop});
     my $count = 0;
     my $fill = sub {
         while ($source && $queue->has_room) {
-            my ($request) = $source->();
-            if (!defined $request) { undef $source; last }
-            $run->add($request, sub { $count++; $code->(@_) });
+            my @next = $source->();
+            if (!@next) { undef $source; last }
+            $run->add($next[0], sub { $count++; $code->(@_) });
         }
     };
     $run->start(
@@ -93,16 +102,25 @@ sub new {
     my ($class, $loop, $queue) = @_;
     # The descriptor of libhaul is not to be closed; Perl closes its copy.
     open my $handle, '<&', $queue->fd or die "cannot watch a batch: $!\n";
-    return bless { loop => $loop, queue => $queue, handle => $handle, ended => {} }, $class;
+    return bless { loop => $loop, queue => $queue, handle => $handle, pid => $$, ended => {}, lost => {} }, $class;
 }
 
-# Adds a request; `ended` is called with (response, request, number).
+# Adds a request; `ended` is called with (response, request, number), or `lost` with the reason if
+# the queue fails before.
 sub add {
-    my ($self, $request, $ended) = @_;
+    my ($self, $request, $ended, $lost) = @_;
     my $index = $self->{queue}->add($request);
     $self->{ended}{$index} = $ended;
+    $self->{lost}{$index} = $lost if $lost;
     $self->_watch;
     return;
+}
+
+# Ends the queue, and gives the reason to all whose requests are in progress.
+sub fail {
+    my ($self, $reason) = @_;
+    $self->{has_failed} = 1;
+    return $self->_stop(failed => $reason);
 }
 
 # Sets the code that adds requests whenever there is room, and the code to call at the end.
@@ -132,12 +150,13 @@ sub _pump {
     my ($queue, $loop) = @$self{qw(queue loop)};
     my $worked = eval {
         while (my ($index, $response, $request) = $queue->take(0)) {
+            delete $self->{lost}{$index};
             (delete $self->{ended}{$index})->($response, $request, $index);
         }
         $self->{fill}->() if $self->{fill};
         1;
     };
-    return $self->_stop(failed => $@) unless $worked;
+    return $self->fail($@) unless $worked;
     return $self->_stop('done') unless $queue->pending;
     $loop->remove(delete $self->{timer}) if $self->{timer};
     my $due = $queue->due;
@@ -152,8 +171,12 @@ sub _stop {
     $self->{loop}->remove(delete $self->{timer}) if $self->{timer};
     my ($code) = delete @$self{ $how, qw(fill done failed) };
     $code->(@arguments) if $code;
-    # The error of a request's code, where nobody waits for the end.
-    warn $arguments[0] if $how eq 'failed' && !$code;
+    return unless $how eq 'failed';
+    my @lost = values %{ $self->{lost} };
+    @$self{qw(ended lost)} = ({}, {});
+    $_->(@arguments) for @lost;
+    # An error that nobody waits for.
+    warn $arguments[0] unless $code || @lost || $self->{pid} != $$;
     return;
 }
 

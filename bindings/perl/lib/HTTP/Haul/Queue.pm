@@ -20,15 +20,20 @@ sub _croak { require Carp; Carp::croak(@_) }
 my %limits  = (rate => 0, rate_host => 0, limit_rate => 0, stall_time => 0);
 my %default = (parallel => 64, per_host => undef, order => 'completion', memory => 64 << 20, retries => undef, %limits);
 
+# `@given` is hashes of options, the last of which counts. An undefined option is as if it was not
+# there.
 sub new {
-    my ($class, $http, $given) = @_;
-    my %options = (%default, %{ $given || {} });
-    for my $name (sort keys %options) {
-        _croak("no option '$name' for a batch\n") unless exists $default{$name};
+    my ($class, $http, @given) = @_;
+    my %options = %default;
+    for my $given (grep { defined } @given) {
+        for my $name (sort keys %$given) {
+            _croak("no option '$name' for a batch\n") unless exists $default{$name};
+            $options{$name} = $given->{$name} if defined $given->{$name};
+        }
     }
     $_ >= 0 or _croak("rate, rate_host, limit_rate and stall_time must not be negative\n") for @options{keys %limits};
     _croak("order is 'input' or 'completion'\n") unless $options{order} =~ /\A(?:input|completion)\z/;
-    $_ > 0 or _croak("parallel, per_host and memory must be above 0\n")
+    int $_ > 0 or _croak("parallel, per_host and memory must be 1 or more\n")
         for grep { defined } @options{qw(parallel per_host memory)};
     my $rules = HTTP::Haul::Retry->of(defined $options{retries} ? $options{retries} : $http->{retries});
     $http->_prepare unless $http->{_engine};
@@ -57,18 +62,40 @@ sub new {
     }, $class;
 }
 
+# Returns code that returns the requests of an array or of code, one at each call, and an empty list
+# at the end. The end of code may also be undef; in an array, undef is a mistake.
+sub source_of {
+    my ($requests) = @_;
+    if (ref $requests eq 'CODE') {
+        return sub { my ($request) = $requests->(); return defined $request ? $request : () };
+    }
+    check_list($requests);
+    my $at = 0;
+    return sub { return $at < @$requests ? $requests->[$at++] : () };
+}
+
+# Dies before anything is sent if an array of requests has one that is undefined.
+sub check_list {
+    my ($requests) = @_;
+    defined or _croak("a request of a batch must not be undef\n") for @$requests;
+    return;
+}
+
 # Runs the requests of an array or a code reference, and calls `ended` with each response. Returns
 # the number of requests.
 sub run {
     my ($self, $requests, $ended) = @_;
     my ($states, $waiting, $ahead) = @$self{qw(states waiting ahead)};
     my $is_list = ref $requests eq 'ARRAY';
+    check_list($requests) if $is_list;
     my ($at, $count, $is_dry) = (0, 0, 0);
     while (1) {
         # The condition of has_room. A call would cost more than the rest of the loop.
         until ($is_dry || keys(%$states) - @$waiting >= $ahead || @$waiting >= MOST_WAITING) {
-            my ($request) = $is_list ? $requests->[$at++] : $requests->();
-            if (!defined $request) { $is_dry = 1; last }
+            my ($request) = $is_list ? $at < @$requests ? $requests->[$at] : () : $requests->();
+            # A callback may have added undef to an array.
+            if (!defined $request && !($is_list && $at < @$requests)) { $is_dry = 1; last }
+            $at++;
             $self->add($request);
         }
         last unless %$states;
@@ -178,7 +205,8 @@ sub _send {
     my $has_content = defined $content && length $content;
     # Most requests have no fields of their own, and need no work for them.
     my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? $self->_field_list($state, $has_content) : ();
-    $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
+    # Without content, only these methods send a Content-Length.
+    $content = $method eq 'POST' || $method eq 'PUT' ? '' : undef unless $has_content;
     return $self->{batch}->_add($index, $method, $url, \@list, $content);
 }
 
