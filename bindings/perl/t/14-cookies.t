@@ -147,6 +147,19 @@ SKIP: {
     $odd_theirs->scan(sub { push @seen, "$_[1]=$_[2] $_[4]" });
     is("@seen", 'a=x y"z\\ localhost.local', 'special characters survive in the file');
 }
+# A field of the program and the cookies of the jar, as with HTTP::Cookies.
+SKIP: {
+    eval { require HTTP::Request; require HTTP::Cookies; 1 } or skip 'LWP is not installed', 2;
+    my %jars = (haul => HTTP::Haul::Jar->new, theirs => HTTP::Cookies->new);
+    $jars{haul}->add('http://a.example/', 'sid=1');
+    $jars{theirs}->set_cookie(0, 'sid', 1, '/', 'a.example', undef, 1, 0, 1000);
+    for my $jar (sort keys %jars) {
+        my $request = HTTP::Request->new(GET => 'http://a.example/', [Cookie => 'lang=de']);
+        $jars{$jar}->add_cookie_header($request);
+        is($request->header('Cookie'), 'lang=de; sid=1', "cookie of the program stays with the jar $jar");
+    }
+}
+
 # The bytes of a field, however Perl stores its characters.
 my @texts = ("v=caf\xe9", "v=caf\xe9");
 utf8::upgrade($texts[1]);

@@ -128,6 +128,25 @@ for my $method (qw(post put patch)) {
     is($response->{headers}{'content-type'}, 'application/json', 'content type is sent');
     is($response->{headers}{'x-accept'}, 'application/json', 'JSON is accepted');
 }
+# default_headers count as well as those of the request.
+my $typed = HTTP::Haul->new(default_headers => { accept => 'application/vnd.api+json', 'Content-Type' => 'application/vnd.api+json' });
+$response = $typed->post_json($server->url('/x'), { a => 1 });
+is($response->{headers}{'x-accept'}, 'application/vnd.api+json', 'Accept of default_headers is sent with JSON');
+is($response->{headers}{'content-type'}, 'application/vnd.api+json', 'Content-Type of default_headers is sent with JSON');
+
+# In a program of its own, because the modules are loaded once. One of them is missing.
+my $program = <<'END';
+BEGIN { unshift @INC, sub { die "missing\n" if $_[1] =~ m{\A(?:Cpanel/)?JSON/XS\.pm\z}; return } }
+use HTTP::Haul;
+$SIG{__DIE__} = sub { print "handler: @_"; exit 1 };
+my $http = HTTP::Haul->new;
+print $http->get_json("$ARGV[0]/json")->{json}{a}[0];
+$@ = 'mine';
+print $http->get_json("$ARGV[0]/broken")->{json_error} ? ' broken' : '', " $@";
+END
+open my $out, '-|', $^X, (map { "-I$_" } @INC), '-e', $program, $server->url('') or die $!;
+is(join('', <$out>), '1 broken mine', '$SIG{__DIE__} and $@ of a program stay out of JSON');
+
 {
     package Listed;
     use overload '""' => sub { join '-', @{ $_[0] } }, fallback => 1;

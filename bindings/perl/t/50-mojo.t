@@ -85,7 +85,7 @@ ok(!eval { $async->get_p; 1 } && !eval { HTTP::Haul::Promise->new; 1 } && !eval 
 
 # A failure of the queue.
 {
-    no warnings 'redefine';
+    no warnings qw(once redefine);
     local *HTTP::Haul::Queue::take = sub { die "broken\n" };
     my @reasons;
     my @lost = map { $async->get_p($server->url('/page/1'))->catch(sub { push @reasons, @_ }) } 1 .. 2;
@@ -105,14 +105,13 @@ pass('the loop ends when no request is in progress');
 
 # A child process uses the object, with the loop that it inherited or an empty one.
 for my $resets (0, 1) {
-    my $unfinished = $async->get_p($server->url('/hang'));
+    my ($status, $reason) = ('none', 'none');
+    $async->get_p($server->url('/hang'))->catch(sub { $reason = shift });
     pipe my $reader, my $writer or die $!;
     my $pid = fork;
     if (!$pid) {
         Mojo::IOLoop->reset if $resets;
         alarm 30;
-        my ($status, $reason) = ('none', 'none');
-        $unfinished->catch(sub { $reason = shift });
         $async->get_p($server->url('/page/1'))->then(sub { $status = $_[0]{status} }, sub { $status = "@_" })->wait;
         Mojo::IOLoop->one_tick until $reason ne 'none';
         syswrite $writer, "$status $reason";

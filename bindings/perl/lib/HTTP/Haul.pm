@@ -273,7 +273,7 @@ sub _fields {
     return \%fields;
 }
 
-sub _is_tainted { return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
+sub _is_tainted { local ($@, $SIG{__DIE__}); return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
 
 sub _authority {
     my ($scheme, $authority) = $_[0] =~ m{\A([^:/?#]+)://([^/?#]*)} or return;

@@ -9,9 +9,16 @@ our $VERSION = '0.1.0';
 
 my $json;
 
+# Loads the first of these modules that is there. A $SIG{__DIE__} of the program must not see that
+# another one is missing.
 sub _json {
     return $json ||= do {
-        my ($class) = grep { eval "require $_; 1" } qw(Cpanel::JSON::XS JSON::XS JSON::PP);
+        local ($@, $SIG{__DIE__});
+        my $class = 'JSON::PP';
+        for my $faster (qw(Cpanel::JSON::XS JSON::XS)) {
+            if (eval "require $faster; 1") { $class = $faster; last }
+        }
+        require JSON::PP if $class eq 'JSON::PP';
         $class->new->utf8->allow_nonref->canonical;
     };
 }
@@ -19,7 +26,8 @@ sub _json {
 sub request {
     my ($http, $method, $url, $data, $args) = @_;
     my %fields = %{ $args ? $args->{headers} || {} : {} };
-    my %has = map { lc($_) => 1 } keys %fields;
+    # Fields of the object count as well as those of the request.
+    my %has = map { lc($_) => 1 } keys %fields, keys %{ $http->{default_headers} || {} };
     $fields{'Accept'} = 'application/json' unless $has{accept};
     my %more;
     if ($data) {
@@ -31,6 +39,7 @@ sub request {
         my $type = $response->{headers}{'content-type'};
         $type = '' if !defined $type || ref $type;
         if ($type =~ m{\A\s*application/(?:[^;\s]+\+)?json\b}i) {
+            local ($@, $SIG{__DIE__});
             $response->{json} = eval { _json()->decode($response->{content}) };
             $response->{json_error} = "$@" if $@;
         }

@@ -28,7 +28,7 @@ sub CLONE { $thread++; return }
 sub DESTROY {
     my ($self) = @_;
     return unless $self->{autosave} && defined $self->{file} && $self->{pid} == $$ && !$thread;
-    local ($@, $!);
+    local ($@, $!, $SIG{__DIE__});
     eval { $self->save; 1 } or warn "HTTP::Haul::Jar: $@";
     return;
 }
@@ -134,7 +134,9 @@ sub add_cookie_header {
     my $url = $request->uri or return;
     return unless $url =~ m{\Ahttps?://}i;
     my $cookies = $self->cookie_header("$url");
-    $request->header(Cookie => $cookies) if length $cookies;
+    # Those of the program come first.
+    my @own = grep { length } $request->header('Cookie');
+    $request->header(Cookie => join '; ', @own, $cookies) if length $cookies;
     return $request;
 }
 

@@ -77,7 +77,7 @@ sub _http_time {
     return unless defined $day && exists $month{$month};
     $year += $year < 70 ? 2000 : 1900 if length $year == 2;
     require Time::Local;
-    my $time = eval { Time::Local::timegm($second, $minute, $hour, $day, $month{$month}, $year) };
+    my $time = eval { local $SIG{__DIE__}; Time::Local::timegm($second, $minute, $hour, $day, $month{$month}, $year) };
     return defined $time && $time >= 0 ? $time : undef;
 }
 

@@ -103,7 +103,7 @@ sub _follow {
 sub _next_hop {
     my ($self, $hop, $response, $location) = @_;
     my $from = $response->{url};
-    my $to = eval { _join("$from", $location) };
+    my $to = eval { local $SIG{__DIE__}; _join("$from", $location) };
     return _internal_error($location, $@) unless defined $to;
     if ($response->{status} != 303 && ref $hop->{content} eq 'CODE') {
         return _internal_error("$to", "the content callback was called to its end already: the request cannot be sent again\n");

@@ -354,7 +354,7 @@ sub _by_lwp {
     my ($scheme, $class) = $is_secure && !$proxy ? ('https', 'LWP::Protocol::https') : ('http', 'LWP::Protocol::http');
     eval "require $class" or die $@;
     # That module asks LWP for the https module for TLS in a proxy's tunnel.
-    LWP::Protocol::implementor(https => 'LWP::Protocol::https') if $is_secure && eval { require LWP::Protocol::https };
+    LWP::Protocol::implementor(https => 'LWP::Protocol::https') if $is_secure && eval { local $SIG{__DIE__}; require LWP::Protocol::https };
     my $response = eval { $class->new($scheme, $ua)->request($request, $proxy, @rest) };
     my $error = $@;
     LWP::Protocol::implementor(https => __PACKAGE__);
