@@ -199,7 +199,9 @@ void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t cou
         cases = hv_fetchs(hv, "::std_case", FALSE);
         if (!cases || !SvROK(*cases))
             cases = hv_stores(hv, "::std_case", newRV_noinc((SV *)newHV()));
-        (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
+        /* Of several spellings in a response, HTTP::Headers keeps the first. */
+        if (!hv_exists_ent((HV *)SvRV(*cases), slot->key, SvSHARED_HASH(slot->key)))
+            (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
     }
 }
 

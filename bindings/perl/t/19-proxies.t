@@ -32,6 +32,10 @@ like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, 
     $later->no_proxy('b.example, 127.0.0.1');
     is($later->get($origin->url('/'))->{content}, 'direct', 'no_proxy may be set to a string');
     is_deeply($later->no_proxy, ['b.example', '127.0.0.1'], 'no_proxy returns a list');
+    @{ $later->no_proxy } = ();
+    like($later->get($origin->url('/'))->{content}, qr/\AGET http:/, 'no_proxy can be emptied in place');
+    push @{ $later->no_proxy }, '127.0.0.1';
+    is($later->get($origin->url('/'))->{content}, 'direct', 'no_proxy can be extended in place');
     $later->no_proxy(undef);
     like($later->get($origin->url('/'))->{content}, qr/\AGET http:/, 'no_proxy can be removed');
     $later->proxy(undef);

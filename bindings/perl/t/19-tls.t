@@ -176,6 +176,10 @@ my $head;
 HTTP::Haul->new(on_step => sub { $head = $_[1]{connection} if $_[0] eq 'done' }, SSL_options => { SSL_ca_file => "$dir/ca.pem" })
     ->get("https://localhost:$port/");
 ok($head->{cipher}, 'last step has the cipher of TLS');
+my $changed = HTTP::Haul->new(keep_alive => 0, SSL_options => { SSL_ca_file => "$dir/ca.pem" });
+is($changed->get($url)->{status}, 200, 'authority is trusted');
+$changed->SSL_options->{SSL_ca_file} = "$dir/none.pem";
+is($changed->get($url)->{status}, 599, 'SSL_options can be changed in place');
 ok(!exists $status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{connection}, 'connection is off by default');
 
 $response = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });

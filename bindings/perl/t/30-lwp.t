@@ -23,6 +23,7 @@ my $server = t::Server->start(sub {
         return [401, { 'WWW-Authenticate' => 'Basic realm="r"' }, 'who?'] if ($request->{headers}{authorization} || '') ne 'Basic dTpw';
     }
     return [200, { 'X-Many' => [1, 2], 'Content-Type' => 'text/plain' }, "$request->{connection}.$request->{number}"] if $target eq '/count';
+    return [200, [['X-Field', 1], ['x-field', 2], ['X-FIELD', 3]], ''] if $target eq '/spellings';
     return [200, { 'Content-Type' => 'text/plain' }, 'x' x 300_000] if $target eq '/big';
     return [200, { 'Content-Type' => 'text/html' }, '<html><head><title>Found</title><base href="http://b.example/"></head>'] if $target eq '/html';
     return [200, { 'Content-Type' => 'text/html' }, $request->{body}] if $target eq '/page';
@@ -51,6 +52,9 @@ like($response->content, qr/^X-A: b$/m, 'field is sent');
 like($response->content, qr/^Accept: a\/b\nAccept: c\/d$/m, 'repeated field is sent twice');
 unlike($response->content, qr/^(?:Accept-Encoding|Cookie):/mi, 'haul adds no fields');
 is($response->header('Client-Peer'), '127.0.0.1:' . $server->port, 'Client-Peer is set');
+my $spelled = $ua->get($server->url('/spellings'));
+is(join(' ', grep { /field/i } $spelled->header_field_names), 'X-Field', 'first spelling of a field counts, as in HTTP::Headers');
+is(join(',', $spelled->header('x-field')), '1,2,3', 'values of a field with several spellings keep their order');
 ok($response->header('Client-Date'), 'Client-Date is set');
 is($response->request->uri, $server->url('/echo'), 'response has its request');
 

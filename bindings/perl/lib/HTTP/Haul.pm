@@ -15,6 +15,9 @@ my @settings = qw(
     on_step retries SSL_options timeout timings unix_socket verify_SSL
 );
 
+# Those of them that may be arrays or hashes.
+my %is_list = map { $_ => 1 } qw(dns_servers no_proxy SSL_options);
+
 for my $name (@settings, 'default_headers') {
     my $setting = $name ne 'default_headers';
     no strict 'refs';
@@ -33,6 +36,10 @@ for my $name (@settings, 'default_headers') {
             # The same number or text again is no change.
             my $same = defined $was && defined $value && !ref $was && !ref $value && $was eq $value;
             $self->{_engine}->_set(ready => 0) if $setting && !$same && $self->{_engine};
+        }
+        elsif ($is_list{$name} && ref $self->{$name} && $self->{_engine}) {
+            # The program may change what it gets, such as by `push @{ $http->no_proxy }`.
+            $self->{_engine}->_set(ready => 0);
         }
         return $self->{$name};
     };
