@@ -29,9 +29,10 @@ static bool is_overridden(pTHX_ SV *self) {
     if (!SvROK(self) || !SvOBJECT(SvRV(self)))
         croak("not an HTTP::Haul object");
     class = SvSTASH(SvRV(self));
-    /* One look at the class itself is cheaper than a search along its ancestors. */
+    /* One look at the class itself is cheaper than a search along its ancestors. An entry with a
+     * generation is only what Perl remembers of such a search. */
     own = hv_fetchs(class, "request", 0);
-    method = own && isGV_with_GP(*own) && GvCV((GV *)*own) ? (GV *)*own : gv_fetchmethod(class, "request");
+    method = own && isGV_with_GP(*own) && GvCV((GV *)*own) && !GvCVGEN((GV *)*own) ? (GV *)*own : gv_fetchmethod(class, "request");
     return !method || !CvISXSUB(GvCV(method)) || CvXSUB(GvCV(method)) != request_code;
 }
 

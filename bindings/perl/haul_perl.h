@@ -132,6 +132,7 @@ void hk_defer_signals(pTHX_ hk_deferred *deferred);
 void hk_restore_signals(pTHX_ hk_deferred *deferred);
 
 /* request.c */
+/* Begins an exchange. If the URL is an object whose text cannot be made, stores the exception. */
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url);
 /* Adds a field. Name and value must live as long as the exchange. */
 void hk_push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value);

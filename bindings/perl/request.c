@@ -131,8 +131,25 @@ const char *hk_url_text(pTHX_ SV *url) {
     return text.data;
 }
 
+/* Returns a value that is no reference: the same, or the text of an object. An exception becomes that
+ * of the exchange, and the result is NULL. */
+static SV *text_of(pTHX_ hk_exchange *x, SV *value) {
+    SV *text = NULL, *died;
+    if (!SvROK(value))
+        return value;
+    hk_keep(aTHX_ value);
+    died = hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &value, &text);
+    if (!died)
+        return sv_2mortal(text);
+    sv_2mortal(died);
+    if (!x->error)
+        x->error = died;
+    return NULL;
+}
+
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url) {
     haul_call call = HAUL_CALL_INIT;
+    SV *text;
     TAINT_NOT;
     Zero(x, 1, hk_exchange);
     x->engine = engine;
@@ -145,7 +162,9 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
     /* A copy, because the caller may change the variable. Long strings are shared, not copied. */
     x->url = sv_newmortal();
     sv_setsv_flags(x->url, url, SV_NOSTEAL | SV_DO_COW_SVSETSV);
-    x->call.url = hk_url(aTHX_ x->url);
+    text = text_of(aTHX_ x, x->url);
+    if (text)
+        x->call.url = hk_url(aTHX_ text);
     x->call.max_redirects = 0;
     x->tainted = TAINTING_get && SvTAINTED(url);
 }
@@ -191,21 +210,6 @@ static haul_slice unfolded(pTHX_ haul_slice value) {
     *to = '\0';
     SvCUR_set(copy, to - SvPVX(copy));
     return hk_slice(aTHX_ copy);
-}
-
-/* Makes the text of an object. An exception is that of the exchange, and the result is NULL. */
-static SV *text_of(pTHX_ hk_exchange *x, SV *value) {
-    SV *text = NULL, *died;
-    if (!SvROK(value))
-        return value;
-    hk_keep(aTHX_ value);
-    died = hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &value, &text);
-    if (!died)
-        return sv_2mortal(text);
-    sv_2mortal(died);
-    if (!x->error)
-        x->error = died;
-    return NULL;
 }
 
 /* Adds a field with one value. `name` must live as long as the exchange. */
@@ -400,6 +404,8 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     bool wants_timings = engine->timings;
 
     hk_begin(aTHX_ &x, engine, method_text, method_len, url);
+    if (x.error)
+        return refused(aTHX_ &x);
     if (x.tainted || (TAINTING_get && SvTAINTED(method))) {
         x.error = newSVpvs_flags("Insecure dependency in connect while running with -T switch\n", SVs_TEMP);
         return refused(aTHX_ &x);

@@ -214,6 +214,7 @@ for my $class (qw(HTTP::Haul Heir)) {
     no warnings qw(once redefine);
     local @Heir::ISA = ('HTTP::Haul');
     my @seen;
+    $class->new->get($server->url('/x'));
     my $was = \&HTTP::Haul::request;
     local *HTTP::Haul::request = sub { push @seen, $_[1]; return $was->(@_) };
     my $object = $class->new;

@@ -212,6 +212,9 @@ is_deeply(\@nested, [('second for 127.0.0.1:' . $second->port) x 4], 'request of
     waitpid $pid, 0;
 }
 
+$response = eval { $http->get(bless [], 'Textless') };
+is($response && "$response->{status} $response->{content}", "599 no text\n", 'URL whose text cannot be made is 599');
+
 # A length that is an object, such as a number under `use bigint`.
 {
     package Number;
