@@ -119,8 +119,8 @@ typedef struct hk_deferred_signal {
     struct sigaction was;
 #endif
 } hk_deferred_signal;
-/* What hk_restore_signals has to undo. At most so many signals with handlers that Perl calls at once
- * are deferred. */
+/* Signals that hk_restore_signals has to restore. At most HK_DEFERRED signals with handlers that
+ * Perl calls at once are deferred. */
 typedef struct hk_deferred {
     U32 flags;
     int count;

@@ -25,8 +25,8 @@ SV *hk_bytes(pTHX_ SV *value) {
     return copy;
 }
 
-/* Perl's stack does not count references, so Perl code that runs during the function may free or
- * change an argument. As `my` does, this takes a copy. */
+/* Perl's stack does not count references, so Perl code that runs during a function may free or
+ * change its arguments. A copy, as `my` makes one, stays. */
 SV *hk_copy(pTHX_ SV *value) {
     SV *copy = sv_newmortal();
     /* The taint of another value must not get to this one. */
@@ -131,8 +131,8 @@ const char *hk_url_text(pTHX_ SV *url) {
     return text.data;
 }
 
-/* Returns a value that is no reference: the same, or the text of an object. An exception becomes that
- * of the exchange, and the result is NULL. */
+/* Returns a value that is no reference: the same, or the text of an object. If making the text
+ * dies, stores the exception in the exchange and returns NULL. */
 static SV *text_of(pTHX_ hk_exchange *x, SV *value) {
     SV *text = NULL, *died;
     if (!SvROK(value))
@@ -565,8 +565,8 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         if (!engine)
             croak("HTTP::Haul: no engine");
     }
-    /* The arguments are copies, which keep the object and the options; the engine is a member of the
-     * object, from which a callback may remove it. */
+    /* The arguments are copies, which keep the object and the options. The engine is a member of
+     * the object, and a callback may remove it. */
     hk_keep(aTHX_ SvRV(hk_fetch(aTHX_ (HV *)SvRV(self), HK_ENGINE)));
     in_perl = engine->foreign_jar || engine->in_perl
         || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_RETRIES)

@@ -1,7 +1,7 @@
-/* signals.c: signal handlers that Perl would call in the middle of libhaul's code. Such are those of
+/* signals.c: signal handlers that Perl would call in the middle of libhaul's code: those of
  * POSIX::sigaction without `safe`, and all with PERL_SIGNALS=unsafe. An exception of such a handler
- * would jump out of libhaul, which would lose the connection. While libhaul works, their signals are
- * therefore deferred, like all others. */
+ * would jump out of libhaul, and the connection would stay open. This file therefore defers their
+ * signals while libhaul works, as Perl defers all others. */
 #include "haul_perl.h"
 
 #if defined(HAS_SIGACTION) && defined(SA_SIGINFO)

@@ -31,9 +31,9 @@ LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 # two connections to a server that may handle only one.
 my %shared;
 
-# What a user agent keeps: its engines, by settings; `owner`, a weak reference to the user agent; and
-# `is_alone`: it shares no engines. A clone of a user agent gets the same hash, which is not its own,
-# and begins with another one.
+# Returns the state that a user agent keeps: `engines`, by settings; `owner`, a weak reference to
+# the user agent; `is_alone` if it shares no engines. A clone of a user agent has the hash of its
+# original, and gets another one here.
 sub _kept {
     my ($ua) = @_;
     my $kept = $ua->{'LWP::Protocol::haul'};
