@@ -12,7 +12,7 @@ use haul::buffer_pool::OfferedBodyBytes;
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{ExistingPartialContent, ResponseForSink, Sink};
+use haul::sink::{ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 use haul_policy::range::validator::Validator;
 
@@ -104,6 +104,22 @@ impl Sink for TrackingSink {
     fn moved(&mut self, bytes: u64) {
         self.update(|(_, moved)| *moved += bytes);
         self.sink.moved(bytes);
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        self.sink.credit(waker, token)
+    }
+
+    fn keep_unwritten(&mut self, keeps: bool) {
+        self.sink.keep_unwritten(keeps);
+    }
+
+    fn full_output(&mut self) -> Option<BorrowedFd<'_>> {
+        self.sink.full_output()
+    }
+
+    fn write_kept(&mut self) -> Result<()> {
+        self.sink.write_kept()
     }
 
     fn restart(&mut self) -> bool {

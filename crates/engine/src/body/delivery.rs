@@ -324,6 +324,24 @@ impl BodyDelivery {
         if self.is_delivered_as_received() { self.sink.direct() } else { None }
     }
 
+    /// Sets whether the sink keeps the bytes that its output does not accept
+    /// ([`Sink::keep_unwritten`]).
+    pub(crate) fn keep_unwritten(&mut self, keeps: bool) {
+        self.sink.keep_unwritten(keeps);
+    }
+
+    /// Returns the descriptor of the sink's output if the sink keeps bytes for it
+    /// ([`Sink::full_output`]).
+    pub(crate) fn full_output(&mut self) -> Option<BorrowedFd<'_>> {
+        self.sink.full_output()
+    }
+
+    /// Writes the bytes that the sink keeps, as far as its output accepts them
+    /// ([`Sink::write_kept`]).
+    pub(crate) fn write_kept(&mut self) -> Result<()> {
+        self.sink.write_kept()
+    }
+
     /// Receives at most `most` bytes from the socket directly into the memory of the sink, and
     /// returns their number. Returns `None` if the sink cannot do that, or if the bytes must be
     /// decoded or searched first.

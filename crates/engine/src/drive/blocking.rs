@@ -17,7 +17,13 @@
 //! For a large body, the driver waits in `poll`, so that the kernel can move the body to the sink
 //! ([`super::zero_copy_to_sink`]) and a slow body is noticed early ([`super::rcvlowat`]). It also
 //! waits in `poll` for the response to a large upload, which may begin before the upload has ended.
+//!
+//! While a pipe at the output is full, a connection of HTTP/2 or HTTP/3 is served on, because its
+//! server expects answers to PING frames and acknowledgements. The sink keeps the bytes that the
+//! pipe does not accept ([`Sink::keep_unwritten`](crate::sink::Sink::keep_unwritten)), and the
+//! driver waits for the pipe and the socket together.
 
+mod full_output;
 mod open_connection;
 
 use std::convert::Infallible;
@@ -120,6 +126,8 @@ struct ActiveExchange {
     mover: ZeroCopyMover,
     waits: WaitSyscall,
     is_drained: bool,
+    /// True if the sink keeps bytes that its output has not accepted.
+    is_output_full: bool,
     send_error: Option<io::Error>,
 }
 
@@ -194,13 +202,17 @@ impl BlockingTransfer {
                     match live.drive(client, &mut self.timer, &mut finished, &mut is_enough) {
                         ExchangeStop::Finished => {
                             let from = live.release_connection(client);
-                            next_state(client, take_finished(finished), from)
+                            let over = full_output::write_rest(take_finished(finished), &mut self.timer);
+                            next_state(client, over, from)
                         }
                         ExchangeStop::Enough(value) => {
                             self.state = BlockingExchangeState::Live(live);
                             return DriveResult::Paused(self, value);
                         }
-                        ExchangeStop::WorthSplitting => split_transfer(client, live, &mut self.split),
+                        ExchangeStop::WorthSplitting => {
+                            live.keep_unwritten(false);
+                            split_transfer(client, live, &mut self.split)
+                        }
                         ExchangeStop::Interrupted(error) => {
                             live.connection.abort(error.duplicate(), Instant::now(), &mut finished);
                             client.stats().connection_closed(&live.connection);
@@ -307,6 +319,7 @@ fn begin_exchange(
         },
     };
     let mut finished = FinishedTransfers::new();
+    transfer.keep_unwritten(connection.is_shared());
     connection.start(transfer, now, NO_WAKER, &mut finished);
     match finished.pop() {
         Some(over) => {
@@ -343,6 +356,7 @@ impl ActiveExchange {
             mover: ZeroCopyMover::default(),
             waits,
             is_drained: false,
+            is_output_full: false,
             send_error: None,
         }
     }
@@ -392,7 +406,7 @@ impl ActiveExchange {
             if let Err(error) = timer.call_if_due(now) {
                 return ExchangeStop::Interrupted(error);
             }
-            if self.split_monitor.is_worth_trying(&self.connection, now) {
+            if !self.is_output_full && self.split_monitor.is_worth_trying(&self.connection, now) {
                 return ExchangeStop::WorthSplitting;
             }
             let next_timeout = known_timeout.unwrap_or_else(|| self.connection.next_timeout());
@@ -417,6 +431,9 @@ impl ActiveExchange {
                 }
                 return ExchangeStop::Finished;
             }
+            if !self.write_kept(now, finished) {
+                return ExchangeStop::Finished;
+            }
             let progress = self.receive(&mut buffer, now, finished);
             if let Err(error) = self.handle_status(progress, timer, finished) {
                 return ExchangeStop::Interrupted(error);
@@ -424,6 +441,7 @@ impl ActiveExchange {
             if !finished.is_empty() {
                 return ExchangeStop::Finished;
             }
+            self.notice_full_output();
             if let Some(transfer) = self.connection.front_transfer_mut()
                 && let Some(value) = is_enough(transfer)
             {
@@ -447,8 +465,8 @@ impl ActiveExchange {
         self.send_error = limited.and_then(|()| self.connection.send_pending()).err();
     }
 
-    /// Switches from blocking receives to waits in `poll`, if the body is large or the kernel can
-    /// move it to the sink.
+    /// Switches from blocking receives to waits in `poll`, if the body is large, if the kernel can
+    /// move it to the sink, or if the output is full.
     fn choose_wait(&mut self) {
         if self.waits == WaitSyscall::InPoll {
             return;
@@ -457,7 +475,8 @@ impl ActiveExchange {
         let is_large = connection.remaining() >= MIN_BYTES_TO_POLL
             || connection.low_water_timeout().is_some()
             || connection.is_direct(PipeWriteMode::Awaited);
-        if is_large && !connection.has_output() && connection.set_nonblocking(true).is_ok() {
+        let is_polled = is_large && !connection.has_output() || self.is_output_full;
+        if is_polled && connection.set_nonblocking(true).is_ok() {
             self.waits = WaitSyscall::InPoll;
             self.is_drained = true;
         } else if connection.low_water_timeout().is_some() {

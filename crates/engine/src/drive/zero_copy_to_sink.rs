@@ -114,32 +114,41 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
 pub enum ExtraPollDescriptor<'a> {
     /// The sink's pipe. The wait also ends when the pipe has lost its reader.
     Sink(BorrowedFd<'a>),
+    /// The full output of the sink: the wait ends when it accepts bytes or has lost its reader.
+    FullOutput(BorrowedFd<'a>),
     /// The content source of an upload: the wait ends when it has more bytes.
     Source(BorrowedFd<'a>),
 }
 
+impl<'a> ExtraPollDescriptor<'a> {
+    fn poll_fd(self) -> PollFd<'a> {
+        match self {
+            Self::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+            Self::FullOutput(output) => PollFd::from_borrowed_fd(output, PollFlags::OUT),
+            Self::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
+        }
+    }
+}
+
 /// Waits until the socket is readable, or also writable if `sends` is true. The wait also ends if
-/// `extra_descriptor` is ready, after the time `quiet`, or at `deadline`. `None` means that there
-/// is no such descriptor or limit.
+/// one of `extra_descriptors` is ready, after the time `quiet`, or at `deadline`. `None` means that
+/// there is no such descriptor or limit.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
 pub fn wait(
     socket: BorrowedFd<'_>,
     sends: bool,
-    extra_descriptor: Option<ExtraPollDescriptor<'_>>,
+    extra_descriptors: [Option<ExtraPollDescriptor<'_>>; 2],
     quiet: Option<Duration>,
     deadline: Option<Instant>,
 ) -> io::Result<ZeroCopyWaitResult> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let socket = PollFd::from_borrowed_fd(socket, wanted);
-    let extra_descriptor = extra_descriptor.map(|descriptor| match descriptor {
-        ExtraPollDescriptor::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
-        ExtraPollDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
-    });
-    let is_ready = match extra_descriptor {
-        Some(extra_descriptor) => poll_descriptors(&mut [socket, extra_descriptor], quiet, deadline)?,
-        None => poll_descriptors(&mut [socket], quiet, deadline)?,
+    let is_ready = match extra_descriptors.map(|extra| extra.map(ExtraPollDescriptor::poll_fd)) {
+        [Some(first), Some(second)] => poll_descriptors(&mut [socket, first, second], quiet, deadline)?,
+        [Some(extra), None] | [None, Some(extra)] => poll_descriptors(&mut [socket, extra], quiet, deadline)?,
+        [None, None] => poll_descriptors(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {
         _ if is_ready => ZeroCopyWaitResult::Ready,

@@ -213,6 +213,18 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.bytes(offered)
     }
 
+    fn keep_unwritten(&mut self, keeps: bool) {
+        self.sink.keep_unwritten(keeps);
+    }
+
+    fn full_output(&mut self) -> Option<rustix::fd::BorrowedFd<'_>> {
+        self.sink.full_output()
+    }
+
+    fn write_kept(&mut self) -> Result<()> {
+        self.sink.write_kept()
+    }
+
     fn write_error(&self, error: io::Error) -> Error {
         self.sink.write_error(error)
     }

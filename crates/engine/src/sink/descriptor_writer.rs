@@ -24,6 +24,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, IsTerminal};
+use std::sync::Arc;
 use std::time::Instant;
 
 #[cfg(unix)]
@@ -31,7 +32,7 @@ use rustix::fd::BorrowedFd;
 use rustix::fd::RawFd;
 
 use self::nonblocking_write_method::{WriteMethod, may_be_terminal, stdout_file};
-use super::{ResponseForSink, Sink};
+use super::{ResponseForSink, Sink, TransferWaker};
 use crate::buffer_pool::OfferedBodyBytes;
 use crate::system::file_metadata_and_flags::{NULL_DEVICE, OwnedFile};
 use crate::{Error, ErrorKind, Result};
@@ -54,6 +55,10 @@ pub enum OutputReadiness {
 const MIN_DIRECT_WRITE: usize = 16 << 10;
 /// The number of buffered bytes at which the buffer is written to the descriptor.
 const FLUSH_THRESHOLD: usize = 64 << 10;
+/// The number of kept bytes above which a [`BlockingOutputSink`] waits for its output, although the
+/// driver would wait for it. It is above the flow-control window of a connection. Only decoded
+/// content can exceed it.
+const MAX_KEPT: usize = 16 << 20;
 /// The number of bytes at the beginning of an output that are searched for a NUL byte, as in curl.
 /// A NUL means that the content is binary.
 const BINARY_CHECK_LENGTH: usize = 2000;
@@ -238,7 +243,7 @@ impl DescriptorWriter {
         if self.done == self.backlog.len() {
             self.backlog.clear();
             self.done = 0;
-        } else if self.done >= FLUSH_THRESHOLD {
+        } else if self.done >= FLUSH_THRESHOLD.max(self.backlog.len() / 2) {
             self.backlog.drain(..self.done);
             self.done = 0;
         }
@@ -266,6 +271,9 @@ pub struct BlockingOutputSink {
     /// the whole output, whichever is earlier. `None` if neither is set.
     until: Option<Instant>,
     written: bool,
+    /// True if the driver waits for the descriptor, and the sink keeps the bytes that the descriptor
+    /// does not accept.
+    keeps_unwritten: bool,
 }
 
 impl BlockingOutputSink {
@@ -273,7 +281,17 @@ impl BlockingOutputSink {
     /// deadline of the transfer, whichever is earlier.
     #[must_use]
     pub fn new(output: DescriptorWriter, deadline: Option<Instant>) -> Self {
-        Self { output, deadline, until: deadline, written: false }
+        Self { output, deadline, until: deadline, written: false, keeps_unwritten: false }
+    }
+
+    /// Writes the buffered bytes. Waits until all are written, unless the driver waits for the
+    /// descriptor.
+    fn write_buffered(&mut self) -> Result<()> {
+        if self.keeps_unwritten && self.output.waiting_bytes() <= MAX_KEPT {
+            self.output.flush().map(drop)
+        } else {
+            self.output.drain(self.until)
+        }
     }
 }
 
@@ -287,7 +305,7 @@ impl Sink for BlockingOutputSink {
         self.written = true;
         // Buffered bytes are written before the next read, which may take long.
         self.output.write(offered.bytes())?;
-        self.output.drain(self.until)
+        self.write_buffered()
     }
 
     fn keeps_in_memory(&self) -> bool {
@@ -297,14 +315,33 @@ impl Sink for BlockingOutputSink {
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         self.written = true;
         self.output.write_pieces(pieces)?;
-        self.output.drain(self.until)
+        self.write_buffered()
+    }
+
+    fn credit(&mut self, _: Option<&Arc<dyn TransferWaker>>, _: usize) -> u64 {
+        if self.keeps_unwritten && self.output.waiting_bytes() > 0 { 0 } else { u64::MAX }
+    }
+
+    fn keep_unwritten(&mut self, keeps: bool) {
+        self.keeps_unwritten = keeps;
+    }
+
+    #[cfg(unix)]
+    fn full_output(&mut self) -> Option<BorrowedFd<'_>> {
+        use rustix::fd::AsFd;
+
+        (self.output.waiting_bytes() > 0).then(|| self.output.as_fd())
+    }
+
+    fn write_kept(&mut self) -> Result<()> {
+        self.output.flush().map(drop)
     }
 
     #[cfg(unix)]
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         use rustix::fd::AsFd;
 
-        (self.output.done == self.output.backlog.len()).then(|| self.output.as_fd())
+        (self.output.waiting_bytes() == 0).then(|| self.output.as_fd())
     }
 
     fn moved(&mut self, bytes: u64) {

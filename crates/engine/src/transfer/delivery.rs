@@ -287,6 +287,27 @@ impl Transfer {
         self.check_position(self.progress.range.at)
     }
 
+    /// Sets whether the sink keeps the bytes that its output does not accept, so that the driver can
+    /// serve the connection while the output is full
+    /// ([`Sink::keep_unwritten`](crate::sink::Sink::keep_unwritten)).
+    pub(crate) fn keep_unwritten(&mut self, keeps: bool) {
+        self.body.keep_unwritten(keeps);
+    }
+
+    /// Returns the descriptor of the sink's output if the sink keeps bytes for it. The driver must
+    /// wait until the descriptor is writable, and then call [`Transfer::write_kept`].
+    pub(crate) fn full_output(&mut self) -> Option<BorrowedFd<'_>> {
+        self.body.full_output()
+    }
+
+    /// Writes the bytes that the sink keeps, as far as its output accepts them now.
+    ///
+    /// # Errors
+    /// The error of the output. The transfer must end.
+    pub(crate) fn write_kept(&mut self) -> Result<()> {
+        self.body.write_kept()
+    }
+
     /// Returns the error to report when a write to the descriptor of
     /// [`Transfer::direct_descriptor`] has failed with `error`.
     #[must_use]

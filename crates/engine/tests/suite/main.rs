@@ -59,6 +59,8 @@ mod h3_split_download;
 mod local_addresses_and_unix_sockets;
 mod net_connect;
 mod partial_files;
+#[cfg(unix)]
+mod paused_output_reader;
 mod prefix_and_rest_requests;
 mod proxy_digest_auth;
 mod proxy_failures;

@@ -12,7 +12,7 @@ use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink};
+use haul::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
@@ -250,6 +250,22 @@ impl Sink for ProgressSink {
     fn moved(&mut self, bytes: u64) {
         self.progress.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
         self.sink.moved(bytes);
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        self.sink.credit(waker, token)
+    }
+
+    fn keep_unwritten(&mut self, keeps: bool) {
+        self.sink.keep_unwritten(keeps);
+    }
+
+    fn full_output(&mut self) -> Option<rustix::fd::BorrowedFd<'_>> {
+        self.sink.full_output()
+    }
+
+    fn write_kept(&mut self) -> Result<()> {
+        self.sink.write_kept()
     }
 
     fn write_error(&self, error: std::io::Error) -> Error {

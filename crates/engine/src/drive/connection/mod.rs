@@ -410,7 +410,7 @@ impl HttpConnection {
     /// (`SO_RCVLOWAT`) is raised, at least as many bytes as the mark must be available.
     #[must_use]
     pub fn has_more(&self) -> bool {
-        let waited = crate::drive::zero_copy_to_sink::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
+        let waited = crate::drive::zero_copy_to_sink::wait(self.as_fd(), false, [None; 2], Some(Duration::ZERO), None);
         !matches!(waited, Ok(ZeroCopyWaitResult::Quiet))
     }
 

@@ -32,21 +32,24 @@ impl ReadPacing {
         Self { low_water: LowWaterMark::new(raised_mark), resumes_at: None, waited: Duration::ZERO }
     }
 
-    /// Waits until the socket is readable (or writable, if `sends` is true), or until
-    /// `extra_descriptor` (the sink's pipe or the source of an upload) is ready. The wait ends at
+    /// Waits until the socket is readable (or writable, if `sends` is true), or until one of
+    /// `extra_descriptors` (the sink's pipe or the source of an upload) is ready. The wait ends at
     /// `deadline`, or earlier if a raised low-water mark is not reached in time
-    /// ([`LowWaterMark::timeout`]). Adds the elapsed time to `waited`.
+    /// ([`LowWaterMark::timeout`]). Adds the elapsed time to `waited`, unless the output is full.
     pub(super) fn wait(
         &mut self,
         socket: BorrowedFd<'_>,
         sends: bool,
-        extra_descriptor: Option<ExtraPollDescriptor<'_>>,
+        extra_descriptors: [Option<ExtraPollDescriptor<'_>>; 2],
         deadline: Option<Instant>,
     ) -> io::Result<ZeroCopyWaitResult> {
         let began = Instant::now();
         let quiet = self.low_water.timeout().map(|at| at.saturating_duration_since(began));
-        let waited = zero_copy_to_sink::wait(socket, sends, extra_descriptor, quiet, deadline);
-        self.waited += began.elapsed();
+        let waited = zero_copy_to_sink::wait(socket, sends, extra_descriptors, quiet, deadline);
+        let is_output_full = |extra: &Option<_>| matches!(extra, Some(ExtraPollDescriptor::FullOutput(_)));
+        if !extra_descriptors.iter().any(is_output_full) {
+            self.waited += began.elapsed();
+        }
         waited
     }
 

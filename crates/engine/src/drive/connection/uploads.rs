@@ -22,6 +22,12 @@ pub(super) fn only_stream<S>(active: &StreamMap<S>) -> Option<&S> {
     if active.len() == 1 { active.values().next() } else { None }
 }
 
+/// Returns a mutable reference to the only stream of a connection; `None` if the connection has no
+/// stream or several streams.
+pub(super) fn only_stream_mut<S>(active: &mut StreamMap<S>) -> Option<&mut S> {
+    if active.len() == 1 { active.values_mut().next() } else { None }
+}
+
 /// A stream that may have content to send.
 pub(super) trait UploadingStream {
     /// Returns the content that remains to be read and sent, and the stream's transfer. `None` if

@@ -85,7 +85,7 @@ impl H1Connection {
         };
         let extra_descriptor =
             self.content.source_to_poll().map(ExtraPollDescriptor::Source).or(pipe.map(ExtraPollDescriptor::Sink));
-        self.pacing.wait(socket, sends, extra_descriptor, deadline)
+        self.pacing.wait(socket, sends, [extra_descriptor, None], deadline)
     }
 
     /// Has the kernel move available bytes of the body in progress to its sink, once.

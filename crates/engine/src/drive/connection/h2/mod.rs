@@ -25,7 +25,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::ReadPacing;
 use super::sending::{self, MIN_SEND_BUFFER, SendResult};
-use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
+use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream, only_stream_mut};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
@@ -437,11 +437,13 @@ impl H2Connection {
         // A stream that reached its rate limit receives nothing until its window is opened again at
         // this time.
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
-        let upload = only_stream(&self.active)
-            .and_then(|active| active.upload.as_ref())
-            .filter(|_| self.uploads.is_waiting_for_source());
-        let extra_descriptor = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
-        match self.pacing.wait(self.stream.as_fd(), sends, extra_descriptor, until) {
+        let awaits_source = self.uploads.is_waiting_for_source();
+        let extra_descriptors = only_stream_mut(&mut self.active).map_or([None; 2], |active| {
+            let upload = active.upload.as_ref().filter(|_| awaits_source);
+            let source = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
+            [active.transfer.full_output().map(ExtraPollDescriptor::FullOutput), source]
+        });
+        match self.pacing.wait(self.stream.as_fd(), sends, extra_descriptors, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
                 Ok(ZeroCopyWaitResult::Ready)
             }
@@ -508,6 +510,6 @@ impl H2Connection {
     /// Returns a mutable reference to the transfer of [`H2Connection::front_transfer`], for example
     /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
-        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
+        only_stream_mut(&mut self.active).map(|active| &mut *active.transfer)
     }
 }

@@ -37,6 +37,9 @@ pub(super) struct FullSinkStreams {
     /// The number of bytes by which the connection's flow-control window was enlarged for these
     /// streams.
     extra: u64,
+    /// True if the sink of a stream has no room and will not wake the connection, because the driver
+    /// waits for the sink's output.
+    pub(super) waits_for_output: bool,
 }
 
 impl FullSinkStreams {
@@ -74,6 +77,7 @@ impl H3Connection {
     /// their pause has ended.
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
+        self.stalled.waits_for_output = false;
         for id in std::mem::take(&mut self.stalled.ids) {
             self.mark_readable(id);
         }
@@ -96,7 +100,11 @@ impl H3Connection {
                 self.cancel_rest(id, now, finished);
                 None
             }
+            // After the end of the connection, the sink keeps the last bytes: there is nothing to serve
+            // while the driver waits for its output.
+            ReceiveCredit::Full if waker.may_block() && self.lost.is_some() => Some(u64::MAX),
             stopped => {
+                self.stalled.waits_for_output |= waker.may_block() && stopped == ReceiveCredit::Full;
                 if let ReceiveCredit::Until(at) = stopped {
                     self.pacing.resumes_at = Some(self.pacing.resumes_at.map_or(at, |other| other.min(at)));
                 }

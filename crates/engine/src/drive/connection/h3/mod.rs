@@ -33,7 +33,7 @@ use quinn_proto::{ConnectionError, Dir};
 use rustix::fd::{AsFd, BorrowedFd};
 
 use super::pause_before_next_read::ReadPacing;
-use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
+use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream, only_stream_mut};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
@@ -352,7 +352,7 @@ impl H3Connection {
     /// no datagram arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
-        self.machine.has_pending_event() || !self.readable.is_empty()
+        self.machine.has_pending_event() || !self.readable.is_empty() || self.lost.is_some()
     }
 
     /// Returns true if output was queued but not sent. The event loop must then call
@@ -474,16 +474,19 @@ impl H3Connection {
         let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
         if !self.has_output()
             && !self.is_uploading()
+            && !self.stalled.waits_for_output
             && let Some(pause) = self.bulk_pause.next(self.remaining())
         {
             self.pacing.pause(pause, until);
             return Ok(ZeroCopyWaitResult::Ready);
         }
-        let upload = only_stream(&self.active)
-            .and_then(|active| active.upload.as_ref())
-            .filter(|_| self.uploads.is_waiting_for_source());
-        let extra_descriptor = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
-        match self.pacing.wait(self.quic.as_fd(), self.has_output(), extra_descriptor, until) {
+        let (sends, awaits_source) = (self.has_output(), self.uploads.is_waiting_for_source());
+        let extra_descriptors = only_stream_mut(&mut self.active).map_or([None; 2], |active| {
+            let upload = active.upload.as_ref().filter(|_| awaits_source);
+            let source = upload.and_then(|upload| upload.source()).map(ExtraPollDescriptor::Source);
+            [active.transfer.full_output().map(ExtraPollDescriptor::FullOutput), source]
+        });
+        match self.pacing.wait(self.quic.as_fd(), sends, extra_descriptors, until) {
             Ok(ZeroCopyWaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
                 Ok(ZeroCopyWaitResult::Ready)
             }
@@ -517,8 +520,11 @@ impl H3Connection {
             self.quic.machine().ping();
             self.heard_at = now;
         }
-        // Streams are read by the next receive, which has the waker for their sinks.
-        if let Err(error) = self.poll_events().and_then(|()| self.check_connection_lost()) {
+        // Streams are read by the next receive, which has the waker for their sinks. It also reads
+        // the last bytes of a lost connection whose driver waits for the output of a sink.
+        let waits_for_output = self.stalled.waits_for_output;
+        let check = |connection: &mut Self| if waits_for_output { Ok(()) } else { connection.check_connection_lost() };
+        if let Err(error) = self.poll_events().and_then(|()| check(self)) {
             return self.abort(error, now, finished);
         }
         let overdue = |(id, active): (&u64, &mut H3ActiveStream)| {
@@ -561,7 +567,7 @@ impl H3Connection {
     /// Returns a mutable reference to the transfer of [`H3Connection::front_transfer`], for example
     /// to pause it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
-        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
+        only_stream_mut(&mut self.active).map(|active| &mut *active.transfer)
     }
 }
 
