@@ -193,7 +193,7 @@ pub fn retry_delay(
 
 /// Returns the delay before a retry: 2^attempt seconds, at most ten minutes, shortened by up to
 /// half. The random number `entropy` selects how much the delay is shortened.
-fn backoff(attempt: u32, entropy: u64) -> Duration {
+pub fn backoff(attempt: u32, entropy: u64) -> Duration {
     const MAX_BACKOFF_MS: u64 = 600_000;
     let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < MAX_BACKOFF_MS).unwrap_or(MAX_BACKOFF_MS);
     Duration::from_millis(full - entropy % (full / 2 + 1))

@@ -181,15 +181,20 @@ impl Transfer {
         self.content().is_some_and(|body| !body.is_repeatable())
     }
 
+    /// Returns true if the content can be sent only once, and a part of it was read.
+    pub(crate) fn has_spent_content(&self) -> bool {
+        self.content().is_some_and(RequestBody::is_consumed)
+    }
+
     /// Returns the error that prevents sending the content again in another request; `None` if it
     /// can be sent. There are two reasons for an error: the content can be read only once, or the
     /// server does not support chunks (RFC 9112 section 6.1).
-    pub(super) fn resend_error(&self) -> Option<Error> {
+    pub(crate) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }
-        let is_spent = self.content().is_some_and(RequestBody::is_consumed);
-        is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
+        self.has_spent_content()
+            .then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
     }
 }

@@ -69,6 +69,7 @@ mod proxy_http2;
 mod proxy_socks;
 mod proxy_third_party;
 mod redirects;
+mod refused_requests;
 mod request_auth;
 mod request_bodies;
 mod resume;

@@ -2,7 +2,7 @@
 //! connection was lost. The rules are the same for HTTP/2 and HTTP/3.
 //!
 //! ```text
-//!  stream reset ─────▶ may_replay_after_reset ─────▶ again, or Transfer::on_failure
+//!  stream reset ─────▶ pause_before_replay ─────▶ again, or Transfer::on_failure
 //!  connection lost ──▶ next_step ──────▶ again, or Transfer::on_failure
 //! ```
 
@@ -17,25 +17,45 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 /// as a retry. The server may be restarting, or may accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
-/// Returns true if the request of a reset stream must be sent again. The server must not have
-/// processed the request (`retryable`), and at most [`FREE_REPLAYS`] repetitions are allowed. This
-/// repetition does not count if `is_uncounted` is true.
+/// Returns the pause before the request of a reset stream is sent again; `None` if it is not. The
+/// server must not have processed the request (`retryable`), and at most [`FREE_REPLAYS`]
+/// repetitions are allowed. This repetition does not count if `is_uncounted` is true.
+///
+/// The first repetition follows at once. Before a further one, a server that may be overloaded gets
+/// the pause of a retry ([`Transfer::backoff`]).
 ///
 /// The request is sent again on a new connection in two cases: the allowed repetitions are used up,
 /// or this repetition counts and the connection has no other request (`is_only_request`).
-pub(super) fn may_replay_after_reset(
+pub(super) fn pause_before_replay(
     transfer: &mut Transfer,
     retryable: bool,
     is_uncounted: bool,
     is_only_request: bool,
-) -> bool {
-    transfer.attempt.replays += u32::from(retryable && !is_uncounted);
-    let is_again = retryable && transfer.attempt.replays <= FREE_REPLAYS;
+    now: Instant,
+) -> Option<Duration> {
+    if !retryable || transfer.has_spent_content() {
+        return None;
+    }
+    transfer.attempt.replays += u32::from(!is_uncounted);
+    let replays = transfer.attempt.replays;
+    let pause = match replays.checked_sub(2) {
+        _ if replays > FREE_REPLAYS => return None,
+        Some(earlier) if !is_uncounted => transfer.backoff(earlier, now)?,
+        _ => Duration::ZERO,
+    };
     // A connection that refuses its only request, or one request repeatedly, may be about to close.
     // The next attempt uses another connection.
-    let is_doubtful = is_only_request && !is_uncounted || transfer.attempt.replays == FREE_REPLAYS;
-    transfer.reuse.needs_new_connection |= is_again && is_doubtful;
-    is_again
+    transfer.reuse.needs_new_connection |= is_only_request && !is_uncounted || replays == FREE_REPLAYS;
+    Some(pause)
+}
+
+/// Returns the error of a request that the server did not process, for the reason `error`, if its
+/// content prevents sending it again; otherwise `error`.
+pub(super) fn refusal_error(transfer: &Transfer, retryable: bool, error: Error) -> Error {
+    match transfer.resend_error() {
+        Some(content) if retryable => content.about(&error.cause()),
+        _ => error,
+    }
 }
 
 /// The state of a request when its connection was lost.
@@ -52,9 +72,9 @@ pub(super) struct LostRequest {
 
 impl LostRequest {
     /// Returns the next step of the transfer. The request is sent again at once, but at most
-    /// [`FREE_REPLAYS`] times, if the server did not violate the protocol and one of these is true:
-    /// the request was not sent; or its method is idempotent, its response has not begun, and the
-    /// connection has served another request. Otherwise, the exchange fails with the error that the
+    /// [`FREE_REPLAYS`] times, if its content can be sent again, the server did not violate the
+    /// protocol and one of these is true: the request was not sent; or its method is idempotent, its
+    /// response has not begun, and the connection has served another request. Otherwise, the exchange fails with the error that the
     /// function `error` returns, and the transfer's retry rules decide whether the transfer is
     /// tried again later or ends.
     pub(super) fn next_step(
@@ -66,7 +86,8 @@ impl LostRequest {
         // A request that was sent with a method that is not idempotent is not repeated, as in curl.
         let is_new = !self.was_sent || (!self.has_response && self.was_served && is_idempotent(transfer.method()));
         transfer.attempt.replays += 1;
-        if is_new && !self.by_protocol && transfer.attempt.replays <= FREE_REPLAYS {
+        let may_repeat = is_new && !self.by_protocol && transfer.attempt.replays <= FREE_REPLAYS;
+        if may_repeat && !transfer.has_spent_content() {
             transfer.reuse.needs_new_connection = true;
             return TransferStep::Again(Duration::ZERO);
         }
@@ -75,6 +96,7 @@ impl LostRequest {
             (_, true) => ExchangeFailurePoint::InResponse,
             _ => ExchangeFailurePoint::BeforeResponse,
         };
-        transfer.on_failure(error(broke), broke, now)
+        let error = refusal_error(transfer, may_repeat, error(broke));
+        transfer.on_failure(error, broke, now)
     }
 }

@@ -37,18 +37,21 @@ impl H2Connection {
             self.pipeline_limit.on_refusal();
         }
         let is_only_request = self.active.is_empty();
-        let is_again =
-            replay_decision::may_replay_after_reset(&mut active.transfer, retryable, is_uncounted, is_only_request);
+        let pause =
+            replay_decision::pause_before_replay(&mut active.transfer, retryable, is_uncounted, is_only_request, now);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
-            TransferStep::Again(Duration::ZERO)
+        let pause = if wants_older && active.transfer.fall_back_to_http1() { Some(Duration::ZERO) } else { pause };
+        let after = if let Some(pause) = pause {
+            TransferStep::Again(pause)
         } else {
             let broke = match reason {
                 ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
                 _ if started => ExchangeFailurePoint::InResponse,
                 _ => ExchangeFailurePoint::BeforeResponse,
             };
-            active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
+            let error = Error::new(ErrorKind::Http2Stream, reason.to_string());
+            let error = replay_decision::refusal_error(&active.transfer, retryable, error);
+            active.transfer.on_failure(error, broke, now)
         };
         finished.push((active.transfer, after));
     }
