@@ -558,6 +558,7 @@ fn early_success_does_not_stop_the_upload() {
             let options = RequestOptions { method: "PUT".into(), body, ..defaults() };
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.exit, &got.body[..]), (exit, &b"early"[..]), "{driver:?} {code:?} {}", got.message);
+            assert_eq!(got.message.contains("before it had all of the request"), exit != 0, "{}", got.message);
             if code.is_none() {
                 assert_eq!(came.recv_timeout(TEST_TIMEOUT), Ok(LEN), "{driver:?}");
             }

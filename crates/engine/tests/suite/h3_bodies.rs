@@ -11,6 +11,7 @@ use haul::fleet::FleetOptions;
 use haul::request::Http3Policy;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use testkit::byte_pattern::compressible_text;
+use testkit::h3_peer::{H3Peer, data, headers};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 
@@ -250,5 +251,33 @@ fn untrusted_quic_server_is_refused_as_over_tcp() {
         let mut blind = options.clone();
         blind.tls.verify = false;
         assert_eq!(driver.get(&Client::new(), &origin.https_url("/small"), &blind).ok(), b"small\n");
+    }
+}
+
+#[test]
+fn response_before_upload_end_survives_stop_sending() {
+    const CODES: [u64; 2] = [0x100, 0x10c];
+    for (driver, code) in DRIVERS.into_iter().flat_map(|driver| CODES.map(|code| (driver, code))) {
+        for stops_first in [false, true] {
+            let peer = H3Peer::start(move |_, conn| {
+                conn.greet(&[])?;
+                let request = conn.request()?;
+                if stops_first {
+                    conn.stop_sending(request.stream, code)?;
+                }
+                conn.send(request.stream, [headers(&[(":status", "200")]), data(b"early")].concat())?;
+                conn.finish(request.stream)?;
+                if !stops_first {
+                    conn.stop_sending(request.stream, code)?;
+                }
+                conn.wait_closed()
+            });
+            let (options, _ca) = trusting_ca(peer.ca_pem());
+            // More than the flow-control window of the server.
+            let body = Some(vec![b'x'; 8 << 20].into());
+            let options = RequestOptions { http3: Http3Policy::Only, method: "PUT".into(), body, ..options };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.ok(), got.status), (&b"early"[..], 200), "{driver:?} {code:#x} {stops_first}");
+        }
     }
 }

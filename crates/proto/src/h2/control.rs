@@ -145,13 +145,14 @@ impl H2Machine {
         };
         let id = RequestId(u64::from(header.stream));
         // The peer has answered, and wants no more of the request (RFC 9113 §8.1).
-        let is_no_error = code == ErrorCode::NO_ERROR && stream.phase == ResponsePhase::Ended;
-        self.due.push_back(if is_no_error {
+        let is_answered = stream.phase == ResponsePhase::Ended;
+        self.due.push_back(if is_answered && code == ErrorCode::NO_ERROR {
             H2Event::Complete { id, trailers: stream.trailers }
         } else {
             // A request with the beginning of a response was processed, whatever the code says.
             let retryable = code == ErrorCode::REFUSED_STREAM && !stream.started;
-            H2Event::Reset { id, reason: ResetReason::Peer(code), retryable }
+            let reason = if is_answered { ResetReason::InRequest(code) } else { ResetReason::Peer(code) };
+            H2Event::Reset { id, reason, retryable }
         });
         Ok(())
     }

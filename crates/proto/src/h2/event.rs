@@ -124,6 +124,10 @@ pub struct H2Step {
 pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
+    /// The peer reset the stream with this code after its response was complete, and before it had
+    /// received all of the request. The code is not NO_ERROR, so the peer may not have processed the
+    /// request.
+    InRequest(ErrorCode),
     /// The peer sent a GOAWAY with this code. This request's stream identifier is above the last
     /// stream identifier in the GOAWAY.
     GoAway(ErrorCode),
@@ -135,6 +139,9 @@ impl fmt::Display for ResetReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ResetReason::Peer(code) => write!(f, "server reset the stream: {code}"),
+            ResetReason::InRequest(code) => {
+                write!(f, "server answered, and then reset the stream before it had all of the request: {code}")
+            }
             ResetReason::GoAway(code) => write!(f, "server went away before this request: {code}"),
             ResetReason::Violation(error) => error.fmt(f),
         }

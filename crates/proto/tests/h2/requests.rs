@@ -300,7 +300,7 @@ fn early_success_does_not_end_the_h2_upload() {
     // behind the end.
     assert_eq!(feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::NO_ERROR), &[]), [complete(1)]);
     let seen = feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::CANCEL), &[]);
-    assert_eq!(seen, [H2RecordedEvent::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
+    assert_eq!(seen, [H2RecordedEvent::Reset(1, ResetReason::InRequest(ErrorCode::CANCEL), false)]);
     for behind in [data(1, 0, b"x"), headers(1, END, &[("a", "b")])] {
         let seen = feed(&mut answered(BodyLength::Known(9)), &behind, &[]);
         assert!(matches!(seen[..], [H2RecordedEvent::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
