@@ -83,6 +83,8 @@ mod splice_bodies;
 mod splice_broken_connections;
 mod split_download;
 mod streamed_uploads;
+#[cfg(all(unix, feature = "http3"))]
+mod suspended_process;
 mod throttling_servers;
 mod time_rate_and_size_limits;
 mod tls_client_certificate;
