@@ -217,6 +217,7 @@ fn h2_faults_differ_in_their_texts() {
     ]);
     check_texts(&[
         (ResetReason::Peer(ErrorCode::CANCEL), "reset the stream: CANCEL"),
+        (ResetReason::InRequest(ErrorCode::CANCEL), "before it had all of the request: CANCEL"),
         (ResetReason::GoAway(ErrorCode::CANCEL), "went away before this request: CANCEL"),
         (ResetReason::Violation(H2Error::FlowControl), "more than the window"),
     ]);

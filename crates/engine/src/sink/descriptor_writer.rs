@@ -417,6 +417,32 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn sink_of_a_full_pipe_keeps_bytes_without_credit() {
+        for way in [WriteMethod::Nowait, WriteMethod::Poll] {
+            let (mut reader, writer) = io::pipe().unwrap();
+            let output = DescriptorWriter { way, ..DescriptorWriter::new(writer.into()) };
+            let mut sink = BlockingOutputSink::new(output, None);
+            sink.keep_unwritten(true);
+            let bytes: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+            sink.bytes(OfferedBodyBytes::borrowed(&bytes)).unwrap();
+            assert_eq!((sink.credit(None, 0), sink.full_output().is_some()), (0, true), "{way:?}");
+            let reading = std::thread::spawn(move || {
+                let mut all = Vec::new();
+                reader.read_to_end(&mut all).unwrap();
+                all
+            });
+            while sink.full_output().is_some() {
+                sink.output.wait(None).unwrap();
+                sink.write_kept().unwrap();
+            }
+            assert_eq!(sink.credit(None, 0), u64::MAX, "{way:?}");
+            drop(sink);
+            assert!(reading.join().unwrap() == bytes, "{way:?}");
+        }
+    }
+
     #[test]
     fn small_writes_are_buffered_until_flush() {
         let (mut reader, writer) = io::pipe().unwrap();

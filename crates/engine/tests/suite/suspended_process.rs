@@ -12,8 +12,8 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use common::{DRIVERS, DriverKind, TEST_TIMEOUT, trusting_ca, with_time_limit};
-use haul::request::Http3Policy;
 use haul::Client;
+use haul::request::Http3Policy;
 use testkit::h3_peer::{H3Peer, H3ScriptConnection, data, headers};
 use testkit::http3::Http3Settings;
 use testkit::test_certificates::TestCertificates;
