@@ -271,8 +271,8 @@ pub struct BlockingOutputSink {
     /// the whole output, whichever is earlier. `None` if neither is set.
     until: Option<Instant>,
     written: bool,
-    /// True if the driver waits for the descriptor, and the sink keeps the bytes that the descriptor
-    /// does not accept.
+    /// True if the driver waits for the descriptor, and the sink keeps the bytes that the
+    /// descriptor does not accept.
     keeps_unwritten: bool,
 }
 

@@ -206,14 +206,14 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Makes a sink that waits for its output keep the bytes that the output does not accept now, if
-    /// `_keeps` is true; the driver then waits for the output ([`Sink::full_output`]). If `_keeps`
-    /// is false, the sink waits itself again. A driver calls this before each exchange on a
-    /// connection that must be served while the output is full. By default, does nothing.
+    /// Makes a sink that waits for its output keep the bytes that the output does not accept now,
+    /// if `_keeps` is true; the driver then waits for the output ([`Sink::full_output`]). If
+    /// `_keeps` is false, the sink waits itself again. A driver calls this before each exchange on
+    /// a connection that must be served while the output is full. By default, does nothing.
     fn keep_unwritten(&mut self, _keeps: bool) {}
 
-    /// Returns the descriptor of the output if the sink keeps bytes that the output has not accepted
-    /// ([`Sink::keep_unwritten`]). Once the descriptor is writable, the driver calls
+    /// Returns the descriptor of the output if the sink keeps bytes that the output has not
+    /// accepted ([`Sink::keep_unwritten`]). Once the descriptor is writable, the driver calls
     /// [`Sink::write_kept`]. Returns `None`, the default, if the sink keeps no bytes.
     fn full_output(&mut self) -> Option<BorrowedFd<'_>> {
         None

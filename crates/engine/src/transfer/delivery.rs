@@ -161,8 +161,8 @@ impl Transfer {
         pushed
     }
 
-    /// Returns the offset in the content at which [`RequestOptions::max_size`] is reached. The bytes
-    /// before the offset of `-C` do not count.
+    /// Returns the offset in the content at which [`RequestOptions::max_size`] is reached. The
+    /// bytes before the offset of `-C` do not count.
     fn size_limit_offset(&self) -> Option<u64> {
         Some(self.options.max_size?.saturating_add(self.ranges.start))
     }
@@ -287,8 +287,8 @@ impl Transfer {
         self.check_position(self.progress.range.at)
     }
 
-    /// Sets whether the sink keeps the bytes that its output does not accept, so that the driver can
-    /// serve the connection while the output is full
+    /// Sets whether the sink keeps the bytes that its output does not accept, so that the driver
+    /// can serve the connection while the output is full
     /// ([`Sink::keep_unwritten`](crate::sink::Sink::keep_unwritten)).
     pub(crate) fn keep_unwritten(&mut self, keeps: bool) {
         self.body.keep_unwritten(keeps);

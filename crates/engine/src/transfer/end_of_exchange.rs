@@ -327,9 +327,9 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Returns the pause before a repetition that does not count as a retry. `earlier` is the number
-    /// of earlier pauses. The transfer then waits. Returns `None` if the time limit would end before
-    /// the pause.
+    /// Returns the pause before a repetition that does not count as a retry. `earlier` is the
+    /// number of earlier pauses. The transfer then waits. Returns `None` if the time limit would
+    /// end before the pause.
     pub(crate) fn backoff(&mut self, earlier: u32, now: Instant) -> Option<Duration> {
         let pause = self.options.retry.delay.unwrap_or_else(|| retry::backoff(earlier, entropy()));
         let is_in_time = self.deadline().is_none_or(|end| time_conversions::add_saturating(now, pause) < end);

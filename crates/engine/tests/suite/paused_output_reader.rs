@@ -35,8 +35,8 @@ impl FullPipe {
         FullPipe { reader, writer, filled }
     }
 
-    /// Fetches a URL with its body written to the pipe. Meanwhile, calls `read` with the reader, and
-    /// returns the results of both.
+    /// Fetches a URL with its body written to the pipe. Meanwhile, calls `read` with the reader,
+    /// and returns the results of both.
     fn fetch<T: Send>(
         self,
         url: &str,

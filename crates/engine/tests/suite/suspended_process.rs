@@ -1,8 +1,8 @@
 //! Tests of a process that is suspended (SIGSTOP) for longer than the idle timeout of its QUIC
 //! connection: the connection is not used again, and a transfer on it ends.
 //!
-//! Each test runs this test program again as a child that fetches. The test suspends the child until
-//! the server has given up the connection.
+//! Each test runs this test program again as a child that fetches. The test suspends the child
+//! until the server has given up the connection.
 
 use crate::common;
 

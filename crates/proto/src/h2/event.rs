@@ -125,8 +125,8 @@ pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
     /// The peer reset the stream with this code after its response was complete, and before it had
-    /// received all of the request. The code is not NO_ERROR, so the peer may not have processed the
-    /// request.
+    /// received all of the request. The code is not NO_ERROR, so the peer may not have processed
+    /// the request.
     InRequest(ErrorCode),
     /// The peer sent a GOAWAY with this code. This request's stream identifier is above the last
     /// stream identifier in the GOAWAY.

@@ -30,8 +30,8 @@ impl ActiveExchange {
             self.connection.front_transfer_mut().is_some_and(|transfer| transfer.full_output().is_some());
     }
 
-    /// Writes the bytes that the sink keeps, as far as the output accepts them. Returns false if the
-    /// output has failed, which ends the transfer.
+    /// Writes the bytes that the sink keeps, as far as the output accepts them. Returns false if
+    /// the output has failed, which ends the transfer.
     pub(super) fn write_kept(&mut self, now: Instant, finished: &mut FinishedTransfers) -> bool {
         if !self.is_output_full {
             return true;

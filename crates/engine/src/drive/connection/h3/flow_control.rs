@@ -37,8 +37,8 @@ pub(super) struct FullSinkStreams {
     /// The number of bytes by which the connection's flow-control window was enlarged for these
     /// streams.
     extra: u64,
-    /// True if the sink of a stream has no room and will not wake the connection, because the driver
-    /// waits for the sink's output.
+    /// True if the sink of a stream has no room and will not wake the connection, because the
+    /// driver waits for the sink's output.
     pub(super) waits_for_output: bool,
 }
 
@@ -100,8 +100,8 @@ impl H3Connection {
                 self.cancel_rest(id, now, finished);
                 None
             }
-            // After the end of the connection, the sink keeps the last bytes: there is nothing to serve
-            // while the driver waits for its output.
+            // After the end of the connection, the sink keeps the last bytes: there is nothing to
+            // serve while the driver waits for its output.
             ReceiveCredit::Full if waker.may_block() && self.lost.is_some() => Some(u64::MAX),
             stopped => {
                 self.stalled.waits_for_output |= waker.may_block() && stopped == ReceiveCredit::Full;
