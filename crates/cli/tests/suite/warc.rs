@@ -90,6 +90,16 @@ fn archive_records_contain_the_transmitted_bytes() {
 }
 
 #[test]
+fn archive_omits_the_address_of_a_proxy() {
+    let dir = tempfile::tempdir().unwrap();
+    let proxy = H1Peer::start(vec![reply_steps("200 OK", "ok")]);
+    archived(dir.path(), &["-x", &proxy.url(""), "http://origin.test/"]).ok();
+    let [(request, response)] = &exchanges(&dir.path().join("a.warc"))[..] else { panic!("one exchange") };
+    assert_eq!(request.field("WARC-Target-URI"), Some("http://origin.test/"));
+    assert_eq!(response.field("WARC-IP-Address"), None);
+}
+
+#[test]
 fn compressed_archive_has_one_gzip_member_per_record() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();

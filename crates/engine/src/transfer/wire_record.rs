@@ -46,12 +46,11 @@ impl Transfer {
             Some(_) => Vec::new(),
             None => to_http1_text(request).unwrap_or_default(),
         };
-        let is_direct = self.route.proxy.is_none();
         let record = recorder.begin(&ExchangeStart {
             target: &self.current.target,
             head: text.unwrap_or(&converted),
             version,
-            server: self.facts.peer.filter(|_| is_direct).map(|peer| peer.ip()),
+            server: self.facts.peer.filter(|_| !self.facts.proxy_used).map(|peer| peer.ip()),
             tls: self.facts.tls.as_deref(),
         });
         Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))

@@ -124,7 +124,7 @@ fn address_of_a_proxy_is_not_recorded() {
     let calls = Calls::default();
     let mut transfer = calls.transfer(RequestOptions::default());
     transfer.facts.peer = Some(([127, 0, 0, 1], 443).into());
-    transfer.route.proxy = Some(Box::new(TracedProxy { host: "proxy".into() }));
+    transfer.facts.proxy_used = true;
     begin_stream_record(&mut transfer);
     assert!(calls.take()[0].starts_with("begin HTTP/2 None "));
 }
