@@ -36,6 +36,15 @@ pub fn url_in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
 
+/// Returns a line of a list without the UTF-8 byte order mark with which some editors begin a file.
+/// `number` is the number of the line, from 1; only the first line may begin with a mark.
+pub fn without_byte_order_mark(line: &[u8], number: u64) -> &[u8] {
+    match line.strip_prefix(b"\xef\xbb\xbf") {
+        Some(text) if number == 1 => text,
+        _ => line,
+    }
+}
+
 /// Converts a URL to text. Bytes that are not UTF-8 are percent-encoded.
 pub fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {

@@ -3,13 +3,15 @@
 
 use crate::common;
 
+use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use common::peak_memory::peak_memory;
-use common::{list, run_haul};
+use common::small_site::SmallSite;
+use common::{haul, list, run, run_haul};
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -284,4 +286,19 @@ fn many_zstd_bodies_share_their_window_memory() {
         let most = OWN + (32 << 10) + (count as u64 * (1 << 10));
         assert!(peak <= most, "{options:?}: {peak} KiB");
     }
+}
+
+#[test]
+fn byte_order_mark_of_a_list_is_skipped() {
+    let site = SmallSite::start(|target| Some(("text/plain", format!("page {target}\n").into_bytes())));
+    let dir = tempfile::tempdir().unwrap();
+    let urls = [site.url("/0"), site.url("/1")].join("\n");
+    let file = dir.path().join("list");
+    fs::write(&file, format!("\u{feff}{urls}")).unwrap();
+    assert_eq!(run_haul(["--input-file", file.to_str().unwrap()]).text(), "page /0\npage /1\n");
+    let piped = run(haul(["--input-file", "-"]).stdin(fs::File::open(&file).unwrap()));
+    assert_eq!(piped.text(), "page /0\npage /1\n");
+    // In another line, it belongs to the URL.
+    fs::write(&file, format!("{}\n\u{feff}{urls}\n", site.url("/2"))).unwrap();
+    assert_eq!(run_haul(["--input-file", file.to_str().unwrap()]).code, 3);
 }

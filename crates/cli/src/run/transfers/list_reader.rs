@@ -75,7 +75,7 @@ impl ListReader {
                 Err(fault @ LineReadError::TooLong { .. }) => return Ok(Some(Err(self.error(fault)))),
                 Err(fault) => return Err(self.error(fault)),
             };
-            if let Some(text) = url_sources::url_in_line(&line) {
+            if let Some(text) = url_sources::url_in_line(url_sources::without_byte_order_mark(&line, self.line)) {
                 return Ok(Some(Ok(url_sources::to_text(text).into_owned())));
             }
         }
@@ -94,8 +94,7 @@ impl ListReader {
                 }
                 Err(fault) => return Err(self.error(fault)),
             };
-            let text = if self.line == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
-            let text = text.trim_ascii_end();
+            let text = url_sources::without_byte_order_mark(&line, self.line).trim_ascii_end();
             if text.trim_ascii_start().is_empty() {
                 continue;
             }
@@ -144,7 +143,8 @@ impl ListReader {
         self.line += 1;
         if read as u64 > MAX_LINE && line.last() != Some(&b'\n') {
             self.reader.skip_until(b'\n').map_err(LineReadError::Unreadable)?;
-            return Err(LineReadError::TooLong { is_comment: line.trim_ascii_start().starts_with(b"#") });
+            let start = url_sources::without_byte_order_mark(&line, self.line);
+            return Err(LineReadError::TooLong { is_comment: start.trim_ascii_start().starts_with(b"#") });
         }
         Ok((read > 0).then_some(line))
     }

@@ -7,7 +7,7 @@ use haul_policy::glob::UrlGlob;
 
 use super::list_reader::MAX_LINE;
 use crate::plan::{RunPlan, UrlGroup, UrlSource};
-use crate::url_sources::url_in_line;
+use crate::url_sources::{url_in_line, without_byte_order_mark};
 
 /// Returns the number of URLs of a run. Returns `None` if it is unknown: responses name further
 /// URLs, there are uploads, a list is not a regular file, or the lines of a list are not plain
@@ -58,12 +58,13 @@ fn count_urls_in_list(path: &str) -> Option<u64> {
     let is_file = path != "-" && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let file = is_file.then(|| File::open(path).ok()).flatten()?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
-    let (mut line, mut count) = (Vec::new(), 0);
+    let (mut line, mut number, mut count) = (Vec::new(), 0, 0);
     while (&mut reader).take(MAX_LINE + 1).read_until(b'\n', &mut line).ok()? > 0 {
         if line.len() as u64 > MAX_LINE && line.last() != Some(&b'\n') {
             return None;
         }
-        count += u64::from(url_in_line(&line).is_some());
+        number += 1;
+        count += u64::from(url_in_line(without_byte_order_mark(&line, number)).is_some());
         line.clear();
     }
     Some(count)
@@ -74,6 +75,13 @@ mod tests {
     use rustix::fs::{CWD, Mode, mkfifoat};
 
     use super::*;
+
+    #[test]
+    fn byte_order_mark_alone_is_no_url() {
+        let list = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&list, "\u{feff}# a comment\n\u{feff}http://h/1\nhttp://h/2\n").unwrap();
+        assert_eq!(count_urls_in_list(list.path().to_str().unwrap()), Some(2));
+    }
 
     #[test]
     fn fifo_is_not_opened_to_count_its_urls() {
