@@ -25,7 +25,7 @@ use super::stage_values::PendingPageValues;
 use super::stored_url_state_cursor::UrlCursor;
 use super::sync_thread::{CommittedJobState, Syncer, checkpoint, sync_targets};
 use super::url_row::{UrlRow, now_ms};
-use super::writer::{JobEvent, JobShared, JobWriter};
+use super::writer::{CommittedListChunks, JobEvent, JobShared, JobWriter};
 use super::{refresh, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types_in_every_build::ArchivePosition;
@@ -45,6 +45,9 @@ pub(crate) struct JobRun {
     lists: JobInputFileStates,
     /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
+    /// True if the command line of this run names the lists again, so that a list from a pipe is
+    /// compared with its copy even if the copy is complete.
+    compares_complete_lists: bool,
     /// The number of the refresh (`--refresh`: requests all URLs again) that this run performs or
     /// continues, counted from 1 over all runs of the job. `None` if this run does not refresh.
     refresh: Option<u64>,
@@ -152,6 +155,7 @@ impl JobRun {
             values: PendingPageValues::default(),
             lists,
             is_resumed,
+            compares_complete_lists: !args.is_stored_command,
             refresh,
             conditional_stages: group.stages.iter().map(|stage| stage.request.method == "GET").collect(),
         }))
@@ -251,14 +255,16 @@ impl JobRun {
         let connection = self.connection()?;
         let copied =
             list_copy::begin_copy(&connection, source, name).map_err(|error| database_error(&self.path, error))?;
-        self.shared.lists.set(source, copied);
-        if !copied.is_complete {
+        if copied.is_complete && !(self.compares_complete_lists && can_be_read_again(name)) {
+            self.shared.lists.set(source, copied);
+        } else {
             let unreadable =
                 |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
             let input: Box<dyn Read + Send> = match name {
                 "-" => Box::new(crate::file_and_environment_access::stdin().map_err(unreadable)?),
                 name => Box::new(File::open(name).map_err(unreadable)?),
             };
+            self.shared.lists.set(source, CommittedListChunks::default());
             let copier = ListCopier {
                 input,
                 name: if name == "-" { "standard input".to_owned() } else { name.to_owned() },
@@ -474,4 +480,19 @@ fn guarded_files<'a>(file: &JobFile, group: &'a UrlGroup, command: &'a [GivenOpt
 /// Returns false for `-` (standard input).
 fn is_file(name: &str) -> bool {
     name != "-" && std::fs::metadata(name).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Returns true if a list that the job has copied completely can be read to compare it with the
+/// copy. Returns false for a list that is missing, for a terminal, and for a named FIFO, because
+/// these may wait for input that never comes.
+fn can_be_read_again(name: &str) -> bool {
+    use haul::system::file_metadata_and_flags::FileTypeExt;
+    use std::io::IsTerminal;
+
+    if name == "-" {
+        return !std::io::stdin().is_terminal();
+    }
+    let is_descriptor = name.starts_with("/dev/") || name.starts_with("/proc/");
+    let Ok(metadata) = std::fs::metadata(name) else { return false };
+    (is_descriptor || !metadata.file_type().is_fifo()) && File::open(name).is_ok_and(|file| !file.is_terminal())
 }

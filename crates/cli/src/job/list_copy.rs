@@ -7,7 +7,8 @@
 //!
 //! A URL is only fetched after its line is committed. If a run was killed before the pipe ended,
 //! the next run must be given the same list again: the copier compares it with the lines in the
-//! job.
+//! job. A list that is given again although its copy is complete is compared, too. An empty list
+//! then counts as no list.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use super::list_credentials::has_credentials;
 use super::schema::NUMBER_BITS;
 use super::writer::{CommittedListChunks, JobEvent, JobShared};
 use crate::record_input::RecordInputFormat;
+use crate::url_sources::without_byte_order_mark;
 
 /// The size, in bytes, of the chunks in which a list of URLs from a pipe is stored in the job's
 /// file.
@@ -90,8 +92,16 @@ pub(super) struct ListCopier {
 impl ListCopier {
     /// Copies the list to its end. An error stops the run.
     pub(super) fn run(mut self) {
-        if let Err(error) = self.compare().and_then(|line| self.copy(line)) {
+        let ended = self.compare().and_then(|line| self.copy(line));
+        let has_failed = ended.is_err();
+        if let Err(error) = ended {
             self.shared.failure.set(error);
+        }
+        if self.copied.is_complete {
+            // The job has the whole list. After an error, no line that is not compared is given out.
+            let list = if has_failed { CommittedListChunks::default() } else { self.copied };
+            self.shared.lists.set(self.source, CommittedListChunks { is_complete: true, ..list });
+        } else if has_failed {
             let _ = self.send(Vec::new(), self.copied.chunks, true);
         }
     }
@@ -101,26 +111,33 @@ impl ListCopier {
     /// not copied yet.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
+        let mut is_given = false;
         for chunk in 0..self.copied.chunks {
             let known = read_chunk(&self.connection, self.source, chunk);
             let known = known.map_err(|error| database_error(&self.path, error))?.unwrap_or_default();
             let mut given = vec![0; known.len()];
             let read = read_full(&mut self.input, &mut given).map_err(|error| self.read_error(error))?;
+            is_given |= read > 0;
+            if self.copied.is_complete && !is_given {
+                break;
+            }
             if given[..read] != known[..] {
                 let same = given[..read].iter().zip(&known).take_while(|(a, b)| a == b).count();
                 line += known[..same].iter().filter(|&&byte| byte == b'\n').count();
                 return Err(self.difference_error(line, read < known.len() && same == read));
             }
             line += known.iter().filter(|&&byte| byte == b'\n').count();
+            self.shared.lists.set(self.source, CommittedListChunks { chunks: chunk + 1, is_complete: false });
         }
         Ok(line)
     }
 
     fn difference_error(&self, line: usize, is_short: bool) -> Error {
         let job = self.path.display();
+        let part = if self.copied.is_complete { "" } else { " in part" };
         let what = match is_short {
-            true => format!("ends at line {line}, before the part that the job has copied"),
-            false => format!("differs in line {line} from the one that the job has copied in part"),
+            true => format!("ends at line {line}, before the end of what the job has copied"),
+            false => format!("differs in line {line} from the one that the job has copied{part}"),
         };
         Error::new(
             ErrorKind::Read,
@@ -140,6 +157,9 @@ impl ListCopier {
             };
             text.extend_from_slice(&buffer[..read]);
             let is_last = read == 0;
+            if self.copied.is_complete {
+                return if is_last { Ok(()) } else { Err(self.difference_error(line, false)) };
+            }
             // A part ends with a line, unless the line is longer than a part.
             let whole = match text.iter().rposition(|&byte| byte == b'\n') {
                 _ if is_last => text.len(),
@@ -161,7 +181,7 @@ impl ListCopier {
     /// first line in `text`. The function advances `line` to the line after `text`.
     fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
         for given in text.split_inclusive(|&byte| byte == b'\n') {
-            if has_credentials(given, self.format) {
+            if has_credentials(without_byte_order_mark(given, *line as u64), self.format) {
                 let text = format!(
                     "{}: line {line} of the list from {} has credentials in its URL, which a job does not store; give \
                      them by -u or --netrc, or name the list as a file",

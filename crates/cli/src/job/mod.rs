@@ -46,6 +46,7 @@ pub use crate::job_types_in_every_build::JobRefusal;
 pub(crate) use crate::job_types_in_every_build::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobRun, JobRunOutput};
+use open_and_lock_job_file::StoredJobSettings;
 pub(crate) use stored_url_state_cursor::UrlCursor;
 
 /// Returns true if a word of haul's command line is `--job` or begins with `--job=`, so that the
@@ -83,7 +84,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobRefusal
         return Err(JobRefusal::Job(job_error_from_sqlite_or_io::job_error(&path, text)));
     }
     let directory = job_directory(&path).map_err(JobRefusal::Job)?;
-    parsed.global.job = Some(ResumableJobArgs { file: path, command, directory });
+    parsed.global.job = Some(ResumableJobArgs { file: path, command, directory, is_stored_command: false });
     Ok(parsed)
 }
 
@@ -114,7 +115,8 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
         job_error_from_sqlite_or_io::job_error(path, text)
     })?;
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
-    all.global.job = Some(ResumableJobArgs { file, command: settings.command, directory: settings.directory });
+    let StoredJobSettings { command, directory, .. } = settings;
+    all.global.job = Some(ResumableJobArgs { file, command, directory, is_stored_command: true });
     Ok(all)
 }
 

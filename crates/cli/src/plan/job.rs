@@ -20,4 +20,7 @@ pub struct ResumableJobArgs {
     pub command: Vec<GivenOption>,
     /// The directory to which relative file names of the command line refer.
     pub directory: PathBuf,
+    /// True if the command line is the one that the job has stored, because this run was started
+    /// without URLs. A list from a pipe that the job has copied completely is then not read again.
+    pub is_stored_command: bool,
 }

@@ -58,10 +58,39 @@ fn copied_list_may_become_a_file() {
     let args = ["--job", "j", "-sS", "-O", "--remote-name-all", "--input-file", "/dev/stdin"];
     let (code, errors) = piped(dir, &args, format!("{}\n", site.url("/0")).as_bytes());
     assert_eq!(code, Some(0), "{errors}");
-    let other = list(dir, "other", [site.url("/1")]);
-    let ran = haul(&args).current_dir(dir).stdin(fs::File::open(other).unwrap()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "the copy is complete, so the list is not read again");
+    let with_file = |path: &str| {
+        let file = list(dir, "file", [site.url(path)]);
+        let ran = haul(&args).current_dir(dir).stdin(fs::File::open(file).unwrap()).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    assert_eq!(with_file("/0"), (Some(0), String::new()));
+    let (code, errors) = with_file("/1");
+    assert!(code == Some(26) && errors.contains("differs in line 1"), "{errors}");
     assert_eq!(site.requests(), ["/0"]);
+}
+
+#[test]
+fn complete_copied_list_refuses_another_list() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), pages());
+    let dir = dir.path();
+    let args = ["--job", "j", "-sS", "--out-null", "--input-file", "-"];
+    let text = |paths: &[&str]| paths.iter().map(|path| format!("{}\n", site.url(path))).collect::<String>();
+    let given = text(&["/0", "/1"]);
+    assert_eq!(piped(dir, &args, given.as_bytes()), (Some(0), String::new()));
+    for (list, expected) in [
+        (text(&["/0", "/2"]), "standard input differs in line 2 from the one that the job has copied; "),
+        (text(&["/0", "/1", "/2"]), "standard input differs in line 3 from the one that the job has copied; "),
+        (text(&["/0"]), "standard input ends at line 2, before the end of what the job has copied; "),
+    ] {
+        let (code, errors) = piped(dir, &args, list.as_bytes());
+        assert_eq!(code, Some(26), "{list}: {errors}");
+        assert!(errors.contains(expected), "{list}: {errors}");
+    }
+    assert_eq!(piped(dir, &args, given.as_bytes()), (Some(0), String::new()));
+    assert_eq!(piped(dir, &args, b""), (Some(0), String::new()), "no list was given again");
+    let other = text(&["/3"]);
+    assert_eq!(piped(dir, &args[..3], other.as_bytes()), (Some(0), String::new()), "the list is not named again");
+    assert_eq!(site.requests(), ["/0", "/1"]);
 }
 
 #[test]
@@ -77,6 +106,7 @@ fn job_refuses_credentials_in_any_spelling() {
         (None, b"http:/me:secretpw@127.0.0.1:1/\n"),
         (None, b"http://me\xff:secretpw@127.0.0.1:1/\n"),
         (Some("--jsonl-in"), b"{\"url\":\"http:\\/\\/me:secretpw@127.0.0.1:1\\/a\"}\n"),
+        (Some("--jsonl-in"), b"\xef\xbb\xbf{\"url\":\"http://me:secretpw\\u0040127.0.0.1:1/\"}\n"),
         (Some("--csv-in"), b"url\n\"http:///me:secretpw@127.0.0.1:1/\"\n"),
     ] {
         let args = ["--job", "j", "-sS", "--out-null", "--input-file", "-"];
