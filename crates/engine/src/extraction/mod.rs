@@ -42,6 +42,7 @@ mod prefilter;
 mod query_encoding_by_charset;
 #[cfg(test)]
 mod search_deadline_tests;
+mod search_work_limit;
 #[cfg(feature = "select")]
 mod selected_value_regexes;
 mod settled_matches;

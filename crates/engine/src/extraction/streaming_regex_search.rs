@@ -22,6 +22,7 @@ use super::prefilter::HitAcrossMarkupTest;
 use super::{
     contiguous_match_finder::{MatchFinder, SearchScratch, ValueMatch},
     page_search::OnValue,
+    search_work_limit::{ReadAheadMeter, SearchWork},
     settled_matches::{ASSERTION_CONTEXT, SettledMatchRule},
 };
 use crate::{Error, ErrorKind, Result};
@@ -31,10 +32,6 @@ use crate::{Error, ErrorKind, Result};
 const MIN_GATHERED: usize = 4 << 10;
 /// The maximum number of new bytes of a body that are collected before they are searched.
 const MAX_GATHERED: usize = 256 << 10;
-
-/// The number of bytes that searches may examine between two checks of the deadline. A search
-/// counts as if it examined all bytes to the end of the window.
-const DEADLINE_CHECK_BYTES: usize = 4 << 20;
 
 /// One or more compiled regular expressions; clones share them.
 ///
@@ -53,6 +50,7 @@ struct CompiledExpression {
     source: String,
     finder: MatchFinder,
     lookahead: SettledMatchRule,
+    read_ahead: ReadAheadMeter,
 }
 
 impl ExtractRegexes {
@@ -120,6 +118,7 @@ fn compile(expression: &str) -> Result<CompiledExpression> {
         source: expression.to_owned(),
         finder: MatchFinder::new(regex, &hir),
         lookahead: SettledMatchRule::for_expression(&hir),
+        read_ahead: ReadAheadMeter::new(),
     })
 }
 
@@ -170,11 +169,17 @@ impl Extractor {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
-    /// Sets the time after which a search fails, for this body and later ones. Without it, a body
-    /// that was made for this purpose can occupy the search for long: an expression may read far
-    /// ahead of each of its matches.
+    /// Sets the time after which a search fails, for this body and later ones. An expression may
+    /// read far ahead of each of its matches, so the limit of the work alone lets a body that was
+    /// made for this purpose occupy the search for seconds.
     pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.searches.iter_mut().for_each(|search| search.deadline = deadline);
+        self.searches.iter_mut().for_each(|search| search.work.set_deadline(deadline));
+        self.begin_page();
+    }
+
+    /// Begins to count the work of the searches for another body.
+    fn begin_page(&mut self) {
+        self.searches.iter_mut().for_each(|search| search.work.begin_page());
     }
 
     /// Discards the state of the body that is being searched, so that the extractor can search
@@ -182,6 +187,7 @@ impl Extractor {
     pub fn reset(&mut self) {
         self.searches.iter_mut().for_each(RegexSearch::reset);
         self.found.clear();
+        self.begin_page();
     }
 
     /// Searches the next piece of the body, and passes values to `on_match`. A value is passed on
@@ -191,8 +197,9 @@ impl Extractor {
     /// most 256 KiB).
     ///
     /// # Errors
-    /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
-    /// cannot be searched.
+    /// The errors of `on_match`, and [`ErrorKind::TooLarge`] if the expression reads so far ahead of
+    /// its matches that the search takes too long for the size of the body. Then call
+    /// [`reset`](Self::reset), since the rest of the body cannot be searched.
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.push_numbered(piece, &mut |_, value| on_match(value))
     }
@@ -228,10 +235,13 @@ impl Extractor {
         if let [search] = self.searches.as_mut_slice() {
             let outcome = search.search(body, true, known_hit, &mut |_, value| on_match(value));
             search.reset();
+            search.work.add_passed(body.len());
             return outcome;
         }
         self.push(body, on_match)?;
-        self.finish(on_match)
+        let outcome = self.finish_text(&mut |_, value| on_match(value));
+        self.searches.iter_mut().for_each(|search| search.work.add_passed(body.len()));
+        outcome
     }
 
     /// Returns the index of the first byte at `from` or later that may be a hit, i.e. a byte that
@@ -251,7 +261,7 @@ impl Extractor {
     /// another body.
     ///
     /// # Errors
-    /// The errors of `on_match`.
+    /// The errors of [`push`](Self::push).
     pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.finish_numbered(&mut |_, value| on_match(value))
     }
@@ -259,6 +269,14 @@ impl Extractor {
     /// Ends the body like [`finish`](Self::finish). The callback also gets the index of the
     /// expression that found the value.
     pub(super) fn finish_numbered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
+        let outcome = self.finish_text(on_value);
+        self.begin_page();
+        outcome
+    }
+
+    /// Searches the rest of the text, which is a body or a selected value. The work of the searches
+    /// still counts for the same page.
+    fn finish_text(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
             return search.finish(&mut |_, value| on_value(0, value));
@@ -315,10 +333,7 @@ struct RegexSearch {
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
     gather: usize,
-    /// The time after which a search fails; `None` for no limit.
-    deadline: Option<Instant>,
-    /// The maximum number of bytes that were examined since the last check of the deadline.
-    unchecked_bytes: usize,
+    work: SearchWork,
 }
 
 impl RegexSearch {
@@ -335,8 +350,7 @@ impl RegexSearch {
             next: 0,
             searched: 0,
             gather: MIN_GATHERED,
-            deadline: None,
-            unchecked_bytes: 0,
+            work: SearchWork::new(),
         }
     }
 
@@ -414,7 +428,7 @@ impl RegexSearch {
     /// caller knows it.
     ///
     /// # Errors
-    /// The errors of `on_match`, and [`ErrorKind::Timeout`] after the deadline.
+    /// The errors of `on_match`, and those of [`SearchWork::check`].
     fn search(
         &mut self,
         window: &[u8],
@@ -429,18 +443,16 @@ impl RegexSearch {
             inner.lookahead.unsettled_from(self.reach_cache.as_mut(), window, self.next)
         };
         while self.next < settled {
-            if let Some(deadline) = self.deadline {
-                self.unchecked_bytes += window.len().saturating_sub(self.next);
-                if self.unchecked_bytes >= DEADLINE_CHECK_BYTES {
-                    self.unchecked_bytes = 0;
-                    check_deadline(deadline)?;
-                }
-            }
+            let is_due = self.work.add(window.len().saturating_sub(self.next));
             let found = inner.finder.find(&mut self.scratch, window, self.next, known_hit.take());
             let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
                 self.next = settled;
                 break;
             };
+            if is_due {
+                let position = self.origin + start as u64;
+                self.work.check(&inner.read_ahead, &inner.source, window, start, position)?;
+            }
             if start == end {
                 self.next = end + 1;
                 continue;
@@ -453,20 +465,6 @@ impl RegexSearch {
         }
         Ok(())
     }
-}
-
-/// Checks the deadline of a search.
-///
-/// # Errors
-/// [`ErrorKind::Timeout`] after the deadline.
-#[cold]
-fn check_deadline(deadline: Instant) -> Result<()> {
-    if Instant::now() < deadline {
-        return Ok(());
-    }
-    let message = "the time limit ended the search for values; an expression that reads far ahead of each match \
-                   is slow, so limit its repetitions ({0,200} in place of *)";
-    Err(Error::new(ErrorKind::Timeout, message))
 }
 
 /// Describes a syntax error in an expression in one line: the error, its position, and a remedy if
