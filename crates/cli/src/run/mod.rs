@@ -79,9 +79,16 @@ pub fn run(plan: RunPlan) -> u8 {
     }
     progress.start(&plan);
     // Before other files are opened, of which one could have the number that the user has given.
-    let events = match EventLog::open(&plan, &progress) {
+    let interrupt = signals.as_ref().map(BlockedSignals::interrupt_callback);
+    let events = match EventLog::open(&plan, &progress, interrupt.as_ref()) {
         Ok(events) => events,
-        Err(error) => return report_setup_error(&plan, &progress, &error),
+        Err(error) => {
+            let code = report_setup_error(&plan, &progress, &error);
+            if let Some(signals) = signals.filter(|_| error.is_interrupted()) {
+                signals.end_process_by_signal();
+            }
+            return code;
+        }
     };
     let mut before = match open_state(&plan, signals.as_ref(), events.clone()) {
         Ok(before) => before,

@@ -15,6 +15,7 @@ use common::{
     HAUL, REFUSED, RunningCommand, as_curl, bash, eventually, haul, list, origin, program, reply_steps, run, run_haul,
     run_in,
 };
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use testkit::h1_peer::H1Peer;
@@ -301,6 +302,28 @@ fn resumed_job_counts_its_finished_urls_as_skipped() {
     let events = events_in(&dir.join("more"));
     let end = events.last().unwrap();
     assert_eq!((&events[0]["total"], &end["done"], &end["skipped"]), (&10.into(), &4.into(), &6.into()));
+}
+
+#[test]
+fn signal_ends_wait_for_reader_of_events() {
+    let dir = tempfile::tempdir().unwrap();
+    mkfifoat(CWD, dir.path().join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let running = RunningCommand::start(
+            haul(["-sS", "--events", "fifo", &format!("http://{REFUSED}/")]).current_dir(dir.path()),
+        );
+        let blocks = || fs::read_to_string(format!("/proc/{}/status", running.pid().as_raw_nonzero()));
+        // INT and TERM are the signals 2 and 15. They are blocked before the file is opened.
+        eventually("the signals are blocked", || blocks().is_ok_and(|text| text.contains("SigBlk:\t0000000000004002")));
+        kill_process(running.pid(), signal).unwrap();
+        let ended = running.wait();
+        assert_eq!((ended.code, &*ended.stderr), (code, ""));
+    }
+    // A reader that comes later gets all events.
+    let running = RunningCommand::start(haul(["-s", "--events", "fifo", "file:///none"]).current_dir(dir.path()));
+    let text = fs::read(dir.path().join("fifo")).unwrap();
+    running.wait();
+    assert_eq!(events(&text).last().unwrap()["event"], "end");
 }
 
 #[test]

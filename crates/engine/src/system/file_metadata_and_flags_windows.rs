@@ -79,10 +79,16 @@ impl OpenOptionsExt for OpenOptions {
 pub trait FileTypeExt {
     /// Returns false.
     fn is_char_device(&self) -> bool;
+    /// Returns false.
+    fn is_fifo(&self) -> bool;
 }
 
 impl FileTypeExt for FileType {
     fn is_char_device(&self) -> bool {
+        false
+    }
+
+    fn is_fifo(&self) -> bool {
         false
     }
 }

@@ -1,14 +1,19 @@
 //! The destination of `--events`: a file, or an open descriptor.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use haul::interrupt_callback::InterruptCallback;
 use haul::sink::descriptor_writer::DescriptorWriter;
-use haul::system::file_metadata_and_flags::{OwnedFile, create, is_regular};
+use haul::system::file_metadata_and_flags::{FileTypeExt, OwnedFile, create, do_not_wait, is_regular};
 use haul::{Error, ErrorKind, Result};
 
 use crate::system::standard_streams::duplicate_for_writing;
+
+/// The time between two attempts to open a FIFO that has no reader yet.
+const FIFO_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The number of buffered bytes at which the event lines are written to the output.
 const FLUSH_THRESHOLD: usize = 64 << 10;
@@ -31,9 +36,12 @@ impl EventOutput {
     /// Opens the output `path`: standard output for `-`, an open descriptor if `path` is its
     /// number, and otherwise the file with this name, which is truncated.
     ///
+    /// Waits for the reader of a FIFO. `interrupt` ends this wait.
+    ///
     /// # Errors
-    /// The file cannot be opened, or the descriptor is not open for writing.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    /// The file cannot be opened, the descriptor is not open for writing, or a signal has arrived
+    /// before the FIFO has a reader.
+    pub(super) fn open(path: &Path, interrupt: Option<&InterruptCallback>) -> Result<Self> {
         let number = match path.to_str() {
             Some("-") => Some("1"),
             Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
@@ -51,7 +59,11 @@ impl EventOutput {
             }
             None => {
                 let failed = |cause| refused(cause, format!("failed to open {} for the events", path.display()));
-                let file = create(path).map_err(failed)?;
+                let file = match interrupt.filter(|_| is_fifo(path)) {
+                    Some(interrupt) => open_fifo(path, interrupt)?,
+                    None => create(path),
+                };
+                let file = file.map_err(failed)?;
                 let copy = if is_regular(&file).is_ok_and(|is_regular| is_regular) {
                     Some(file.try_clone().map_err(failed)?)
                 } else {
@@ -103,4 +115,33 @@ impl EventOutput {
         let cause = error.io_source().map_or_else(|| error.cause(), ToString::to_string);
         Err(Error::with_source(ErrorKind::Write, text, cause))
     }
+}
+
+fn is_fifo(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+}
+
+/// Opens a FIFO for writing as soon as it has a reader. The signals are blocked here, so they do not
+/// end an `open(2)` that waits for the reader.
+///
+/// # Errors
+/// `interrupt` has ended the wait. The inner result is the error of `open(2)`.
+fn open_fifo(path: &Path, interrupt: &InterruptCallback) -> Result<std::io::Result<File>> {
+    loop {
+        match do_not_wait(OpenOptions::new().write(true)).open(path) {
+            Err(error) if is_without_reader(&error) => interrupt.check()?,
+            opened => return Ok(opened),
+        }
+        std::thread::sleep(FIFO_RETRY_INTERVAL);
+    }
+}
+
+#[cfg(unix)]
+fn is_without_reader(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(nix::errno::Errno::ENXIO as i32)
+}
+
+#[cfg(not(unix))]
+fn is_without_reader(_error: &std::io::Error) -> bool {
+    false
 }

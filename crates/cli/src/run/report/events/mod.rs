@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use haul::interrupt_callback::InterruptCallback;
 use haul::{Error, ErrorKind, Result};
 
 use super::progress::ProgressReporter;
@@ -46,13 +47,17 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Opens the output of the option `--events`, and starts the thread that writes to it. Returns
-    /// `None` without the option.
+    /// `None` without the option. `interrupt` ends the wait for the reader of a FIFO.
     ///
     /// # Errors
     /// The output cannot be opened, or no thread can be started.
-    pub(crate) fn open(plan: &Arc<RunPlan>, progress: &ProgressReporter) -> Result<Option<Arc<Self>>> {
+    pub(crate) fn open(
+        plan: &Arc<RunPlan>,
+        progress: &ProgressReporter,
+        interrupt: Option<&InterruptCallback>,
+    ) -> Result<Option<Arc<Self>>> {
         let Some(path) = &plan.global.events else { return Ok(None) };
-        let output = EventOutput::open(path)?;
+        let output = EventOutput::open(path, interrupt)?;
         let (lines, queue) = sync_channel(QUEUE_LENGTH);
         let counts = Arc::clone(progress.counts());
         let (plan, watched, start) = (Arc::clone(plan), Arc::clone(&counts), SystemTime::now());
