@@ -22,6 +22,7 @@ impl FlagDefinition for TraceConfigFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let trace = &mut args.global.trace;
+        trace.is_configured = true;
         for word in value.content()?.split([',', ' ']).filter(|word| !word.is_empty()) {
             let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
             match name.to_ascii_lowercase().as_str() {

@@ -1,7 +1,6 @@
 //! The option `--verbose` (`-v`): prints the heads of requests and responses.
 
 use super::prelude::*;
-use crate::plan::TraceFormat;
 
 pub(super) struct VerboseFlag;
 
@@ -23,8 +22,8 @@ impl FlagDefinition for VerboseFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.trace.form = if value.is_on() { TraceFormat::Lines } else { TraceFormat::Off };
-        args.global.trace.file = None;
+        let is_curl = args.global.persona.is_curl();
+        args.global.trace.set_verbose(value.is_on(), is_curl);
         Ok(())
     }
 }

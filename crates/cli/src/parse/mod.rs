@@ -314,10 +314,11 @@ impl CommandLineParser<'_> {
                 let attached = (!rest.is_empty()).then_some(rest);
                 return self.apply_flag(flag, true, attached, next, shown);
             }
+            let before = (letter == b'v' && at > 1).then(|| self.args.global.trace.clone());
             self.apply_flag(flag, true, None, None, shown)?;
-            if letter == b'v' {
-                let count = written[..=at].iter().filter(|&&letter| letter == b'v').count();
-                self.args.global.trace.add_repeated_verbose(count);
+            if let Some(trace) = before {
+                self.args.global.trace = trace;
+                self.args.global.trace.raise_verbosity();
             }
         }
         Ok(false)

@@ -403,3 +403,32 @@ fn non_utf8_values_are_accepted_as_bytes() {
         assert!(parse([OsStr::from_bytes(text).to_owned()], &mut MemoryFileAccess::default()).is_err());
     }
 }
+
+#[test]
+fn verbose_letters_count_as_in_curl() {
+    use crate::plan::TraceFormat::{Ascii, Lines, Off};
+    for (args, form, has_ids, has_time) in [
+        (&["-v"][..], Lines, false, false),
+        (&["-vv"], Lines, true, true),
+        (&["-vvv"], Ascii, true, true),
+        (&["-vsvs"], Lines, true, true),
+        (&["-v", "-v", "-v"], Lines, false, false),
+        (&["-vv", "-v"], Lines, false, false),
+        (&["-vvv", "--verbose"], Lines, false, false),
+        (&["-vv", "-sv"], Ascii, true, true),
+        (&["-sv", "-sv"], Lines, true, true),
+        (&["-vv", "--no-verbose"], Off, false, false),
+        (&["-vv", "--no-verbose", "-sv"], Lines, false, false),
+        (&["-vv", "--no-trace-time"], Lines, true, false),
+        (&["--trace-config", "ids", "-v"], Lines, true, false),
+        (&["-vv", "--trace-config", "time", "-v"], Lines, true, true),
+        (&["-v", "--trace-time"], Lines, false, true),
+        // Under haul's own name, -v ends no option that was given by its name.
+        (&["--trace-time", "-v"], Lines, false, true),
+    ] {
+        let trace = ok(&[args, &["http://h/"]].concat()).global.trace;
+        assert_eq!((trace.form, trace.ids, trace.time), (form, has_ids, has_time), "{args:?}");
+    }
+    let trace = ok(&["curl", "--trace-time", "--trace-ids", "-v", "http://h/"]).global.trace;
+    assert!(!trace.time && !trace.ids);
+}

@@ -20,16 +20,38 @@ pub struct TraceArgs {
     pub time: bool,
     /// `--trace-ids`: prints the ids of the transfer and of the connection before each line.
     pub ids: bool,
+    /// The level of `-v` so far: the number of letters in `-vvv`; 0 without the option.
+    pub verbosity: u8,
+    /// True if `--trace-config` is given, whose times and ids a later `-v` keeps.
+    pub is_configured: bool,
 }
 
 impl TraceArgs {
-    /// Adds what the `count`-th `-v` in one argument (`-vv`) adds to the first, as in curl: the
-    /// second prints ids and times, the third the contents.
-    pub(crate) fn add_repeated_verbose(&mut self, count: usize) {
-        match count {
-            0 | 1 => {}
+    /// Applies `--verbose`, or the first letter of an argument such as `-vv`. As in curl, it sets
+    /// the level of earlier arguments back, with the times and ids that this level has added. In
+    /// curl's place (`is_curl`) it also ends `--trace-time` and `--trace-ids`. `--trace-config`
+    /// keeps its times and ids.
+    pub(crate) fn set_verbose(&mut self, is_on: bool, is_curl: bool) {
+        if !is_on || !self.is_configured && (is_curl || self.verbosity > 1) {
+            (self.ids, self.time) = (false, false);
+        }
+        self.verbosity = 0;
+        match is_on {
+            true => self.raise_verbosity(),
+            false => (self.form, self.file) = (TraceFormat::Off, None),
+        }
+    }
+
+    /// Applies a `v` that is not the first letter of its argument (`-vv`, but also `-sv`). As in
+    /// curl, it raises the level of the letters before it: the second prints ids and times, the
+    /// third the contents.
+    pub(crate) fn raise_verbosity(&mut self) {
+        self.verbosity = self.verbosity.saturating_add(1);
+        match self.verbosity {
+            1 => (self.form, self.file) = (TraceFormat::Lines, None),
             2 => (self.ids, self.time) = (true, true),
-            _ => self.form = TraceFormat::Ascii,
+            3 => self.form = TraceFormat::Ascii,
+            _ => {}
         }
     }
 }
