@@ -46,7 +46,7 @@ use report::{error_message, statistics};
 use transfers::reserved_output_names::ReservedOutputNames;
 use transfers::signals::BlockedSignals;
 use transfers::state_stores::StateStores;
-use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
+use transfers::{curl_first_transfers, parallel, progress_signal, sequential, single_url, url_uploads};
 
 /// Returns the text of a warning or a note. If haul acts as curl, the text is wrapped at the width
 /// of the terminal.
@@ -135,6 +135,7 @@ pub fn run(plan: RunPlan) -> u8 {
             break;
         }
     }
+    before.print_deferred_write_outs();
     progress.finish(|| {
         client.close_idle();
         client.stats().totals()
@@ -193,6 +194,7 @@ fn open_state(
         limit_rate_total: global.limit_rate_total.map(TotalRateLimit::new),
         archive,
         events,
+        deferred_write_outs: (global.persona.is_curl() && global.parallel).then(Arc::default),
         ..SharedByUrlGroups::default()
     })
 }
@@ -386,7 +388,20 @@ fn run_groups(
     stores.begin_group(group);
     let group = &heads_before_bodies(plan, group);
     let mut is_unopened = false;
-    let opened = check_first_globs(plan, &plan.groups[indexes.clone()]).and_then(|()| {
+    let groups = &plan.groups[indexes.clone()];
+    let warn_of_empty_name = |error: &Error| {
+        if error_message::is_empty_output_name(error) && !plan.global.silent {
+            progress.print_warning("output glob produces empty string");
+        }
+    };
+    let mut is_warned = false;
+    let checked = curl_first_transfers::check(plan, groups).map_err(|fault| {
+        warn_of_empty_name(&fault.error);
+        is_warned = true;
+        fault.report_prepared(plan, groups, progress, &before);
+        fault.error
+    });
+    let opened = checked.and_then(|()| {
         let reporter = UrlGroupReporter::new(&plan.global, group, Arc::clone(progress), before.clone());
         reporter.inspect_err(|error| {
             is_unopened = true;
@@ -419,46 +434,23 @@ fn run_groups(
     match outcome {
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
+            if !is_warned {
+                warn_of_empty_name(&error);
+            }
+            let has_no_name = error_message::is_empty_output_name(&error);
             let code = report_setup_error(plan, progress, &error);
             // With -Z, curl says once more that a URL is none.
             if plan.global.parallel && plan.global.persona.is_curl() && error_message::is_glob_flaw(&error) {
                 let again = Error::new(ErrorKind::Url, "URL using bad/illegal format or missing URL");
                 progress.print_line(&format!("curl: ({code}) {}", again.cause()));
             }
-            // A missing input file ends curl, and so do an unusable URL and a file of -D that
-            // cannot be opened, whatever groups follow.
-            let is_final = is_unopened || matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
+            // A missing input file ends curl, and so do an unusable URL, an output file without a
+            // name and a file of -D that cannot be opened, whatever groups follow.
+            let is_final = is_unopened || has_no_name || matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             let ends = plan.global.persona.is_curl() && is_final;
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
     }
-}
-
-/// Parses the globs that curl expands before its first transfer begins: the globs of the first URL,
-/// and with `-Z` the globs of all URLs that may be transferred at the same time.
-///
-/// # Errors
-/// A URL is not a valid glob, or with `-Z` a file to upload is missing. Nothing is then fetched.
-fn check_first_globs(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> haul::Result<()> {
-    if !plan.global.persona.is_curl() {
-        return Ok(());
-    }
-    let count = if plan.global.parallel { plan.global.parallel_max } else { 1 };
-    let sources = groups.iter().flat_map(|group| {
-        let of_group = group.urls.iter().enumerate();
-        of_group.map(move |(index, source)| (group, index, source))
-    });
-    for (group, index, source) in sources.take(count) {
-        if let UrlSource::Argument(url) = source
-            && group.is_glob(index, url)
-        {
-            parse_glob(url)?;
-        }
-        if plan.global.parallel {
-            url_uploads::check_uploads_exist(group, index)?;
-        }
-    }
-    Ok(())
 }
 
 /// As curl does, prints the text of `-w` for the first URL of a group if its `-D` file cannot be

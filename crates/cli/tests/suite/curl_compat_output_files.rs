@@ -218,17 +218,53 @@ fn continue_at_with_any_method_never_appends_whole_response() {
 
 #[test]
 fn output_name_from_empty_glob_value_ends_run() {
+    const TEXT: &str = "Failed writing received data to disk/application";
+    let line = format!("curl: (23) {TEXT}\n");
+    let report = ["-w", "%{urlnum} %{http_code} %{exitcode} %{errormsg}\n"];
     for parallel in [None, Some("-Z")] {
         let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
         let url = peer.url("/{,b}");
         let ran = curl_in(dir.path(), &[&["-sS", "-o", "#1", &url][..], parallel.as_slice()].concat());
-        assert_eq!((ran.code, &*ran.stderr), (23, "curl: (23) output glob produces empty string\n"));
+        assert_eq!((ran.code, &*ran.stderr), (23, &*line));
         let named = curl_in(dir.path(), &["-sS", "-o", "x#1", &url]);
         assert_eq!((named.code, dir.path().join("xb").exists()), (0, true));
+        let before = peer.connections();
+        let glob = peer.url("/{a,,b}");
+        let other = peer.url("/z");
+        let rest = ["-o", "#1", &glob, &other, "--next", "-o", "next", &other];
+        let args = [parallel.as_slice(), &["-sS"], &report, &rest].concat();
+        let ran = curl_in(dir.path(), &args);
+        let output = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let failed = format!("0 000 23 {TEXT}\n");
+        let expected = match parallel {
+            // The transfer of a is ready, but has not begun.
+            Some(_) => (format!("{failed}{failed}"), line.repeat(2), before),
+            None => (format!("0 200 0 \n{failed}"), line.clone(), before + 1),
+        };
+        assert_eq!((ran.code, (output, ran.stderr, peer.connections())), (23, expected), "{parallel:?}");
+        assert!(!dir.path().join("next").exists() && !dir.path().join("b").exists());
+        let warned = curl_in(dir.path(), &[parallel.as_slice(), &["--no-progress-meter", "-o", "#1", &url]].concat());
+        assert!(warned.stderr.starts_with("Warning: output glob produces empty string\ncurl: (23) "), "{warned:?}");
     }
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let ran = curl_in(dir.path(), &["-s", "-o", "#1", &peer.url("/{,b}"), &peer.url("/")]);
     assert_eq!((ran.code, peer.connections()), (23, 0));
+}
+
+#[test]
+fn parallel_write_out_of_skipped_urls_comes_last() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("have"), "kept").unwrap();
+    let url = peer.url("/");
+    let skipped = ["-s", "-w", "%{urlnum} %{http_code}\n", "--skip-existing", "-o", "have", &url];
+    for next in [&[][..], &["--next", "-w", "%{urlnum} %{http_code}\n"]] {
+        let _ = fs::remove_file(dir.path().join("new"));
+        let args = [&skipped[..], next, &["-o", "new", &url]].concat();
+        assert_eq!(curl_in(dir.path(), &args).text(), "0 000\n1 200\n", "one after the other");
+        fs::remove_file(dir.path().join("new")).unwrap();
+        assert_eq!(curl_in(dir.path(), &[&["-Z"], &args[..]].concat()).text(), "1 200\n0 000\n", "{next:?}");
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("have")).unwrap(), "kept");
 }
 
 #[test]

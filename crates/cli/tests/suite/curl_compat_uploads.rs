@@ -3,8 +3,11 @@
 use crate::common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
-use common::{HAUL, RunningCommand, curl, curl_in, eventually, origin, page, program, received, reply_steps, run};
+use common::{
+    HAUL, RunningCommand, curl, curl_in, eventually, origin, page, program, received, reply_steps, run, skipped,
+};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
@@ -207,4 +210,42 @@ fn parallel_run_with_unreadable_upload_sends_nothing() {
         assert_eq!((ran.code, peer.connections()), (26, 0), "{args:?}: {}", ran.stderr);
     }
     assert_eq!(curl_in(dir.path(), &["-s", "-Z", "-T", "none", "http://h:99999/", &url]).code, 3);
+}
+
+#[test]
+fn missing_parallel_upload_reports_prepared_transfers() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let url = peer.url("/");
+    let report = ["-sS", "-D", "head", "--etag-save", "tag", "-w", "%{urlnum} %{http_code} %{exitcode}\n"];
+    for (uploads, lines) in [("none", 1), ("{up,none,up}", 2), ("{up,up,none}", 3)] {
+        let ran = curl_in(dir.path(), &[&["-Z"], &report[..], &["-T", uploads, &url, "--next", &url]].concat());
+        assert_eq!((ran.code, peer.connections()), (26, 0), "{ran:?}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "0 000 26\n".repeat(lines), "{uploads}");
+        assert_eq!(ran.stderr.matches("curl: (26) ").count(), lines, "{ran:?}");
+        for name in ["tag", "head"] {
+            fs::remove_file(dir.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+    let ran = curl_in(dir.path(), &["-Z", "-s", "-w", "%{urlnum}\n", &url, "--next", "-T", "none", &url]);
+    assert_eq!((ran.code, &*ran.stdout, peer.connections()), (26, &b"0\n"[..], 0));
+}
+
+#[test]
+fn unreadable_parallel_upload_ends_run_before_requests() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    let mut file = dir.path().join("up");
+    if rustix::process::geteuid().is_root() {
+        // Root reads every file, but for those of the kernel that nobody can read.
+        file = "/sys/bus/cpu/uevent".into();
+        if !file.exists() {
+            return skipped("a file that cannot be read: root reads every file");
+        }
+    } else {
+        fs::write(&file, "sent").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    }
+    let url = peer.url("/a");
+    let ran = curl_in(dir.path(), &["-Z", "-s", &url, "-T", file.to_str().unwrap(), &url]);
+    assert_eq!((ran.code, peer.connections()), (26, 0), "{ran:?}");
 }

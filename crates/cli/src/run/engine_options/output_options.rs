@@ -21,6 +21,7 @@ use haul_policy::output_name_placeholders::{ColumnLookup, fill_url_parts, mirror
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
 };
+use crate::run::report::error_message::empty_output_name;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::system::os_text::{OsStrExt, OsStringExt, os_str};
 
@@ -70,7 +71,7 @@ pub(crate) fn output_file_path(
     };
     // curl ends the run. haul's own transfers fail one by one when they open the file.
     if name.is_empty() && group.in_place {
-        return Err(Error::new(ErrorKind::Write, "output glob produces empty string"));
+        return Err(empty_output_name());
     }
     let path = in_output_dir(group, name);
     refuse_to_resume(group, source, &path)?;

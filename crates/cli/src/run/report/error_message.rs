@@ -230,6 +230,19 @@ pub(super) fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
+/// curl's message for an output file whose name is empty, because the value of a glob is empty.
+const EMPTY_OUTPUT_NAME: &str = "Failed writing received data to disk/application";
+
+/// Returns the error of curl for an output file whose name is empty.
+pub(crate) fn empty_output_name() -> Error {
+    Error::new(ErrorKind::Write, EMPTY_OUTPUT_NAME)
+}
+
+/// Returns true if the error is that of an output file whose name is empty, if haul acts as curl.
+pub(crate) fn is_empty_output_name(error: &Error) -> bool {
+    error.kind() == ErrorKind::Write && error.to_string() == EMPTY_OUTPUT_NAME
+}
+
 /// Returns true if the error is a syntax error in the glob of a URL.
 pub(crate) fn is_glob_flaw(error: &Error) -> bool {
     glob_flaw(error).is_some()

@@ -6,8 +6,8 @@ mod fleet_reporter;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul::exchange_record::ExchangeRecorder;
@@ -90,6 +90,20 @@ pub(crate) struct SharedByUrlGroups {
     pub(crate) interrupt: Option<InterruptCallback>,
     /// The job that keeps the state of the run; `None` without `--job`.
     pub(crate) job: Option<Arc<JobRun>>,
+    /// The text of `-w` for the URLs that `--skip-existing` has skipped. curl prints it at the end
+    /// of a run in parallel. `None` if the text is printed immediately.
+    pub(crate) deferred_write_outs: Option<Arc<Mutex<Vec<u8>>>>,
+}
+
+impl SharedByUrlGroups {
+    /// Prints the text of `-w` for the URLs that `--skip-existing` has skipped.
+    pub(crate) fn print_deferred_write_outs(&self) {
+        let Some(deferred) = &self.deferred_write_outs else { return };
+        let text = std::mem::take(&mut *deferred.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut output = DescriptorWriter::stdout();
+        // As in curl, an error of this text is none of the run.
+        let _ = output.write(&text).and_then(|_| output.drain(None));
+    }
 }
 
 impl UrlGroupReporter {
@@ -421,7 +435,8 @@ impl UrlGroupReporter {
     }
 
     /// Prints `-w` for a URL whose output file `path` exists, so that `--skip-existing` skips it.
-    /// Does nothing unless haul acts as curl. `number` is the index of the URL's source.
+    /// With `-Z`, keeps the text until the end of the run instead, as curl does. Does nothing unless
+    /// haul acts as curl. `number` is the index of the URL's source.
     pub(crate) fn write_out_skipped(&self, url: &str, path: &Path, number: u64) -> Result<()> {
         let Some(stage) = self.group.stages.first().filter(|_| self.persona.is_curl()) else { return Ok(()) };
         let Some(write_out) = &stage.report.write_out else { return Ok(()) };
@@ -445,7 +460,12 @@ impl UrlGroupReporter {
             scheme: "",
             ..report.write_out_values(url, url, None)
         };
-        self.print(Some(self.render_write_out(write_out, &facts)))
+        let text = self.render_write_out(write_out, &facts);
+        match &self.before.deferred_write_outs {
+            Some(deferred) => deferred.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&text),
+            None => self.print(Some(text))?,
+        }
+        Ok(())
     }
 
     /// Formats `-w` with the values of a transfer, and prints the parts for standard error and

@@ -1,5 +1,6 @@
 //! Runs transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
+pub(crate) mod curl_first_transfers;
 mod expected_checksum;
 mod file_url_transfer;
 pub(crate) mod first_origin;

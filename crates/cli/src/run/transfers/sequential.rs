@@ -12,8 +12,8 @@ use haul_policy::glob::GlobValues;
 
 use crate::plan::{OutputArg, RequestBodyArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::parse_glob;
-use crate::run::report::file_metadata;
 use crate::run::report::reporter::UrlGroupReporter;
+use crate::run::report::{error_message, file_metadata};
 use crate::run::transfers::single_url::{self, SingleUrlTransfer};
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
@@ -173,7 +173,7 @@ impl SequentialRun<'_> {
         let is_transfer = matches!(
             error.kind(),
             ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read | ErrorKind::PartialBody
-        );
+        ) || error_message::is_empty_output_name(error);
         match self.plan.global.persona.is_curl() && is_transfer {
             true => self.reporter.print(self.reporter.report_unusable_url(url, url, index as u64, error)),
             false => Ok(()),

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use haul::{Error, ErrorKind, Result};
+use haul::{ErrorKind, Result};
 use haul_policy::glob::GlobValues;
 
-use crate::plan::{UploadArg, UrlGroup, UrlSource, name_upload};
+use crate::plan::{UploadArg, UrlGroup, name_upload};
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::url_to_allowed_target::parse_target;
 use crate::run::parse_glob;
@@ -71,24 +71,6 @@ impl UrlUpload {
             }
         })
     }
-}
-
-/// Checks that the files to upload to one source of URLs exist. `index` is the position of the
-/// source in the group. Nothing is checked for a URL that is invalid, because its error comes first.
-pub(crate) fn check_uploads_exist(group: &UrlGroup, index: usize) -> Result<()> {
-    let is_usable = |upload: &UrlUpload| match group.urls.get(index) {
-        Some(UrlSource::Argument(url)) => parse_target(&group.stages[0], &upload.named_url(url)).is_ok(),
-        _ => false,
-    };
-    for upload in uploads(group, index)?.iter().filter(|upload| is_usable(upload)) {
-        let UrlUpload::File(file, _) = upload else { continue };
-        // The file is not opened, because that waits for the writer of a FIFO.
-        let path = Path::new(file);
-        if let Err(error) = path.metadata() {
-            return Err(Error::with_source(ErrorKind::Read, format!("failed to read {}", path.display()), error));
-        }
-    }
-    Ok(())
 }
 
 /// Returns the uploads (`-T`) for one source of URLs, in order. The source is the URL argument or
