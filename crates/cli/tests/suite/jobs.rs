@@ -377,8 +377,10 @@ fn partly_copied_list_must_be_given_again() {
     assert!(short.stderr.contains("ends at line 1"), "{}", short.stderr);
     piped(dir, &args, &lines).ok();
     assert_eq!(out(dir), bodies(6));
-    // Now it is complete, and the pipe is not read.
-    piped(dir, &args, "http://nonesuch.invalid/").ok();
+    // Now it is complete: no list need be given, but no other one may be.
+    piped(dir, &args, "").ok();
+    let refused = piped(dir, &args, "http://nonesuch.invalid/");
+    assert!(refused.stderr.contains("differs in line 1 from the one that the job has copied; "), "{}", refused.stderr);
 }
 
 #[test]
