@@ -98,7 +98,7 @@ impl ListCopier {
             self.shared.failure.set(error);
         }
         if self.copied.is_complete {
-            // The job has the whole list. After an error, no line that is not compared is given out.
+            // The job has the whole list. After an error, only compared lines are given out.
             let list = if has_failed { CommittedListChunks::default() } else { self.copied };
             self.shared.lists.set(self.source, CommittedListChunks { is_complete: true, ..list });
         } else if has_failed {

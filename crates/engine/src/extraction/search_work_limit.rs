@@ -97,8 +97,8 @@ impl SearchWork {
         self.unchecked >= CHECK_BYTES
     }
 
-    /// Checks the work after a search in `window` that has found a match at `start`, the byte of the
-    /// page with the offset `position`.
+    /// Checks the work after a search in `window` that has found a match at `start`, the byte of
+    /// the page with the offset `position`.
     ///
     /// # Errors
     /// - [`ErrorKind::Timeout`] after the deadline.

@@ -197,8 +197,8 @@ impl Extractor {
     /// most 256 KiB).
     ///
     /// # Errors
-    /// The errors of `on_match`, and [`ErrorKind::TooLarge`] if the expression reads so far ahead of
-    /// its matches that the search takes too long for the size of the body. Then call
+    /// The errors of `on_match`, and [`ErrorKind::TooLarge`] if the expression reads so far ahead
+    /// of its matches that the search takes too long for the size of the body. Then call
     /// [`reset`](Self::reset), since the rest of the body cannot be searched.
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.push_numbered(piece, &mut |_, value| on_match(value))

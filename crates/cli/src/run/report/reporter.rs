@@ -435,8 +435,8 @@ impl UrlGroupReporter {
     }
 
     /// Prints `-w` for a URL whose output file `path` exists, so that `--skip-existing` skips it.
-    /// With `-Z`, keeps the text until the end of the run instead, as curl does. Does nothing unless
-    /// haul acts as curl. `number` is the index of the URL's source.
+    /// With `-Z`, keeps the text until the end of the run instead, as curl does. Does nothing
+    /// unless haul acts as curl. `number` is the index of the URL's source.
     pub(crate) fn write_out_skipped(&self, url: &str, path: &Path, number: u64) -> Result<()> {
         let Some(stage) = self.group.stages.first().filter(|_| self.persona.is_curl()) else { return Ok(()) };
         let Some(write_out) = &stage.report.write_out else { return Ok(()) };

@@ -84,8 +84,8 @@ pub(crate) fn check(plan: &RunPlan, groups: &[Arc<UrlGroup>]) -> std::result::Re
 }
 
 /// Checks the name of the output file of a transfer, and the file that it uploads. `source` is the
-/// index of the URL's source in the group. Nothing is checked for a URL that is invalid, because its
-/// error comes first.
+/// index of the URL's source in the group. Nothing is checked for a URL that is invalid, because
+/// its error comes first.
 fn check_transfer(group: &UrlGroup, source: usize, upload: &UrlUpload, expansion: ExpandedGlobUrl) -> Result<()> {
     let ExpandedGlobUrl { url, parts } = expansion;
     let has_file = matches!(group.output_of_source(source), OutputArg::File(_));
@@ -119,8 +119,8 @@ fn check_can_be_read(path: &Path) -> std::io::Result<()> {
 }
 
 impl FirstTransferError {
-    /// Prints the text of `-w` for each prepared transfer, and the error for each but the last. Also
-    /// creates the files of `-D` and `--etag-save`, as curl does when it prepares a transfer.
+    /// Prints the text of `-w` for each prepared transfer, and the error for each but the last.
+    /// Also creates the files of `-D` and `--etag-save`, as curl does when it prepares a transfer.
     pub(crate) fn report_prepared(
         &self,
         plan: &RunPlan,

@@ -121,8 +121,8 @@ fn is_fifo(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// Opens a FIFO for writing as soon as it has a reader. The signals are blocked here, so they do not
-/// end an `open(2)` that waits for the reader.
+/// Opens a FIFO for writing as soon as it has a reader. The signals are blocked here, so they do
+/// not end an `open(2)` that waits for the reader.
 ///
 /// # Errors
 /// `interrupt` has ended the wait. The inner result is the error of `open(2)`.
