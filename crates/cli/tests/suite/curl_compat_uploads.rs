@@ -243,7 +243,7 @@ fn unreadable_parallel_upload_ends_run_before_requests() {
         }
     } else {
         fs::write(&file, "sent").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     }
     let url = peer.url("/a");
     let ran = curl_in(dir.path(), &["-Z", "-s", &url, "-T", file.to_str().unwrap(), &url]);
