@@ -429,6 +429,8 @@ fn verbose_letters_count_as_in_curl() {
         let trace = ok(&[args, &["http://h/"]].concat()).global.trace;
         assert_eq!((trace.form, trace.ids, trace.time), (form, has_ids, has_time), "{args:?}");
     }
-    let trace = ok(&["curl", "--trace-time", "--trace-ids", "-v", "http://h/"]).global.trace;
+    let words = ["-q", "--trace-time", "--trace-ids", "-v", "http://h/"].map(OsString::from);
+    let parsed = parse_as(ProgramPersona::Curl, words, &mut MemoryFileAccess::default());
+    let trace = parsed.expect("options of curl").global.trace;
     assert!(!trace.time && !trace.ids);
 }
