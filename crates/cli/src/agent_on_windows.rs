@@ -51,6 +51,7 @@ pub(crate) mod eligibility {
     use super::Path;
     use crate::file_and_environment_access::print_error_line;
     use crate::plan::{GlobalArgs, UrlGroup};
+    use crate::run::report::progress::ProgressReporter;
 
     /// Returns `None`. Prints a warning, once in a run, if `HAUL_AGENT` asks for an agent.
     ///
@@ -64,6 +65,7 @@ pub(crate) mod eligibility {
         _url: &str,
         _request: &RequestOptions,
         _file: Option<(&Path, FileOptions)>,
+        _progress: &ProgressReporter,
     ) -> Result<Option<TransferOutcome>> {
         static WARNING: Once = Once::new();
         if global.agent.is_some() && !global.silent {

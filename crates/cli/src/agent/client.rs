@@ -32,12 +32,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use haul::RequestOptions;
 use haul::net::socket::WITHOUT_SIGPIPE;
 use haul::sink::pipe_capacity::enlarge;
+use haul::{Error, RequestOptions};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recv, sendmsg};
 
 use super::AgentArgs;
@@ -45,6 +45,7 @@ use super::connect_or_start_agent;
 use super::protocol::{
     AgentFrameSplitter, AgentMessage, AgentTransferResult, CallerMessage, FileIdentity, ResponseStart,
 };
+use super::relay_output::{RelayObserver, RelayOutput};
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 
@@ -99,7 +100,7 @@ pub enum AgentCallEnd {
     /// The connection to the agent broke before the agent sent the result of the request.
     Died,
     /// This process could not write the body to its output.
-    Output(io::Error),
+    Output(Error),
 }
 
 /// A connection of a caller to the agent. It carries one request at a time.
@@ -127,12 +128,21 @@ impl AgentConnection {
     /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
     /// `None`, without any effect, if the agent does not support the request's options.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallProgressAndEnd> {
-        let bytes = request.to_bytes()?;
-        let order = CallerMessage::Call { request: bytes, files: tls_file_identities(&request.options)? };
-        Some(match goal {
-            OutputDescriptor::File(file) => self.call_with_file(&order, file),
-            OutputDescriptor::Relayed(out) => self.call_with_pipe_relay(&order, out),
-        })
+        match goal {
+            OutputDescriptor::File(file) => Some(self.call_with_file(&call_message(request)?, file)),
+            OutputDescriptor::Relayed(out) => self.relay(request, &mut RelayOutput::Open(out), None),
+        }
+    }
+
+    /// Sends a request to the agent, and copies the body of the response to `out`. Returns `None`,
+    /// without any effect, if the agent does not support the request's options.
+    pub fn relay(
+        &mut self,
+        request: &AgentRequest,
+        out: &mut RelayOutput<'_>,
+        observer: Option<&dyn RelayObserver>,
+    ) -> Option<AgentCallProgressAndEnd> {
+        Some(self.call_with_pipe_relay(&call_message(request)?, out, observer))
     }
 
     /// Sends a status or stop message, waits for the agent's answer, and returns it.
@@ -177,7 +187,12 @@ impl AgentConnection {
         AgentCallProgressAndEnd { moved: position().saturating_sub(before), began, end }
     }
 
-    fn call_with_pipe_relay(&mut self, order: &CallerMessage, out: BorrowedFd<'_>) -> AgentCallProgressAndEnd {
+    fn call_with_pipe_relay(
+        &mut self,
+        order: &CallerMessage,
+        out: &mut RelayOutput<'_>,
+        observer: Option<&dyn RelayObserver>,
+    ) -> AgentCallProgressAndEnd {
         let started = Instant::now();
         let Ok((pipe, ours)) = io::pipe() else {
             return AgentCallProgressAndEnd::without_bytes(AgentCallEnd::Refused);
@@ -195,6 +210,7 @@ impl AgentConnection {
             session: self,
             pipe,
             out,
+            observer,
             started,
             moved: 0,
             began: None,
@@ -259,10 +275,11 @@ impl AgentConnection {
 
 /// Copies the body of a response to the output of this process. It reads the body from a pipe to
 /// which the agent (a background process that sends requests for other haul processes) writes.
-struct AgentBodyReceiver<'a> {
+struct AgentBodyReceiver<'a, 'b> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
-    out: BorrowedFd<'a>,
+    out: &'a mut RelayOutput<'b>,
+    observer: Option<&'a dyn RelayObserver>,
     started: Instant,
     moved: u64,
     began: Option<ResponseStart>,
@@ -273,7 +290,7 @@ struct AgentBodyReceiver<'a> {
     is_drained: bool,
 }
 
-impl AgentBodyReceiver<'_> {
+impl AgentBodyReceiver<'_, '_> {
     /// Copies the body and reads the agent's messages until the pipe has ended and the agent has
     /// sent the result or died.
     fn run(&mut self) -> AgentCallEnd {
@@ -283,21 +300,35 @@ impl AgentBodyReceiver<'_> {
                 return AgentCallEnd::Died;
             }
             if let Err(error) = self.wait() {
-                return AgentCallEnd::Output(error);
+                return AgentCallEnd::Output(self.out.write_error(error));
             }
             if self.is_alive && self.session.is_readable() {
                 if let Some(refused) = self.read_agent_messages() {
                     return refused;
                 }
             } else if self.may_move_bytes() {
-                match mover.step(&self.pipe, self.out) {
-                    Ok(0) => self.is_drained = true,
-                    Ok(moved) => self.moved += moved as u64,
-                    Err(error) => return AgentCallEnd::Output(error),
+                if let Err(error) = self.move_bytes(&mut mover) {
+                    return AgentCallEnd::Output(error);
                 }
             }
         }
         self.done.take().map_or(AgentCallEnd::Died, AgentCallEnd::Done)
+    }
+
+    /// Copies the bytes that the pipe holds to the output, or notes that the pipe has ended.
+    fn move_bytes(&mut self, mover: &mut PipeMover) -> haul::Result<()> {
+        // The wait has ended, so a pipe without bytes has ended, too.
+        if self.out.descriptor().is_none() && ioctl_fionread(&self.pipe).is_ok_and(|bytes| bytes == 0) {
+            self.is_drained = true;
+            return Ok(());
+        }
+        let moved = mover.step(&self.pipe, self.out.open()?).map_err(|error| self.out.write_error(error))?;
+        self.is_drained = moved == 0;
+        self.moved += moved as u64;
+        if let Some(observer) = self.observer {
+            observer.body_bytes(moved);
+        }
+        Ok(())
     }
 
     /// Returns true while the body must stay in the pipe and must not be copied to the output.
@@ -322,23 +353,19 @@ impl AgentBodyReceiver<'_> {
     /// # Errors
     /// [`io::ErrorKind::BrokenPipe`] if the reader of the output has closed it.
     fn wait(&self) -> io::Result<()> {
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.out, PollFlags::empty()),
-            PollFd::new(&self.pipe, PollFlags::IN),
-            PollFd::new(&self.session.socket, PollFlags::IN),
-        ];
+        let mut fds = Vec::with_capacity(3);
+        fds.extend(self.out.descriptor().map(|out| PollFd::from_borrowed_fd(out, PollFlags::empty())));
+        let has_output = !fds.is_empty();
         // poll always reports a descriptor that has hung up. So a descriptor that must not be
         // watched is left out.
-        let watched = match (self.may_move_bytes(), self.is_alive) {
-            (true, true) => &mut fds[..],
-            (_, false) => &mut fds[..2],
-            (false, true) => {
-                fds.swap(1, 2);
-                &mut fds[..2]
-            }
-        };
-        rustix::io::retry_on_intr(|| poll(watched, None))?;
-        if watched[0].revents().contains(PollFlags::ERR) {
+        if self.is_alive {
+            fds.push(PollFd::new(&self.session.socket, PollFlags::IN));
+        }
+        if self.may_move_bytes() || !self.is_alive {
+            fds.push(PollFd::new(&self.pipe, PollFlags::IN));
+        }
+        rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
+        if has_output && fds[0].revents().contains(PollFlags::ERR) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         Ok(())
@@ -350,7 +377,12 @@ impl AgentBodyReceiver<'_> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
             match self.session.next_event(self.started) {
-                Ok(Some(AgentMessage::Began(began))) => self.began = Some(began),
+                Ok(Some(AgentMessage::Began(began))) => {
+                    if let Some(observer) = self.observer {
+                        observer.body_begins(began.length);
+                    }
+                    self.began = Some(began);
+                }
                 Ok(Some(AgentMessage::Done(done))) => self.done = Some(done),
                 Ok(Some(AgentMessage::Refused)) => return Some(AgentCallEnd::Refused),
                 Ok(Some(AgentMessage::State(_) | AgentMessage::Stops)) => self.is_alive = false,
@@ -362,6 +394,12 @@ impl AgentBodyReceiver<'_> {
             }
         }
     }
+}
+
+/// Returns the message that sends a request to the agent; `None` if the agent does not support the
+/// request's options.
+fn call_message(request: &AgentRequest) -> Option<CallerMessage> {
+    Some(CallerMessage::Call { request: request.to_bytes()?, files: tls_file_identities(&request.options)? })
 }
 
 /// Returns the identities (path, inode, length and date) of haul's executable and of the TLS files,

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use haul::request::WantedContentRange;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
-use haul::sink::file::{FileOptions, FileSink};
+use haul::sink::file::{AppendPosition, FileOptions, FileSink};
+use haul::sink::temporary_and_final_names::ClobberMode;
 use haul::state::auth::NetrcFileUse;
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
@@ -36,6 +37,7 @@ use super::client::{
     prepare_for_agent,
 };
 use super::protocol::{AgentTransferResult, ResponseStart};
+use super::relay_output::{RelayObserver, RelayOutput};
 use super::request::AgentRequest;
 use super::sinks_without_agent::{
     DeliveredPrefix, KeepFileIfNotModifiedSink, LengthAndValidator, NOT_MODIFIED, TrackingSink, strong_validator,
@@ -183,6 +185,11 @@ impl<'a> AgentFetcher<'a> {
         // What an earlier run left is completed by this process, which knows how.
         let has_partial = sink().partial(&target).is_some();
         let may = is_new_or_file && !has_partial && how.append.is_none() && how.checksum.is_none();
+        if how.append.is_some()
+            && let Some(outcome) = self.relay_to_file(url, options, path, how, None)
+        {
+            return outcome;
+        }
         // What goes nowhere needs no file.
         if self.session.is_some()
             && is_null(path)
@@ -224,6 +231,88 @@ impl<'a> AgentFetcher<'a> {
         self.client.fetch(target, Arc::new(options), Box::new(KeepFileIfNotModifiedSink::new(*sink())))
     }
 
+    /// Fetches a URL through the agent and writes its content to a file, which is opened for the
+    /// first byte, as curl opens its output. Returns `None`, without any effect on the file, if the
+    /// agent cannot fetch the URL for this file, for example because the file has content that the
+    /// transfer continues. Also returns `None` if the agent dies; the file may then have the
+    /// beginning of the content.
+    pub(crate) fn relay_to_file(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        path: &Path,
+        how: &FileOptions,
+        observer: Option<&dyn RelayObserver>,
+    ) -> Option<TransferOutcome> {
+        let started = Instant::now();
+        let metadata = path.metadata().ok();
+        let begins_at_start = match how.append {
+            None => true,
+            Some(AppendPosition::AtEnd) => metadata.as_ref().is_none_or(|metadata| metadata.len() == 0),
+            Some(_) => false,
+        };
+        let may = metadata.is_none_or(|metadata| metadata.is_file())
+            && begins_at_start
+            && matches!(how.clobber, ClobberMode::Own | ClobberMode::OwnSince(_) | ClobberMode::Replace)
+            && how.checksum.is_none()
+            && !how.named_by_response
+            && !how.remove_on_error
+            && !how.statuses_fail;
+        if !may {
+            return None;
+        }
+        let mut file = FileSink::with_options(path, how.clone());
+        let request = AgentRequest { url: url.to_owned(), options: prepare_for_agent(options.clone()) };
+        let mut out = RelayOutput::postponed(&mut file);
+        let call = self.session.as_mut()?.relay(&request, &mut out, observer)?;
+        let mut outcome = match call.end {
+            AgentCallEnd::Done(done) => finished_outcome(*done, call.began, started),
+            AgentCallEnd::Output(error) => {
+                self.session = None;
+                let mut outcome = unfinished_outcome(url, options, call.began, call.moved, started);
+                outcome.result = Err(error);
+                return Some(outcome);
+            }
+            AgentCallEnd::Refused | AgentCallEnd::Died => {
+                self.session = None;
+                return None;
+            }
+        };
+        if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
+            // Content without bytes makes an empty file.
+            outcome.result = out.open().map(|_| ()).and_then(|()| file.finish());
+        }
+        Some(outcome)
+    }
+
+    /// Fetches a URL through the agent with a single request, and copies its content to a
+    /// descriptor. Returns `None`, without any effect, if the agent does not support the request.
+    pub(crate) fn relay_to_descriptor(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        out: BorrowedFd<'_>,
+        observer: Option<&dyn RelayObserver>,
+    ) -> Option<TransferOutcome> {
+        let started = Instant::now();
+        let request = AgentRequest { url: url.to_owned(), options: prepare_for_agent(options.clone()) };
+        let call = self.session.as_mut()?.relay(&request, &mut RelayOutput::Open(out), observer)?;
+        let AgentCallProgressAndEnd { moved, began, end } = call;
+        match end {
+            AgentCallEnd::Done(done) => Some(finished_outcome(*done, began, started)),
+            AgentCallEnd::Output(error) => {
+                let mut outcome = unfinished_outcome(url, options, began, moved, started);
+                outcome.result = Err(error);
+                Some(outcome)
+            }
+            AgentCallEnd::Refused => None,
+            AgentCallEnd::Died => {
+                let began = began.filter(|_| moved > 0)?;
+                Some(self.resume_without_agent(url, options, began, moved, out, started).outcome)
+            }
+        }
+    }
+
     fn fetch_range(
         &mut self,
         url: &str,
@@ -255,7 +344,7 @@ impl<'a> AgentFetcher<'a> {
                     self.session = None;
                     let content_facts = LengthAndValidator::from_response_start(began.as_ref());
                     let mut outcome = unfinished_outcome(url, &options, began, moved, started);
-                    outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
+                    outcome.result = Err(error);
                     return RangeFetchOutcome { outcome, moved, content_facts };
                 }
                 Some(AgentCallProgressAndEnd { end: AgentCallEnd::Refused, .. }) => self.session = None,
@@ -454,7 +543,7 @@ fn add_facts(facts: &mut TransferFacts, more: &TransferFacts) {
 }
 
 /// Returns true if the path is `/dev/null` or another name of this device.
-fn is_null(path: &Path) -> bool {
+pub(super) fn is_null(path: &Path) -> bool {
     stat(path).is_ok_and(|stat| {
         stat.st_rdev == makedev(1, 3) && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
     })

@@ -27,6 +27,7 @@ pub(crate) mod eligibility;
 pub(crate) mod fetch_via_agent_or_directly;
 pub mod message_encoding;
 pub mod protocol;
+pub mod relay_output;
 pub mod request;
 pub mod server;
 pub(crate) mod sinks_without_agent;

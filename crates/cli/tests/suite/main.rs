@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod agent_with_curl_options;
 mod apt_method;
 mod authentication;
 mod background_agent;

@@ -152,10 +152,19 @@ frame_fields! {
 }
 
 frame_fields! {
-    RetryRules { max, delay, max_time, connrefused, all_errors, resets, only_resets, any_method, cap }
-    // A call whose waits are curl's makes its further tries itself.
-    unsent { waits_as_curl, unknown_names }
-    from RetryRules::default()
+    RetryRules {
+        max,
+        delay,
+        max_time,
+        connrefused,
+        all_errors,
+        resets,
+        only_resets,
+        unknown_names,
+        any_method,
+        waits_as_curl,
+        cap,
+    }
 }
 
 frame_fields!(SpeedLimit { bytes_per_second, time });

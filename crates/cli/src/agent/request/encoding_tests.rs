@@ -108,9 +108,10 @@ fn request() -> AgentRequest {
             all_errors: true,
             resets: false,
             only_resets: true,
+            unknown_names: true,
             any_method: true,
+            waits_as_curl: true,
             cap: SECOND,
-            ..RetryRules::default()
         },
         max_time: Some(SECOND),
         total_time: Some(SECOND),

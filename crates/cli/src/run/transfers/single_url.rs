@@ -113,7 +113,7 @@ pub(crate) fn run(
     }
     let to_file = file.as_deref().map(|file| (file, file_options(group, 0, None)));
     if local.is_none()
-        && let Some(outcome) = eligibility::fetch(client, global, group, url, &request, to_file)?
+        && let Some(outcome) = eligibility::fetch(client, global, group, url, &request, to_file, reporter.progress())?
     {
         reporter.count_retries(&host, outcome.facts.retries);
         let body = DownloadedFileOrContent { file: file.as_deref(), content: FinishedTransferContent::default() };
