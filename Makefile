@@ -364,7 +364,7 @@ install-command: ## install haul without libhaul
 	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks $(DOCDIR)/docs/pictures
 	install -m 755 $(BUILT)/haul $(BINDIR)/haul
 	install -m 644 README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
-	install -m 644 docs/*.md $(DOCDIR)/docs
+	install -m 644 docs/*.md docs/*.json docs/*.png $(DOCDIR)/docs
 	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
 	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
 	install -m 644 docs/pictures/*.svg $(DOCDIR)/docs/pictures

@@ -34,6 +34,7 @@ for arch in $ARCHES; do
     image=haul-$VERSION-$arch-image
     mkdir "$work/$image"
     tar -xzf "$tarball" -C "$work/$image" --strip-components=2 "haul-$VERSION-$arch-linux-musl/bin/haul"
+    tar -xzf "$tarball" -C "$work/$image" --strip-components=4 "haul-$VERSION-$arch-linux-musl/share/doc/haul/NOTICES"
     cp packaging/image/Dockerfile "$work/$image/Dockerfile"
     cp "${CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$work/$image/ca-certificates.crt"
     pack "$work" "$image" "$DIST/$image.tar.gz"

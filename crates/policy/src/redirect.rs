@@ -32,6 +32,9 @@ use crate::target::{Origin, Scheme, Target, TargetError};
 pub struct RedirectRules {
     /// `-L`: true to follow redirects; default on.
     pub follow: bool,
+    /// True if a temporary redirect (302, 303, 307) with a Location is an error, as for `fetch -A`;
+    /// default off.
+    pub permanent_only: bool,
     /// `--max-redirs`: the maximum number of redirects that one request follows. Default 50;
     /// `u32::MAX` means no limit.
     pub max: u32,
@@ -64,6 +67,7 @@ impl Default for RedirectRules {
     fn default() -> Self {
         RedirectRules {
             follow: true,
+            permanent_only: false,
             max: 50,
             post301: false,
             post302: false,
@@ -119,6 +123,8 @@ pub enum RedirectError {
         /// The largest number of redirects allowed, [`RedirectRules::max`].
         max: u32,
     },
+    /// The redirect is temporary, and [`RedirectRules::permanent_only`] is set.
+    Temporary,
     /// The value of Location does not give a valid URL.
     Malformed(TargetError),
     /// The Location's scheme is neither http nor https, or the user's rules do not allow it. The
@@ -127,11 +133,11 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
-    /// Returns the exit code that curl has for this error: 47 for too many redirects, 3 for a
+    /// Returns the exit code that curl has for this error: 47 for a redirect that is not followed, 3 for a
     /// malformed URL, 1 for an unsupported scheme.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RedirectError::TooMany { .. } => 47,
+            RedirectError::TooMany { .. } | RedirectError::Temporary => 47,
             RedirectError::Malformed(_) => 3,
             RedirectError::UnsupportedScheme(_) => 1,
         }
@@ -159,6 +165,9 @@ pub fn redirected_request(
     let location = location.unwrap_or_default().trim_ascii();
     if !rules.follow || location.is_empty() || !matches!(status, 300..=303 | 307 | 308) {
         return Ok(None);
+    }
+    if rules.permanent_only && matches!(status, 302 | 303 | 307) {
+        return Err(RedirectError::Temporary);
     }
     if hops_so_far >= rules.max && rules.max != u32::MAX {
         return Err(RedirectError::TooMany { max: rules.max });
@@ -239,6 +248,7 @@ impl fmt::Display for RedirectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RedirectError::TooMany { max } => write!(f, "maximum ({max}) redirects followed"),
+            RedirectError::Temporary => f.write_str("temporary redirect, which is not followed"),
             RedirectError::Malformed(error) => write!(f, "redirect to a {error}"),
             RedirectError::UnsupportedScheme(scheme) => {
                 f.write_str("redirect to protocol \"")?;

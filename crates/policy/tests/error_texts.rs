@@ -60,6 +60,7 @@ fn redirect_errors_shorten_the_scheme() {
     let detail = format!("redirect to a {malformed}");
     check_texts(&[
         (&RedirectError::TooMany { max: 3 }, "maximum (3) redirects"),
+        (&RedirectError::Temporary, "temporary redirect"),
         (&RedirectError::Malformed(malformed), &detail),
         (&RedirectError::UnsupportedScheme("x".repeat(41)), &format!("\"{}\"", "x".repeat(40))),
     ]);

@@ -128,6 +128,18 @@ fn statuses_other_than_redirects_are_not_followed() {
 }
 
 #[test]
+fn permanent_only_refuses_temporary_redirects() {
+    let rules = RedirectRules { permanent_only: true, ..RedirectRules::default() };
+    for status in [302, 303, 307] {
+        assert_eq!(hop(&rules, status, "GET", b"/b"), Err(RedirectError::Temporary), "{status}");
+    }
+    for status in [301, 308] {
+        assert!(hop(&rules, status, "GET", b"/b").unwrap().is_some(), "{status}");
+    }
+    assert_eq!(hop(&rules, 302, "GET", b""), Ok(None));
+}
+
+#[test]
 fn redirect_limit_ends_a_chain() {
     let from = Target::parse("http://h/").unwrap();
     let at = |max, hops| {

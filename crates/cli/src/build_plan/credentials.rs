@@ -9,7 +9,7 @@ use haul_policy::file_names_by_system::OsFamily;
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
 use super::{PlanBuilder, has_field, misused_option_error};
-use crate::home_files::netrc_paths;
+use crate::home_files::{account_home, netrc_paths};
 use crate::parsed_args::{
     ParsedMessageSignature, ParsedProxyOptions, ParsedRequestOptions, ParsedSignatureKey, ParsedUserOption,
 };
@@ -112,7 +112,8 @@ impl PlanBuilder<'_> {
         }
         let path =
             parsed.netrc_file.clone().or_else(|| self.files.variable("NETRC").map(PathBuf::from)).or_else(|| {
-                let mut paths: Vec<_> = netrc_paths(OsFamily::CURRENT, |name| self.files.variable(name)).collect();
+                let mut paths: Vec<_> =
+                    netrc_paths(OsFamily::CURRENT, |name| self.files.variable(name), account_home()).collect();
                 let found = paths.iter().position(|path| paths.len() > 1 && self.files.open(path).is_ok());
                 (!paths.is_empty()).then(|| paths.swap_remove(found.unwrap_or(0)))
             });

@@ -83,7 +83,7 @@ fn spellings(spec: FlagSpec) -> Vec<String> {
 
 /// Returns the spelling that turns an option off. `None` if the option has no such spelling.
 fn negated_spelling(spec: FlagSpec) -> Option<String> {
-    (spec.syntax == FlagSyntax::Switch && !spec.long.starts_with("no-")).then(|| format!("--no-{}", spec.long))
+    (spec.is_turned_off_by_no() && !spec.long.starts_with("no-")).then(|| format!("--no-{}", spec.long))
 }
 
 /// Returns the completion file for zsh (`_haul` in a directory of `fpath`).

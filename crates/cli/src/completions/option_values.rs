@@ -2,17 +2,19 @@
 
 /// The values that shells offer after options. Each entry has an option's long name and the values.
 const VALUES: &[(&str, &[&str])] = &[
-    ("cert-type", &["PEM", "DER"]),
+    ("cert-type", &["PEM", "DER", "P12"]),
     ("checksum", &["sha256:", "sha384:", "sha512:", "sha1:"]),
     ("ciphers", TLS12_CIPHERS),
     ("curves", &["X25519", "P-256", "P-384", "X25519MLKEM768"]),
+    ("delegation", &["none", "policy", "always"]),
     ("events", &["-"]),
     ("help", SUBJECTS),
+    ("httpsig-algo", &["ed25519", "hmac-sha256"]),
     ("key-type", &["PEM", "DER"]),
     ("proto", &["=https", "=http", "=http,https"]),
     ("proto-default", &["https", "http"]),
     ("proto-redir", &["=https", "=http,https"]),
-    ("proxy-cert-type", &["PEM", "DER"]),
+    ("proxy-cert-type", &["PEM", "DER", "P12"]),
     ("proxy-ciphers", TLS12_CIPHERS),
     ("proxy-key-type", &["PEM", "DER"]),
     ("proxy-tls13-ciphers", TLS13_CIPHERS),

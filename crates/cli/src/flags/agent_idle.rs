@@ -27,6 +27,9 @@ impl FlagDefinition for AgentIdleFlag {
         if idle.as_secs() == 0 {
             return Err(UsageErrorReason::bad_use("an agent waits for a second at least"));
         }
+        if idle.subsec_nanos() != 0 {
+            return Err(UsageErrorReason::bad_use("an agent waits for whole seconds"));
+        }
         args.global.agent_idle = idle;
         Ok(())
     }

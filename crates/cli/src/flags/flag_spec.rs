@@ -45,6 +45,16 @@ pub struct FlagSpec {
     pub see_also: &'static str,
 }
 
+/// The switches whose form with `--no-` works in curl's place only.
+const ONE_WAY_SWITCHES: &[&str] = &["ca-native", "out-null", "proxy-ca-native"];
+
+impl FlagSpec {
+    /// Returns true if the form with `--no-` turns the flag off, whatever the program's name.
+    pub fn is_turned_off_by_no(&self) -> bool {
+        self.syntax == FlagSyntax::Switch && !ONE_WAY_SWITCHES.contains(&self.long)
+    }
+}
+
 /// The syntax of a flag's value: none, required or optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {

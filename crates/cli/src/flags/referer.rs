@@ -15,7 +15,7 @@ impl FlagDefinition for RefererFlag {
             important: false,
             help: "Send this Referer",
             doc: "Sends URL as Referer. With \";auto\" after it, or alone, each redirect sets it to the URL that \
-                  redirected. Nothing is sent from https to http.",
+                  redirected. A redirect from https to http drops it.",
             example: "haul -e 'https://example.com/;auto' https://example.com/next",
             see_also: "user-agent header",
         }

@@ -50,7 +50,7 @@ fn set(args: &mut FtpArgs, letter: char) -> Result<(), String> {
     match letter {
         '4' => args.family = Some(4),
         '6' => args.family = Some(6),
-        'A' => fetch.refuses_redirects = true,
+        'A' => fetch.refuses_temporary_redirects = true,
         'a' => fetch.retry_after = fetch.retry_after.or(Some(RETRY_WAIT)),
         'd' => fetch.direct = true,
         'M' | 'm' => args.newer = true,
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!((args.resumes, fetch.length, args.ignores_server_date), (true, Some(77), false));
         assert_eq!((args.output, args.urls), (FtpOutput::File("dir/file".into()), vec!["http://h/file".to_owned()]));
         let args = read("-ApRrq http://h/file").unwrap();
-        assert!(args.fetch.unwrap().refuses_redirects && args.verbose == Some(false));
+        assert!(args.fetch.unwrap().refuses_temporary_redirects && args.verbose == Some(false));
         assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(RETRY_WAIT));
         assert_eq!(read("-aw3 u").unwrap().fetch.unwrap().retry_after, Some(Duration::from_secs(3)));
     }

@@ -13,6 +13,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use haul::net::tls::TlsVersion;
+
 use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 
 /// The parsed command line of ftp(1) or fetch(1).
@@ -57,6 +59,12 @@ pub struct FtpArgs {
     /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`; `None` if the agent
     /// is not used.
     pub agent: Option<AgentArgs>,
+    /// `-S muststaple`: requires a stapled OCSP response that confirms the certificate.
+    pub requires_status: bool,
+    /// `-S protocols`: the lowest TLS version; `None` for the default.
+    pub min_tls: Option<TlsVersion>,
+    /// `-S protocols`: the highest TLS version; `None` for the default.
+    pub max_tls: Option<TlsVersion>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
     pub fetch: Option<FreebsdFetchArgs>,
 }
@@ -67,8 +75,8 @@ pub struct FtpArgs {
 pub struct FreebsdFetchArgs {
     /// `-S`: the length in bytes that the content must have; `None` accepts any length.
     pub length: Option<u64>,
-    /// `-A`: does not follow redirects.
-    pub refuses_redirects: bool,
+    /// `-A`: a temporary redirect is an error. Permanent ones are followed.
+    pub refuses_temporary_redirects: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
     /// `-T`: the maximum time without any received byte. `None` sets no limit.
@@ -128,6 +136,9 @@ impl FtpArgs {
                     None => next(words, "--agent-idle")?,
                 };
                 *idle = seconds(&given, "--agent-idle")?;
+                if idle.is_zero() {
+                    return Err("--agent-idle takes at least one second".into());
+                }
             }
             _ => return Ok(false),
         }
@@ -183,13 +194,33 @@ impl FtpArgs {
             "capath" => self.ca_path = Some(value.into()),
             "dont" => self.insecure = true,
             "do" => self.insecure = false,
+            "muststaple" => self.requires_status = true,
+            "protocols" => (self.min_tls, self.max_tls) = tls_versions(value)?,
+            "ciphers" if matches!(value, "secure" | "default" | "compat" | "legacy" | "insecure" | "all") => {}
+            "ciphers" => return Err("-S ciphers takes secure, default, compat, legacy, insecure or all".into()),
+            "depth" => return Err("-S depth is not supported: the depth of a chain has a fixed limit".into()),
             // A session's secrets stay in the process, or in the agent: what TLS is done with gives
-            // them to no file.
-            "session" | "depth" | "ciphers" | "protocols" | "muststaple" | "noverifytime" | "" => {}
+            // them to no file. Without noverifytime haul is stricter.
+            "session" | "noverifytime" | "" => {}
             _ => return Err(format!("unknown -S option: {name}")),
         }
         Ok(())
     }
+}
+
+/// Returns the lowest and the highest TLS version of `-S protocols=LIST`, the syntax of libtls:
+/// names separated by colons. `None` stands for the default. haul has no version below 1.2.
+fn tls_versions(list: &str) -> Result<(Option<TlsVersion>, Option<TlsVersion>), String> {
+    let (mut has_12, mut has_13) = (false, false);
+    for name in list.split(':') {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "secure" | "default" | "all" | "legacy" | "tlsv1" => (has_12, has_13) = (true, true),
+            "tlsv1.2" => has_12 = true,
+            "tlsv1.3" => has_13 = true,
+            _ => return Err("-S protocols takes tlsv1.2, tlsv1.3, tlsv1, secure, default, legacy or all".into()),
+        }
+    }
+    Ok(((!has_12).then_some(TlsVersion::V1_3), (!has_13).then_some(TlsVersion::V1_2)))
 }
 
 /// The option letters of ftp(1) or fetch(1), and the functions that apply them.
@@ -289,8 +320,21 @@ mod tests {
     }
 
     #[test]
+    fn tls_options_set_status_and_versions() {
+        let args = parse("-S muststaple,protocols=tlsv1.3,ciphers=secure,session=/dev/fd/3 u").unwrap();
+        assert_eq!((args.requires_status, args.min_tls, args.max_tls), (true, Some(TlsVersion::V1_3), None));
+        let args = parse("-S protocols=tlsv1.2 u").unwrap();
+        assert_eq!((args.requires_status, args.min_tls, args.max_tls), (false, None, Some(TlsVersion::V1_2)));
+        let args = parse("-S protocols=tlsv1.2:tlsv1.3 u").unwrap();
+        assert_eq!((args.min_tls, args.max_tls), (None, None));
+    }
+
+    #[test]
     fn invalid_ftp_command_lines_are_refused() {
         for line in ["-o -", "-o", "-Z u", "--what u", "-S what=1 u", "-w soon u", "-S cafile u", "--agent-idle u"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        for line in ["-S protocols=sslv3 u", "-S ciphers=NONE u", "-S depth=0 u", "--agent-idle 0 u"] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("-- -u").unwrap().urls, ["-u"]);

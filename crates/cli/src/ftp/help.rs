@@ -12,7 +12,8 @@ Usage: haul ftp [options] URL ...
   -M, -m                 Hide, or show, the progress meter
   -N NAME                Call the program NAME in errors
   -o FILE                Write to FILE; - is standard output
-  -S OPTIONS             cafile=FILE, capath=DIR, dont (verify no certificate), do; separated by commas
+  -S OPTIONS             cafile=FILE, capath=DIR, dont (verify no certificate), do, muststaple,
+                         protocols=VERSIONS; separated by commas
   -s ADDRESS             Connect from this address
   -T                     Leave a file alone that is as new as the server's
   -U AGENT               Send this User-Agent
@@ -34,12 +35,12 @@ Fetches URLs with the command line of FreeBSD's fetch(1).
 Usage: haul fetch [options] URL ...
 
   -4, -6                 Use IPv4 or IPv6 only
-  -A                     Do not follow redirects
+  -A                     Fail at a temporary redirect (302, 303, 307)
   -a                     Retry failures that may pass
   -d                     Use no proxy
   -M, -m                 Leave a file alone that is as new as the server's
   -n                     Do not set a file's date
-  -o FILE                Write to FILE; - is standard output
+  -o FILE                Write to FILE, or into it if it is a directory; - is standard output
   -q, -v                 Print less, or more
   -r                     Continue a file that is there in part
   -S BYTES               Fail unless the content has this length

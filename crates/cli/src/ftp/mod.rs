@@ -158,7 +158,7 @@ impl FtpCommandRun {
             options.connect.timeout = limit;
         }
         if let Some(fetch) = &args.fetch {
-            options.redirects.follow = !fetch.refuses_redirects;
+            options.redirects.permanent_only = fetch.refuses_temporary_redirects;
             options.read_timeout = fetch.timeout;
             if let Some(wait) = fetch.retry_after {
                 options.retry = RetryRules { max: u32::MAX, delay: Some(wait), ..RetryRules::default() };
@@ -171,6 +171,9 @@ impl FtpCommandRun {
         options.tls.common_name = true;
         options.tls.ca_file.clone_from(&args.ca_file);
         options.tls.ca_path.clone_from(&args.ca_path);
+        options.tls.require_status = args.requires_status;
+        options.tls.min_version = args.min_tls.unwrap_or(options.tls.min_version);
+        options.tls.max_version = args.max_tls.unwrap_or(options.tls.max_version);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
             options.proxy = Some(match args.fetch {
@@ -325,12 +328,10 @@ impl FtpCommandRun {
     fn output_path(&self, target: &Target) -> Result<Option<PathBuf>> {
         Ok(match &self.args.output {
             FtpOutput::Stdout => None,
+            // fetch(1) puts the file into a directory.
+            FtpOutput::File(path) if self.args.fetch.is_some() && path.is_dir() => Some(path.join(file_name(target)?)),
             FtpOutput::File(path) => Some(path.clone()),
-            FtpOutput::Named => Some(
-                haul_policy::filename::from_target(target)
-                    .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?
-                    .into(),
-            ),
+            FtpOutput::Named => Some(file_name(target)?),
         })
     }
 
@@ -371,6 +372,13 @@ impl FtpCommandRun {
     fn print_message(&self, message: &str) {
         print_error_line(&format!("{}: {message}", self.name));
     }
+}
+
+/// Returns the name of the file for a URL: the last segment of its path.
+fn file_name(target: &Target) -> Result<PathBuf> {
+    haul_policy::filename::from_target(target)
+        .map(PathBuf::from)
+        .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))
 }
 
 /// Returns true if this process may create files in the directory of `path`. This is needed to
@@ -430,6 +438,12 @@ fn fetch_error_message(
     let url = target.to_url();
     Some(match error.kind() {
         ErrorKind::Write if is_broken_pipe(error) => return None,
+        ErrorKind::TooManyRedirects if fetch.refuses_temporary_redirects => match outcome.facts.status {
+            302 => format!("{url}: Moved Temporarily"),
+            303 => format!("{url}: See Other"),
+            307 => format!("{url}: Temporary Redirect"),
+            _ => format!("{url}: {}", one_line(&error.cause())),
+        },
         ErrorKind::Status => match reason_phrase(outcome) {
             reason if reason.is_empty() => format!("{url}: {}", outcome.facts.status),
             reason => format!("{url}: {reason}"),

@@ -219,7 +219,7 @@ fn spelled_names(spec: &FlagSpec) -> String {
 fn append_option_description(text: &mut String, spec: &FlagSpec) {
     append_formatted(text, format_args!("{}\n", spelled_names(spec).trim_start()));
     append_wrapped(text, spec.doc, "    ");
-    if spec.syntax == FlagSyntax::Switch {
+    if spec.is_turned_off_by_no() {
         append_wrapped(text, &format!("Turned off by --no-{}.", spec.long), "    ");
     }
     append_formatted(text, format_args!("\n    Example:\n      {}\n", spec.example));

@@ -37,7 +37,7 @@ pub fn curl_page() -> String {
     append_entries(&mut text, DIFFERENCES);
     text.push_str(".SH OPTIONS\n");
     text.push_str(&text_line(
-        "The options are those of haul(1); those that only haul has work, too. These are refused, with the reason:",
+        "The options are those of haul(1); those that only haul has work, too, except for --job and --refresh. These are refused, with the reason:",
     ));
     text.push('\n');
     for (reason, names) in unsupported::refusal_reasons() {

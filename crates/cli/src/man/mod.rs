@@ -180,7 +180,9 @@ const SECTIONS: &[(&str, &[(&str, &str)])] = &[
             ("~/.netrc", "User names and passwords, with --netrc."),
             (
                 "$CURL_HOME/.curlrc, $XDG_CONFIG_HOME/curlrc, ~/.curlrc, ~/.config/curlrc",
-                "Options. The first file that exists is read, only in curl's place.",
+                "Options, only in curl's place. The first file that exists is read. ~/.config/curlrc is \
+                 not searched if CURL_HOME or XDG_CONFIG_HOME is set; $CURL_HOME/.config/curlrc is searched if \
+                 CURL_HOME is set and XDG_CONFIG_HOME is not.",
             ),
             (
                 ".NAME.haul-part",
@@ -191,12 +193,19 @@ const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "ENVIRONMENT",
         &[
-            ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies to use, and hosts to reach without one."),
-            ("CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR", "CA certificates to trust."),
+            (
+                "http_proxy, https_proxy, all_proxy, no_proxy",
+                "Proxies to use, and hosts to reach without one. The names in upper case work, too, except for HTTP_PROXY.",
+            ),
+            (
+                "CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR",
+                "CA certificates to trust. CURL_CA_BUNDLE takes precedence over SSL_CERT_FILE.",
+            ),
             ("SSLKEYLOGFILE", "File to which the secrets of TLS connections are written, for tools that decrypt them."),
             ("NETRC", "The file that --netrc reads."),
             ("HAUL_AGENT", "The socket of an agent, as with --agent=SOCKET."),
             ("XDG_RUNTIME_DIR", "Directory of the socket of --agent if none is named."),
+            ("NO_COLOR", "If set and not empty, output has no colors."),
             ("TMPDIR", "Directory of temporary files for --sort and --unique, when their values do not fit in memory."),
         ],
     ),
@@ -210,7 +219,7 @@ fn append_option(text: &mut String, spec: &FlagSpec) {
         FlagSyntax::Optional(name) => format!("[=\\fI{}\\fR]", escaped(name)),
     };
     text.push_str(&format!(".TP\n{letter}\\fB\\-\\-{}\\fR{value}\n{}\n", escaped(spec.long), text_line(spec.doc)));
-    if spec.syntax == FlagSyntax::Switch {
+    if spec.is_turned_off_by_no() {
         text.push_str(&format!("Turned off by \\fB\\-\\-no\\-{}\\fR.\n", escaped(spec.long)));
     }
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", text_line(spec.example)));

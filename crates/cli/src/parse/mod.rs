@@ -29,7 +29,7 @@ use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::given_option::{GivenOption, URL};
-use crate::home_files::curlrc_paths;
+use crate::home_files::{account_home, curlrc_paths};
 use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::program_persona::ProgramPersona;
 use crate::secret_arguments::{self, SecretArgumentPart};
@@ -389,7 +389,7 @@ impl CommandLineParser<'_> {
     /// the file is reported and ends the reading of the file, but the transfers still run. An
     /// option that haul does not support is a fatal error.
     fn read_curlrc(&mut self) -> Result<(), UsageError> {
-        let paths: Vec<_> = curlrc_paths(OsFamily::CURRENT, |name| self.files.variable(name)).collect();
+        let paths: Vec<_> = curlrc_paths(OsFamily::CURRENT, |name| self.files.variable(name), account_home()).collect();
         for path in paths {
             if self.files.open(&path).is_ok() {
                 let read = self.read_config_file(&path, b"");

@@ -64,7 +64,8 @@ fn agent_output_as_curl_matches_direct_runs() {
                         false => common::curl_in(dir.path(), &args),
                     };
                     let meters = ran.stderr.contains("Xferd");
-                    let error = ran.stderr.lines().last().filter(|line| line.starts_with("curl: ")).map(str::to_owned);
+                    let error = ran.stderr.lines().last().filter(|line| line.starts_with("curl: "));
+                    let error = error.and_then(|line| line.split(" after ").next()).map(str::to_owned);
                     (ran.code, ran.stdout, meters, error, fs::read(&file).ok())
                 });
                 assert_eq!(results[0], results[1], "{args:?} over {old:?}");

@@ -217,6 +217,11 @@ const FAILING: &[FailingCommand] = &[
         "haul: (23) SITE/small: failed to write none/file: No such file or directory (os error 2); the directory does not exist; --create-dirs makes it",
     ),
     fails(
+        "-c none/jar SITE/small",
+        23,
+        "haul: (23) failed to write none/jar: No such file or directory (os error 2); the file or its directory does not exist",
+    ),
+    fails(
         "-o . SITE/small",
         23,
         "haul: option -o: names a directory; use -O --output-dir DIRECTORY\nhaul: for example: haul 'http://example.com/[1-3]' -o 'page_#1.html'; more by 'haul --help --output'",

@@ -259,7 +259,29 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(script("fetch -m $URL", names.path(), dir.path(), &mirror).text(), "");
     assert!(fs::read(&file).unwrap() == content(SIZE));
     assert!(unchanged.saw(0, b"If-Modified-Since: Wed, 01 May 2024 08:00:00 GMT\r\n"));
+    fs::create_dir(dir.path().join("sub")).unwrap();
+    assert_eq!(run_at("fetch -q -o sub $URL").text(), "");
+    assert!(fs::read(dir.path().join("sub/ports.tgz")).unwrap() == content(SIZE), "into the directory");
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
+}
+
+/// The ports system takes a temporary redirect as the sign that a mirror does not have the file.
+#[test]
+fn fetch_with_a_refuses_temporary_redirects() {
+    let names = names();
+    let dir = tempfile::tempdir().unwrap();
+    let origin = Origin::builder().start().unwrap();
+    let phrases = [(302, "Moved Temporarily"), (303, "See Other"), (307, "Temporary Redirect")];
+    for (status, phrase) in phrases {
+        let url = origin.url(&format!("/redirect/{status}?to=/small"));
+        let ran = script("fetch -A -o file $URL", names.path(), dir.path(), &[("URL", &url)]);
+        assert_eq!(ran.failed(1), format!("fetch: {url}: {phrase}"));
+        assert!(!dir.path().join("file").exists(), "{status}");
+    }
+    for status in [301, 308] {
+        let url = origin.url(&format!("/redirect/{status}?to=/small"));
+        assert_eq!(script("fetch -A -q -o - $URL", names.path(), dir.path(), &[("URL", &url)]).text(), "small\n");
+    }
 }
 
 /// The Emacs packages `plz` and `request` write curl's options and then the content to one pipe.

@@ -139,6 +139,7 @@ frame_fields! {
 frame_fields! {
     RedirectRules {
         follow,
+        permanent_only,
         max,
         post301,
         post302,

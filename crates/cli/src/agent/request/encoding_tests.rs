@@ -90,6 +90,7 @@ fn request() -> AgentRequest {
         },
         redirects: RedirectRules {
             follow: false,
+            permanent_only: true,
             max: 3,
             post301: true,
             post302: true,

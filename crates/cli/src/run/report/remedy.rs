@@ -49,7 +49,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::Resolve => name_remedy(&cause, failed).into(),
         ErrorKind::ProxyResolve => PROXY_ORIGIN.into(),
         ErrorKind::Timeout => time_limit_remedy(&cause, facts, settings),
-        ErrorKind::Write | ErrorKind::Read => file_remedy(error, &cause).into(),
+        ErrorKind::Write | ErrorKind::Read => file_remedy(error, &cause, failed.is_some()).into(),
         ErrorKind::UnsupportedScheme if facts.is_some_and(|facts| facts.requests > 0) && !is_about_redirect(&cause) => {
             broken_reply::invalid_reply_remedy(failed).into()
         }
@@ -294,13 +294,18 @@ fn time_limit_remedy(cause: &str, facts: Option<&TransferFacts>, settings: Optio
     }
 }
 
-fn file_remedy(error: &Error, cause: &str) -> &'static str {
+/// Returns the remedy for an error of a file. `is_output` is true if it is the output of a transfer,
+/// whose directory `--create-dirs` makes.
+fn file_remedy(error: &Error, cause: &str, is_output: bool) -> &'static str {
     if cause.starts_with("its values are no rows") {
         return "use --jsonl, or expressions that find the same number of values";
     }
     match (error.kind(), error.io_source().map(io::Error::kind)) {
-        (ErrorKind::Write, Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)) => {
+        (ErrorKind::Write, Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)) if is_output => {
             "the directory does not exist; --create-dirs makes it"
+        }
+        (ErrorKind::Write, Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)) => {
+            "the file or its directory does not exist"
         }
         (ErrorKind::Write, Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)) => {
             "-o and --output-dir name another place"
