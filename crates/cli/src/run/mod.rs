@@ -39,6 +39,7 @@ use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGro
 use crate::program_persona::ProgramPersona;
 use crate::system::standard_streams;
 use crate::wrap_message::{columns, wrapped};
+use crate::write_out::UNKNOWN_VARIABLE;
 use report::events::EventLog;
 use report::progress::{OutputBesideProgress, ProgressReporter};
 use report::reporter::{SharedByUrlGroups, UrlGroupReporter};
@@ -62,8 +63,13 @@ pub fn run(plan: RunPlan) -> u8 {
         print_error_line(&format!("Warning: failed to open {}: {error}", path.display()));
     }
     let warned = if plan.global.silent { plan.always_shown_warnings } else { plan.warnings.len() };
-    for warning in &plan.warnings[..warned] {
-        print_error_line(&warning_text("Warning: ", warning, plan.global.persona));
+    for (number, warning) in plan.warnings.iter().enumerate() {
+        // curl reports an unknown variable as an error, also with -s.
+        if plan.global.persona.is_curl() && warning.starts_with(UNKNOWN_VARIABLE) {
+            print_error_line(&format!("curl: {warning}"));
+        } else if number < warned {
+            print_error_line(&warning_text("Warning: ", warning, plan.global.persona));
+        }
     }
     for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
         print_error_line(&warning_text("Note: ", note, plan.global.persona));

@@ -30,6 +30,9 @@ use std::path::PathBuf;
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::printable;
 
+/// The beginning of the warning about a variable that `-w` does not know.
+pub(crate) const UNKNOWN_VARIABLE: &str = "unknown --write-out variable";
+
 /// The parsed value (format) of `-w`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOut {
@@ -162,7 +165,7 @@ impl WriteOut {
                     rest = &after[close + 1..];
                     match parse_named_token(name) {
                         Some(token) => tokens.push(token),
-                        None => warnings.push(format!("unknown --write-out variable: '{}'", printable(name))),
+                        None => warnings.push(format!("{UNKNOWN_VARIABLE}: '{}'", printable(name))),
                     }
                 }
                 (b'%', Some(b'%')) => {

@@ -24,6 +24,14 @@ fn curl_ignores_failed_write_out_not_failed_body() {
     assert_eq!(to_full(&[], &told).code, 23, "in haul's own name it is what was asked for");
 }
 
+#[test]
+fn unknown_variable_is_reported_also_when_silent() {
+    let peer = page("x");
+    let ran = curl(&["-s", "-w", "%{nosuch}|", &peer.url("/")]);
+    assert_eq!(ran.stderr.trim_end(), "curl: unknown --write-out variable: 'nosuch'");
+    assert_eq!((ran.code, &*ran.stdout), (0, &b"x|"[..]));
+}
+
 /// curl counts URLs that it cannot fetch, such as invalid ones, as transfers. Scripts read the exit
 /// code of such a transfer from the output of `-w`.
 #[test]
