@@ -219,7 +219,7 @@ const FAILING: &[FailingCommand] = &[
     fails(
         "-c none/jar SITE/small",
         23,
-        "haul: (23) failed to write none/jar: No such file or directory (os error 2); the file or its directory does not exist",
+        "haul: (23) cannot write none/jar: No such file or directory (os error 2); the file or its directory does not exist",
     ),
     fails(
         "-o . SITE/small",

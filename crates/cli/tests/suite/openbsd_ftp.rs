@@ -353,3 +353,19 @@ fn ftp_and_fetch_print_their_help() {
         assert!(printed.contains(&format!("Usage: haul {name} ")) && printed.contains(option), "{printed}");
     }
 }
+
+#[test]
+fn muststaple_requires_a_stapled_ocsp_response() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let url = origin.https_url("/small");
+    let fetch = |options: &str| {
+        let tls = format!("cafile={}{options}", ca.display());
+        run(program(HAUL).args(["ftp", "-S", &tls, "-o", "-", &url]))
+    };
+    assert_eq!(fetch("").text(), "small\n");
+    assert_eq!(fetch(",protocols=tlsv1.3").text(), "small\n");
+    assert_eq!(fetch(",muststaple").code, 1, "this server staples none");
+}
