@@ -306,10 +306,10 @@ impl AgentBodyReceiver<'_, '_> {
                 if let Some(refused) = self.read_agent_messages() {
                     return refused;
                 }
-            } else if self.may_move_bytes() {
-                if let Err(error) = self.move_bytes(&mut mover) {
-                    return AgentCallEnd::Output(error);
-                }
+            } else if self.may_move_bytes()
+                && let Err(error) = self.move_bytes(&mut mover)
+            {
+                return AgentCallEnd::Output(error);
             }
         }
         self.done.take().map_or(AgentCallEnd::Died, AgentCallEnd::Done)
