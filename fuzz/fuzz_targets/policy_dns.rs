@@ -13,18 +13,14 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: (&str, bool, Vec<(bool, bool, Vec<u8>)>)| {
     let (config, is_https, messages) = input;
     let config = Arc::new(ResolvConf::parse(config));
-    let lookup = if is_https {
-        NameLookup::for_https("www.example", &config, 0)
-    } else {
-        NameLookup::new("www.example", &config, 0)
-    };
-    let Ok(mut lookup) = lookup else { return };
+    let subject = if is_https { RequestedRecords::HttpsRecords } else { RequestedRecords::Addresses };
+    let Ok(mut lookup) = NameLookup::for_records(subject, "www.example", &config, 0) else { return };
     lookup.start(MonotonicTime(0));
     for (is_ipv6, is_tcp, mut message) in messages {
         let record_type = match (lookup.subject(), is_ipv6) {
             (RequestedRecords::HttpsRecords, _) => DnsRecordType::Https,
-            (RequestedRecords::Addresses, true) => DnsRecordType::Aaaa,
-            (RequestedRecords::Addresses, false) => DnsRecordType::A,
+            (_, true) => DnsRecordType::Aaaa,
+            (_, false) => DnsRecordType::A,
         };
         let query = lookup.query(record_type, 7);
         // With its own header and question before it, the message gets past the first checks.

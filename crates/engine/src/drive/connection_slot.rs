@@ -20,7 +20,7 @@ use crate::Result;
 use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::{HttpsLookupStatus, LookupStatus};
+use crate::net::dns::{HttpsLookupStatus, LookupCaller};
 use crate::net::event_registration;
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
@@ -402,10 +402,9 @@ impl ConnectionSlot {
                 quic: around.client.quic_resources(load),
                 resolve: &mut |host, port, family| {
                     let inbox = Arc::clone(inbox);
-                    match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {
-                        LookupStatus::Ready(answer) => answer.map(Some),
-                        LookupStatus::Pending => Ok(None),
-                    }
+                    resolver.lookup_for_connection((host, port), family, LookupCaller::EventLoop, move || {
+                        inbox.send(WorkerMessage::Resolved(token))
+                    })
                 },
                 https_records: &mut |host, port| {
                     let inbox = Arc::clone(inbox);

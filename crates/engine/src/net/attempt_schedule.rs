@@ -11,6 +11,8 @@ use crate::time_conversions;
 /// attempted yet, and the time of the next attempt.
 #[derive(Debug)]
 pub(super) struct AttemptOrder {
+    /// All addresses so far, those that were attempted, too.
+    known: Vec<SocketAddr>,
     waiting: VecDeque<SocketAddr>,
     next_at: Instant,
     delay: Duration,
@@ -20,7 +22,16 @@ impl AttemptOrder {
     /// Makes the order from `addresses`, which are sorted by preference. The address families
     /// alternate. The first address may be attempted now.
     pub(super) fn new(addresses: Vec<SocketAddr>, delay: Duration, now: Instant) -> Self {
-        Self { waiting: interleave(addresses), next_at: now, delay }
+        Self { known: addresses.clone(), waiting: interleave(addresses), next_at: now, delay }
+    }
+
+    /// Adds the addresses that are not in the order yet. They are attempted next, alternating with
+    /// those that wait (RFC 8305 §5).
+    pub(super) fn add(&mut self, addresses: Vec<SocketAddr>) {
+        let mut waiting: Vec<_> = addresses.into_iter().filter(|address| !self.known.contains(address)).collect();
+        self.known.extend(&waiting);
+        waiting.extend(self.waiting.drain(..));
+        self.waiting = interleave(waiting);
     }
 
     /// Returns the addresses that were not attempted yet, in order.
@@ -78,6 +89,17 @@ fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn late_addresses_are_attempted_next() {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let now = Instant::now();
+        let mut order = AttemptOrder::new(list(&["[::1]:1", "[::2]:1", "[::3]:1"]), Duration::ZERO, now);
+        assert_eq!(order.next(true, now), Some("[::1]:1".parse().unwrap()));
+        order.add(list(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1"]));
+        let expected = list(&["1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]);
+        assert_eq!(order.addresses().copied().collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn address_families_are_interleaved() {

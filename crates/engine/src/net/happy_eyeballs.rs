@@ -185,6 +185,8 @@ pub struct ConnectRace {
     /// The time of the next attempt to connect to the Unix socket `unix`, whose backlog was full.
     unix_retry: Instant,
     failure: Option<(SocketAddr, io::Error)>,
+    /// True if further addresses may follow, so that the race cannot fail yet.
+    awaits_addresses: bool,
     /// True if `failure` is an error of binding the local address.
     could_not_bind: bool,
     /// The observer to which each connection attempt is reported; `None` if nothing is reported.
@@ -219,9 +221,17 @@ impl ConnectRace {
             unix: None,
             unix_retry: now,
             failure: None,
+            awaits_addresses: false,
             could_not_bind: false,
             trace: None,
         }
+    }
+
+    /// Adds the addresses that are not in the race yet. If `awaits_more` is true, further addresses
+    /// may follow, and the race does not fail before they are added.
+    pub fn add_addresses(&mut self, addresses: Vec<SocketAddr>, awaits_more: bool) {
+        self.order.add(addresses);
+        self.awaits_addresses = awaits_more;
     }
 
     /// Makes the race report each connection attempt to this observer.
@@ -343,12 +353,13 @@ impl ConnectRace {
                     self.on_attempt_failed(peer, error);
                     if hopeless {
                         self.order.clear();
+                        self.awaits_addresses = false;
                     }
                     attempt_now = true;
                 }
             }
         }
-        if self.racing.is_empty() {
+        if self.racing.is_empty() && !self.awaits_addresses {
             ConnectRaceStatus::Failed(self.failure_error())
         } else {
             ConnectRaceStatus::Pending
@@ -392,6 +403,7 @@ impl ConnectRace {
     /// Returns the error of a race whose time limit has passed.
     pub(super) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
+        let port = port.or(self.failure.as_ref().map(|(peer, _)| *peer));
         let port = port.map_or(0, |peer| peer.port());
         timeout_error(&self.host, port)
     }

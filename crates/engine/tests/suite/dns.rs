@@ -1,13 +1,15 @@
 //! Tests of DNS lookups, against a name server whose answers each test defines.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use haul::ErrorKind;
+use crate::common::{DRIVERS, following};
 use haul::dns_over_https::DnsOverHttps;
 use haul::net::dns::{AddressFamily, ChosenDnsServers, DnsCacheOptions, HttpsLookupStatus, LookupStatus, Resolver};
 use haul::net::tls::{Pem, TlsOptions};
+use haul::{Client, ErrorKind};
 use haul_policy::dns::https_record::HttpsRecord;
 use testkit::dns_server::{DnsReply, DnsServer, HttpsRecordData, ReceivedQuery};
 use testkit::origin::Origin;
@@ -128,6 +130,55 @@ fn addresses_of_one_family_suffice_if_other_is_silent() {
         _ => Vec::new(),
     });
     assert_eq!(found.unwrap(), [local(1)]);
+}
+
+/// Returns a name server that answers at once for `::1`, and for 127.0.0.1 only when it is asked for
+/// the second time, which is a second later.
+fn server_with_late_ipv4() -> DnsServer {
+    let asked = AtomicU32::new(0);
+    DnsServer::start(move |query| match query.record_type {
+        TYPE_A if asked.fetch_add(1, Ordering::Relaxed) == 0 => Vec::new(),
+        TYPE_A => vec![query.addresses(&[local(1)])],
+        _ => vec![query.addresses(&["::1".parse().unwrap()])],
+    })
+    .unwrap()
+}
+
+/// Returns a client that asks only `server` for addresses.
+fn client(server: &DnsServer) -> Client {
+    let client = Client::new();
+    client.resolver().use_servers(&ChosenDnsServers::parse(&server.address().to_string()).unwrap());
+    client
+}
+
+#[test]
+fn late_address_joins_connecting() {
+    for driver in DRIVERS {
+        let (origin, server) = (Origin::builder().start().unwrap(), server_with_late_ipv4());
+        let url = origin.url("/small").replace("127.0.0.1", "web.example");
+        let got = driver.get(&client(&server), &url, &following());
+        assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {}", got.message);
+    }
+}
+
+#[test]
+fn late_address_is_cached_with_the_others() {
+    let server = server_with_late_ipv4();
+    let resolver = resolver(&[&server]);
+    assert_eq!(resolve(&resolver, "web.example").unwrap(), ["::1".parse::<IpAddr>().unwrap()]);
+    let v4 = resolver.resolve("web.example", 80, AddressFamily::V4, None).unwrap();
+    assert_eq!(&*v4, [local(1)]);
+    assert_eq!(resolve(&resolver, "web.example").unwrap().len(), 2);
+    assert_eq!(resolver.lookup_count(), 1);
+}
+
+#[test]
+fn lookup_of_one_family_waits_for_it() {
+    let server = server_with_late_ipv4();
+    let resolver = resolver(&[&server]);
+    let v4 = resolver.resolve("web.example", 80, AddressFamily::V4, None).unwrap();
+    assert_eq!(&*v4, [local(1)]);
+    assert!(server.queries().iter().all(|query| query.record_type == TYPE_A));
 }
 
 #[test]

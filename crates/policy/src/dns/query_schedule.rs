@@ -1,9 +1,10 @@
 //! The schedule of the queries for one name: decides which server is asked at what time, and when
 //! the result of the lookup is final.
 //!
-//! The A and AAAA queries are sent at the same time. After one of them has been answered with
-//! addresses, the response to the other may take 50 ms more (RFC 8305 §3). A connection therefore
-//! never waits for a server that answers only one of the two.
+//! The A and AAAA queries are sent at the same time. If one of them has been answered with addresses
+//! and the other has not been answered for 50 ms more, connecting may begin with these addresses
+//! ([`NameLookup::early_addresses`], RFC 8305 §3). The lookup itself continues, and its result has the
+//! addresses of both families.
 //!
 //! | event | reaction |
 //! |---|---|
@@ -30,9 +31,12 @@ use super::message::{DnsNameError, DnsQuery, DnsRecordType, DnsResponse};
 use super::resolv_conf::ResolvConf;
 use crate::time::MonotonicTime;
 
-/// The time to wait for the addresses of one family after those of the other family have arrived
-/// (RFC 8305 §3).
+/// The time for which connecting waits for the addresses of one family after those of the other
+/// family have arrived (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+/// The maximum time for which addresses may be cached if no server answered the query for the other
+/// family. The list is then incomplete.
+const INCOMPLETE_CACHE_TIME: Duration = Duration::from_secs(3);
 /// The largest number of HTTPS records in AliasMode that one lookup follows.
 const MAX_HTTPS_ALIASES: u32 = 8;
 /// The time after which an unanswered query is first sent to the next server. It doubles with each
@@ -86,6 +90,10 @@ pub enum DnsLookupStatus {
 pub enum RequestedRecords {
     /// The addresses of a name: A and AAAA.
     Addresses,
+    /// The IPv4 addresses of a name: A.
+    Ipv4Addresses,
+    /// The IPv6 addresses of a name: AAAA.
+    Ipv6Addresses,
     /// The HTTPS records of a name (RFC 9460).
     HttpsRecords,
 }
@@ -99,9 +107,11 @@ pub struct NameLookup {
     config: Arc<ResolvConf>,
     first_server: usize,
     questions: Vec<RecordQuestion>,
-    /// The time at which the lookup ends even without the addresses of the other family (IPv4 or
+    /// The time at which connecting may begin without the addresses of the other family (IPv4 or
     /// IPv6). `None` until the addresses of one family have arrived.
-    cut_off: Option<MonotonicTime>,
+    begins_early: Option<MonotonicTime>,
+    /// True once the time `begins_early` has passed.
+    is_early: bool,
     /// The last failure to get an answer for a candidate name (the requested name, alone or with a
     /// domain of the search list); `None` if there was none.
     failure: Option<Cow<'static, str>>,
@@ -136,23 +146,32 @@ struct RecordQuestion {
 }
 
 impl NameLookup {
-    /// Prepares a lookup of `name`. The first query goes to the server with the index
+    /// Prepares a lookup of the addresses of `name`, IPv4 and IPv6. The first query goes to the server with the index
     /// `first_server`, modulo the number of servers.
     ///
     /// # Errors
     /// [`DnsNameError`] if no name of the search list can be written as a DNS name.
     pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
-        Self::with_candidates(RequestedRecords::Addresses, config.candidates(name), config, first_server)
+        Self::for_records(RequestedRecords::Addresses, name, config, first_server)
     }
 
-    /// Prepares a lookup of the HTTPS records of `name`, an absolute name. The search list is not
-    /// used. The first query goes to the server with the index `first_server`, modulo the number of
-    /// servers.
+    /// Prepares a lookup of the records `subject` of `name`. The search list is used for addresses
+    /// and not for HTTPS records. The first query goes to the server with the index `first_server`,
+    /// modulo the number of servers.
     ///
     /// # Errors
-    /// [`DnsNameError`] if the name cannot be written as a DNS name.
-    pub fn for_https(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
-        Self::with_candidates(RequestedRecords::HttpsRecords, vec![name.to_owned()], config, first_server)
+    /// [`DnsNameError`] if no name of the search list can be written as a DNS name.
+    pub fn for_records(
+        subject: RequestedRecords,
+        name: &str,
+        config: &Arc<ResolvConf>,
+        first_server: usize,
+    ) -> Result<Self, DnsNameError> {
+        let candidates = match subject {
+            RequestedRecords::HttpsRecords => vec![name.to_owned()],
+            _ => config.candidates(name),
+        };
+        Self::with_candidates(subject, candidates, config, first_server)
     }
 
     fn with_candidates(
@@ -172,7 +191,8 @@ impl NameLookup {
             config: Arc::clone(config),
             first_server: first_server % config.servers.len().max(1),
             questions: Vec::new(),
-            cut_off: None,
+            begins_early: None,
+            is_early: false,
             failure: None,
             exists: false,
             negative_ttl: None,
@@ -191,7 +211,9 @@ impl NameLookup {
     pub fn start(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         let types: &[DnsRecordType] = match self.subject {
             RequestedRecords::HttpsRecords => &[DnsRecordType::Https],
-            RequestedRecords::Addresses if self.config.no_aaaa => &[DnsRecordType::A],
+            RequestedRecords::Ipv4Addresses => &[DnsRecordType::A],
+            _ if self.config.no_aaaa => &[DnsRecordType::A],
+            RequestedRecords::Ipv6Addresses => &[DnsRecordType::Aaaa],
             RequestedRecords::Addresses => &[DnsRecordType::A, DnsRecordType::Aaaa],
         };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
@@ -210,7 +232,7 @@ impl NameLookup {
             answer: None,
         };
         self.questions = types.iter().map(question).collect();
-        self.cut_off = None;
+        (self.begins_early, self.is_early) = (None, false);
         self.questions.iter().map(RecordQuestion::transmit).collect()
     }
 
@@ -225,6 +247,20 @@ impl NameLookup {
     #[must_use]
     pub fn status(&self) -> &DnsLookupStatus {
         &self.status
+    }
+
+    /// Returns the addresses with which connecting may begin although the addresses of the other
+    /// family (IPv4 or IPv6) may still arrive. Returns `None` if there are no addresses yet, if the
+    /// time to wait for the other family is not over, or if the lookup has ended.
+    #[must_use]
+    pub fn early_addresses(&self) -> Option<Vec<IpAddr>> {
+        if self.status != DnsLookupStatus::Waiting || !self.is_early {
+            return None;
+        }
+        match self.found_addresses() {
+            DnsLookupStatus::Found { addresses, .. } => Some(addresses),
+            _ => None,
+        }
     }
 
     /// Returns the query for records of this type. The query has EDNS if the configuration asks for
@@ -288,15 +324,14 @@ impl NameLookup {
             return None;
         }
         let open = self.questions.iter().filter(|question| question.answer.is_none());
-        open.map(|question| question.due).chain(self.cut_off).min()
+        open.map(|question| question.due).chain(self.begins_early.filter(|_| !self.is_early)).min()
     }
 
-    /// Processes all timeouts up to `now`: asks further servers, or ends the lookup. Returns the
-    /// next queries to send.
+    /// Processes all timeouts up to `now`: asks further servers, lets connecting begin
+    /// ([`early_addresses`](Self::early_addresses)), or ends the lookup. Returns the next queries to
+    /// send.
     pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
-        if self.cut_off.is_some_and(|at| at <= now) {
-            self.questions.iter_mut().for_each(|question| question.ends = question.ends.min(now));
-        }
+        self.is_early |= self.begins_early.is_some_and(|at| at <= now);
         let mut transmits = Vec::new();
         for question in self.questions.iter_mut().filter(|question| question.answer.is_none()) {
             if question.ends <= now {
@@ -360,8 +395,8 @@ impl NameLookup {
         );
         let open = self.questions.iter().any(|question| question.answer.is_none());
         if open {
-            if found && self.cut_off.is_none() {
-                self.cut_off = Some(now + RESOLUTION_DELAY);
+            if found && self.begins_early.is_none() {
+                self.begins_early = Some(now + RESOLUTION_DELAY);
             }
             return Vec::new();
         }
@@ -429,6 +464,9 @@ impl NameLookup {
                 Some(DnsResponse::Addresses { addresses, ttl }) if !addresses.is_empty() => {
                     all.extend_from_slice(addresses);
                     least = Some(least.map_or(*ttl, |least| least.min(*ttl)));
+                }
+                Some(DnsResponse::ServerFailure(_)) => {
+                    least = Some(least.map_or(INCOMPLETE_CACHE_TIME, |least| least.min(INCOMPLETE_CACHE_TIME)));
                 }
                 _ => {}
             }

@@ -7,9 +7,8 @@
 //! ```
 
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::HttpsRecord;
 
@@ -17,7 +16,7 @@ use crate::client::Client;
 use crate::drive::connection::HttpConnection;
 use crate::interrupt_callback::InterruptCallbackTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupCaller};
+use crate::net::dns::{AddressFamily, AvailableAddresses, HttpsLookupStatus, LookupCaller};
 use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
@@ -25,6 +24,10 @@ use crate::net::quic::QuicConnectionLoad;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
+
+/// The interval at which a blocking thread asks for further addresses while its connection attempts
+/// run. No socket reports them.
+const LATE_ADDRESS_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Opens a connection for the transfer's next exchange (a request and its response). If the process
 /// has no file descriptor left, closes an idle connection and tries again.
@@ -67,6 +70,8 @@ fn open_connection(
     let mut connecting = Connecting::new(Arc::clone(key), &options, 0, opens_by);
     // Most plain connections need no buffer.
     let mut buffer = None;
+    // True once a lookup has given the addresses of one family, and goes on in the background.
+    let mut has_early_addresses = false;
     loop {
         let now = Instant::now();
         timer.call_if_due(now)?;
@@ -79,9 +84,15 @@ fn open_connection(
             buffer: read_buffer.map_or(&mut [], |buffer| &mut buffer[..]),
             #[cfg(feature = "http3")]
             quic: client.quic_resources(QuicConnectionLoad::One),
-            resolve: &mut |host, port, family| match key.may_connect_without(host) {
-                true => client.resolver().lookup_ahead(host, port, family),
-                false => resolve(client, host, port, family, opens_by, &mut shared_timer.borrow_mut()).map(Some),
+            resolve: &mut |host, port, family| {
+                let found = match has_early_addresses || key.may_connect_without(host) {
+                    true => {
+                        client.resolver().lookup_for_connection((host, port), family, LookupCaller::EventLoop, || ())?
+                    }
+                    false => Some(resolve(client, host, port, family, opens_by, &mut shared_timer.borrow_mut())?),
+                };
+                has_early_addresses |= found.as_ref().is_some_and(|found| !found.is_complete);
+                Ok(found)
             },
             https_records: &mut |host, port| {
                 https_records(client, host, port, opens_by, &mut shared_timer.borrow_mut()).map(Some)
@@ -92,7 +103,10 @@ fn open_connection(
         match progress {
             ConnectProgress::Resolved | ConnectProgress::Advanced => {}
             ConnectProgress::Waits => {
-                let until = connecting.next_timeout();
+                let mut until = connecting.next_timeout();
+                if has_early_addresses && connecting.awaits_addresses() {
+                    until = until.min(Instant::now() + LATE_ADDRESS_INTERVAL);
+                }
                 connecting.wait(timer.limit_wait(Some(until), Instant::now()).unwrap_or(until))?;
             }
             ConnectProgress::Open(opened) => {
@@ -121,10 +135,11 @@ fn resolve(
     family: AddressFamily,
     deadline: Instant,
     timer: &mut InterruptCallbackTimer,
-) -> Result<Arc<[IpAddr]>> {
+) -> Result<AvailableAddresses> {
     loop {
         let now = Instant::now();
-        let answer = client.resolver().resolve(host, port, family, timer.limit_wait(Some(deadline), now));
+        let answer =
+            client.resolver().resolve_for_connection(host, port, family, timer.limit_wait(Some(deadline), now));
         let is_late = || deadline <= Instant::now();
         match answer {
             Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => timer.call_if_due(Instant::now())?,

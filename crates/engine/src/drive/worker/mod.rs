@@ -336,7 +336,12 @@ impl Worker {
                 }
                 self.on_socket_event(slot, false);
             }
-            WorkerMessage::Resolved(slot) => self.on_socket_event(slot, false),
+            // A late answer about a name may come after the connection is open.
+            WorkerMessage::Resolved(token) => {
+                if self.slots.get_mut(token).is_some_and(|slot| !matches!(slot.state, ConnectionState::Open(_))) {
+                    self.continue_opening(token);
+                }
+            }
             WorkerMessage::Cancel(tag) => self.cancel(tag),
             WorkerMessage::TakeHandedOverWork => self.take_handed_over_work(),
             WorkerMessage::FreeDescriptor => drop(self.free_descriptor()),

@@ -28,7 +28,7 @@ mod stages;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 
 use self::resolved_route::ResolvedRoute;
 use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
-use super::dns::AddressFamily;
+use super::dns::{AddressFamily, AvailableAddresses};
 use super::happy_eyeballs::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::pool::ConnectionKey;
 #[cfg(feature = "http3")]
@@ -69,6 +69,8 @@ pub(crate) struct Connecting {
     deadline: Instant,
     reopened: u32,
     phase: ConnectPhase,
+    /// True if the lookup of a name on the route continues, so that further addresses may follow.
+    awaits_addresses: bool,
     /// The TLS options of the connection key, completed with the server's keys for Encrypted Client
     /// Hello. `None` before these keys are known, or if no keys are wanted: the options of the
     /// connection key then apply.
@@ -134,8 +136,8 @@ pub(crate) enum OpenedConnection {
     Quic(Box<QuicConnection>),
 }
 
-/// A function that looks up a name. It returns `None` while the lookup is pending.
-type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
+/// A function that looks up a name. It returns `None` while no address is known.
+type ResolveFunction<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<AvailableAddresses>> + 'a;
 
 /// A function that looks up the HTTPS records of an origin. It returns `None` while the lookup is
 /// pending.
@@ -153,7 +155,8 @@ pub(crate) struct ConnectContext<'a> {
     /// The client's receive buffers and shared receive memory, for a QUIC connection.
     #[cfg(feature = "http3")]
     pub(crate) quic: QuicReceiveMemory<'a>,
-    /// The callback that looks up a name. It returns `None` while the lookup is pending.
+    /// The callback that looks up a name. It returns `None` while no address is known. If it
+    /// returns an incomplete list, it is called again in later steps.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// The callback that looks up the HTTPS records of an origin. It returns `None` while the
     /// lookup is pending.
@@ -208,6 +211,7 @@ impl Connecting {
             deadline,
             reopened: 0,
             phase: ConnectPhase::Resolving,
+            awaits_addresses: false,
             ech_tls: None,
             has_sent_keys: false,
             http3: options.http3_cache.clone(),
@@ -234,6 +238,7 @@ impl Connecting {
             self.remember_late_quic();
             return Err(self.timed_out());
         }
+        self.add_late_addresses(context);
         #[cfg(feature = "http3")]
         if let Some(progress) = self.step_quic(context)? {
             return Ok(progress);
@@ -376,6 +381,7 @@ impl Connecting {
             self.phase = ConnectPhase::Resolving;
             return Ok(ConnectProgress::Waits);
         };
+        self.awaits_addresses = !route.is_complete;
         context.observer.on_resolved();
         if self.key.http3 != Http3Choice::Off {
             return self.begin_quic(route, context);
@@ -384,10 +390,42 @@ impl Connecting {
         Ok(ConnectProgress::Resolved)
     }
 
+    /// Adds addresses that became known after connecting has begun (RFC 8305 section 3). Does
+    /// nothing if the lookups on the route have ended.
+    fn add_late_addresses(&mut self, context: &mut ConnectContext<'_>) {
+        if !self.awaits_addresses || matches!(self.phase, ConnectPhase::Resolving) {
+            return;
+        }
+        let route = match ResolvedRoute::resolve(&self.key, &mut *context.resolve) {
+            Ok(None) => return,
+            Ok(Some(route)) => Some(route),
+            // The addresses that are known already are tried.
+            Err(_) => None,
+        };
+        self.awaits_addresses = route.as_ref().is_some_and(|route| !route.is_complete);
+        #[cfg(feature = "http3")]
+        self.add_quic_addresses(route.as_ref(), context);
+        match (&mut self.phase, route) {
+            (ConnectPhase::Racing { race, .. }, route) => {
+                let addresses = route.map(|route| route.addresses().to_vec()).unwrap_or_default();
+                race.add_addresses(addresses, self.awaits_addresses);
+            }
+            #[cfg(feature = "http3")]
+            (ConnectPhase::QuicFirst { route: known, .. }, Some(route)) => **known = route,
+            _ => {}
+        }
+    }
+
+    /// Returns true if the lookup of a name on the route continues.
+    pub(crate) fn awaits_addresses(&self) -> bool {
+        self.awaits_addresses || matches!(self.phase, ConnectPhase::Resolving)
+    }
+
     /// Begins to connect over TCP, or to a Unix socket.
     fn begin_tcp(&mut self, route: &ResolvedRoute, now: Instant) -> Result<()> {
         let race = route.connect_race(&self.options, self.first_address, now);
-        let race = Box::new(race.with_trace(self.trace.clone()));
+        let mut race = Box::new(race.with_trace(self.trace.clone()));
+        race.add_addresses(Vec::new(), self.awaits_addresses);
         self.phase = ConnectPhase::Racing { race, stages: stages::stages_for(&self.key, self.tls(), route)? };
         Ok(())
     }

@@ -53,7 +53,10 @@ impl Connecting {
             route.quic_race(key, tls, addresses, &self.options, spread, context.now).map(Some)
         });
         match race {
-            Ok(Some(race)) => self.quic = Some(Box::new(race.with_trace(self.trace.clone()))),
+            Ok(Some(mut race)) => {
+                race.add_addresses(Vec::new(), self.awaits_addresses);
+                self.quic = Some(Box::new(race.with_trace(self.trace.clone())));
+            }
             Err(error) => {
                 self.on_quic_failed(&endpoint, &error);
                 if is_only {
@@ -77,7 +80,7 @@ impl Connecting {
 
     /// Returns the addresses of the HTTP/3 endpoint; `None` while its name is being looked up.
     fn addresses(
-        &self,
+        &mut self,
         route: &ResolvedRoute,
         endpoint: &QuicEndpoint,
         context: &mut ConnectContext<'_>,
@@ -90,8 +93,22 @@ impl Connecting {
         if let Some(address) = parse_ip_literal(&endpoint.host) {
             return Ok(Some(vec![SocketAddr::new(address, endpoint.port)]));
         }
-        let addresses = (context.resolve)(&endpoint.host, endpoint.port, self.key.family)?;
-        Ok(addresses.map(|addresses| with_port(&addresses, endpoint.port)))
+        let found = (context.resolve)(&endpoint.host, endpoint.port, self.key.family)?;
+        self.awaits_addresses |= found.as_ref().is_some_and(|found| !found.is_complete);
+        Ok(found.map(|found| with_port(&found.addresses, endpoint.port)))
+    }
+
+    /// Adds addresses that became known after the QUIC handshakes have begun. `route` is the route
+    /// with all addresses known now; `None` if no further addresses are known.
+    pub(super) fn add_quic_addresses(&mut self, route: Option<&ResolvedRoute>, context: &mut ConnectContext<'_>) {
+        let Some(endpoint) = self.key.http3.endpoint().cloned() else { return };
+        if self.quic.is_none() {
+            return;
+        }
+        let addresses = route.and_then(|route| self.addresses(route, &endpoint, context).ok().flatten());
+        if let Some(quic) = &mut self.quic {
+            quic.add_addresses(addresses.unwrap_or_default(), self.awaits_addresses);
+        }
     }
 
     /// Continues the QUIC handshakes. Returns the connection if one of the handshakes is complete,

@@ -2,12 +2,11 @@
 //! that the proxies are asked to connect to.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::proxy::Proxy;
 
-use crate::net::dns::AddressFamily;
+use crate::net::dns::{AddressFamily, AvailableAddresses};
 use crate::net::happy_eyeballs::{ConnectOptions, ConnectRace, with_port};
 use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
 use crate::net::pool::ConnectionKey;
@@ -25,6 +24,8 @@ pub(super) struct ResolvedRoute {
     /// The name of the first host on the route, for error messages.
     entry: String,
     to: FirstHopAddresses,
+    /// False if the lookup of the first host continues, so that further addresses may follow.
+    pub(super) is_complete: bool,
     bind: LocalBinding,
     /// The destination addresses to request from the proxies on the route, one entry for each
     /// proxy. An entry is `None` if the proxy itself resolves the destination's name.
@@ -40,6 +41,14 @@ enum FirstHopAddresses {
 }
 
 impl ResolvedRoute {
+    /// Returns the addresses of the first host on the route; none for a Unix socket.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        match &self.to {
+            FirstHopAddresses::Local(_) => &[],
+            FirstHopAddresses::Addresses(addresses) => addresses,
+        }
+    }
+
     /// Resolves the host names that are needed for a new connection with the key `key`: the names
     /// of the proxies, of the destination, and of the local interface. A name that a proxy resolves
     /// is not looked up. `ask` looks up one name, and returns `None` while that lookup is pending.
@@ -49,7 +58,7 @@ impl ResolvedRoute {
     /// A name has no address, or a proxy cannot be used.
     pub(super) fn resolve(
         key: &ConnectionKey,
-        mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>>,
+        mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<AvailableAddresses>>,
     ) -> Result<Option<Self>> {
         key.via.check()?;
         let mut resolve = |host: &str, port, family, kind| {
@@ -67,12 +76,16 @@ impl ResolvedRoute {
                 let Some(addresses) = resolve(host, 0, AddressFamily::Any, ErrorKind::Interface)? else {
                     return Ok(None);
                 };
-                bind.addresses = Some(addresses.to_vec());
+                if !addresses.is_complete {
+                    return Ok(None);
+                }
+                bind.addresses = Some(addresses.addresses.to_vec());
             }
         }
         let local = |socket: UnixSocketAddress, proxy_destinations, bind| Self {
             entry: socket.to_string(),
             to: FirstHopAddresses::Local(socket),
+            is_complete: true,
             bind,
             proxy_destinations,
         };
@@ -92,11 +105,15 @@ impl ResolvedRoute {
             proxy_destinations.push(match parse_ip_literal(host) {
                 address if proxy.kind().resolves_names() => address,
                 _ => {
-                    let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
+                    let Some(found) = resolve(host, port, key.family, kind)? else { return Ok(None) };
+                    let addresses = &found.addresses;
                     // Only one address can be requested, and more proxies can reach IPv4 (SOCKS 4
                     // nothing else).
-                    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
-                    first.copied()
+                    let v4 = addresses.iter().find(|address| address.is_ipv4());
+                    if v4.is_none() && !found.is_complete {
+                        return Ok(None);
+                    }
+                    v4.or(addresses.first()).copied()
                 }
             });
         }
@@ -107,8 +124,8 @@ impl ResolvedRoute {
             Some(proxy) => (proxy.host_text(), proxy.port(), ErrorKind::ProxyResolve),
             None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
         };
-        let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
-        let mut addresses = with_port(&addresses, port);
+        let Some(found) = resolve(host, port, key.family, kind)? else { return Ok(None) };
+        let mut addresses = with_port(&found.addresses, port);
         if let (Some(zone), true) = (&key.zone, proxies.is_empty()) {
             let scope = zone_index(zone).ok_or_else(|| {
                 Error::new(ErrorKind::Resolve, format!("there is no interface {zone} for the address"))
@@ -119,7 +136,8 @@ impl ResolvedRoute {
                 }
             }
         }
-        Ok(Some(Self { entry: host.to_owned(), to: FirstHopAddresses::Addresses(addresses), bind, proxy_destinations }))
+        let (entry, to) = (host.to_owned(), FirstHopAddresses::Addresses(addresses));
+        Ok(Some(Self { entry, to, is_complete: found.is_complete, bind, proxy_destinations }))
     }
 
     /// Returns the race to connect to the addresses of the first host on the route. `spread` is the
@@ -141,14 +159,6 @@ impl ResolvedRoute {
 
 #[cfg(feature = "http3")]
 impl ResolvedRoute {
-    /// Returns the addresses of the first host on the route; none for a Unix socket.
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
-        match &self.to {
-            FirstHopAddresses::Local(_) => &[],
-            FirstHopAddresses::Addresses(addresses) => addresses,
-        }
-    }
-
     /// Returns the race of QUIC handshakes with `addresses`. `spread` is the index of the address
     /// to try first.
     ///

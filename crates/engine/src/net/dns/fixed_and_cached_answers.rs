@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::AddressFamily;
 use super::caller_given_servers::ChosenDnsServers;
 use super::custom_transport::DnsTransport;
 use super::https_records::HttpsRecordsCacheEntry;
@@ -22,7 +23,8 @@ pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 /// The data that all clones of a resolver share: cached answers, overrides and settings.
 #[derive(Default)]
 pub(super) struct ResolverState {
-    pub(super) names: HashMap<Arc<str>, DnsCacheEntry>,
+    /// The cached addresses of names, and the lookups in progress, by name and requested records.
+    pub(super) names: HashMap<DnsCacheKey, DnsCacheEntry>,
     /// The cached HTTPS records, by the queried name.
     pub(super) https: HashMap<Arc<str>, HttpsRecordsCacheEntry>,
     pub(super) overrides: DnsOverrides,
@@ -37,10 +39,17 @@ pub(super) struct ResolverState {
     pub(super) lookups: u64,
 }
 
+/// The key of a name's cached addresses: the name in lower case, and the families of the addresses.
+pub(super) type DnsCacheKey = (Arc<str>, AddressFamily);
+
 /// The cached addresses of a name, or the lookup in progress.
 pub(super) enum DnsCacheEntry {
-    /// The name is being looked up. These callbacks are called when the lookup ends.
-    Asked(Vec<LookupCallback>),
+    /// The name is being looked up. The callbacks are called when the lookup ends, or when
+    /// connecting may begin with the addresses `early` of one family.
+    Asked {
+        waiting: Vec<LookupCallback>,
+        early: Option<Arc<[IpAddr]>>,
+    },
     Known {
         answer: LookupAnswer,
         until: Instant,
@@ -53,7 +62,7 @@ impl DnsCacheEntry {
     /// up.
     fn last_used(&self) -> Option<Instant> {
         match self {
-            Self::Asked(_) => None,
+            Self::Asked { .. } => None,
             Self::Known { used, .. } => Some(*used),
         }
     }
@@ -75,15 +84,41 @@ impl ResolverState {
     /// Returns the answer if no lookup is needed: for overrides (addresses that the user gave by
     /// `--resolve`), IP addresses, special names such as `localhost`, and cached answers that have
     /// not expired. Otherwise, returns `None`.
-    pub(super) fn answer_without_lookup(&mut self, now: Instant, name: &str, port: u16) -> Option<LookupAnswer> {
+    /// An answer with the addresses of both families serves a lookup of one `family`, too.
+    pub(super) fn answer_without_lookup(
+        &mut self,
+        now: Instant,
+        name: &Arc<str>,
+        port: u16,
+        family: AddressFamily,
+    ) -> Option<LookupAnswer> {
         if let Some(answer) = self.fixed_answer(now, name, port) {
             return Some(answer);
         }
-        match self.names.get_mut(name) {
-            Some(DnsCacheEntry::Known { answer, until, used }) if *until > now => {
-                *used = now;
-                Some(answer.clone())
+        [AddressFamily::Any, family].into_iter().find_map(|family| {
+            match self.names.get_mut(&(Arc::clone(name), family)) {
+                Some(DnsCacheEntry::Known { answer, until, used }) if *until > now => {
+                    *used = now;
+                    Some(answer.clone())
+                }
+                _ => None,
             }
+        })
+    }
+
+    /// Returns the waiting callbacks and the early addresses of a lookup in progress whose answer
+    /// will have the addresses of `family`; `None` if there is no such lookup.
+    pub(super) fn lookup_in_progress(
+        &mut self,
+        name: &Arc<str>,
+        family: AddressFamily,
+    ) -> Option<(&mut Vec<LookupCallback>, Option<&Arc<[IpAddr]>>)> {
+        let asked = |entry: Option<&DnsCacheEntry>| matches!(entry, Some(DnsCacheEntry::Asked { .. }));
+        let families = [AddressFamily::Any, family];
+        let key =
+            families.map(|family| (Arc::clone(name), family)).into_iter().find(|key| asked(self.names.get(key)))?;
+        match self.names.get_mut(&key) {
+            Some(DnsCacheEntry::Asked { waiting, early }) => Some((waiting, early.as_ref())),
             _ => None,
         }
     }
@@ -111,7 +146,7 @@ impl ResolverState {
 
     /// Marks a name as being looked up. The callbacks in `waiting` are called when the lookup ends.
     /// If the cache contains too many names, first drops the least recently used answers.
-    pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
+    pub(super) fn begin_lookup(&mut self, now: Instant, key: DnsCacheKey, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             self.names.retain(|_, entry| !matches!(entry, DnsCacheEntry::Known { until, .. } if *until <= now));
         }
@@ -122,14 +157,14 @@ impl ResolverState {
                 self.names.retain(|_, entry| entry.last_used().is_none_or(|used| used >= *oldest_kept));
             }
         }
-        self.names.insert(name, DnsCacheEntry::Asked(waiting));
+        self.names.insert(key, DnsCacheEntry::Asked { waiting, early: None });
     }
 }
 
 /// Returns a host name in lower case, as the key of its cached answer: names are case-insensitive
 /// (RFC 4343).
-pub(super) fn normalize_name(host: &str) -> String {
-    host.to_ascii_lowercase()
+pub(super) fn normalize_name(host: &str) -> Arc<str> {
+    host.to_ascii_lowercase().into()
 }
 
 /// Returns true for a name below .onion (RFC 7686). Such a name is never looked up: no resolver

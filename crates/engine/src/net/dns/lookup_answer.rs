@@ -7,6 +7,21 @@ use std::sync::Arc;
 use super::AddressFamily;
 use crate::{Error, ErrorKind, Result};
 
+/// The addresses of a name that a connection may use now.
+#[derive(Debug, Clone)]
+pub(crate) struct AvailableAddresses {
+    pub(crate) addresses: Arc<[IpAddr]>,
+    /// False if the lookup continues, so that further addresses may follow.
+    pub(crate) is_complete: bool,
+}
+
+impl AvailableAddresses {
+    /// Makes the addresses of a lookup that has ended.
+    pub(crate) fn complete(addresses: Arc<[IpAddr]>) -> Self {
+        Self { addresses, is_complete: true }
+    }
+}
+
 pub(super) type LookupAnswer = std::result::Result<Arc<[IpAddr]>, LookupFailure>;
 
 /// A failed lookup. Unlike [`Error`], it can be cloned, so that it can be cached.

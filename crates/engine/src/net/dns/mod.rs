@@ -32,6 +32,7 @@ mod caller_given_servers;
 mod client;
 pub mod custom_transport;
 mod fixed_and_cached_answers;
+mod handle_answers;
 mod https_records;
 mod lookup_answer;
 mod overrides;
@@ -49,9 +50,10 @@ pub use self::caller_given_servers::ChosenDnsServers;
 use self::client::{DnsAnswer, DnsClient, DnsQuestion, DnsQuestionQueue};
 use self::custom_transport::DnsTransport;
 pub use self::fixed_and_cached_answers::is_onion;
-use self::fixed_and_cached_answers::{DnsCacheEntry, LookupCallback, ResolverState, normalize_name};
+use self::fixed_and_cached_answers::{LookupCallback, ResolverState, normalize_name};
 pub use self::https_records::HttpsLookupStatus;
-use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
+pub(crate) use self::lookup_answer::AvailableAddresses;
+use self::lookup_answer::{LookupAnswer, to_caller_result};
 use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, fork, spawn_with_signals_blocked, time_conversions};
@@ -76,6 +78,15 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
+    /// Returns the records to ask name servers for.
+    fn requested_records(self) -> RequestedRecords {
+        match self {
+            Self::Any => RequestedRecords::Addresses,
+            Self::V4 => RequestedRecords::Ipv4Addresses,
+            Self::V6 => RequestedRecords::Ipv6Addresses,
+        }
+    }
+
     /// Returns true if an address belongs to these families.
     #[must_use]
     pub fn includes(self, address: &IpAddr) -> bool {
@@ -272,8 +283,11 @@ impl Resolver {
     }
 
     /// Looks up a name without waiting. If it returns [`LookupStatus::Pending`], `notify` is called
-    /// once, from another thread, when the lookup has ended; the caller must then call `lookup`
-    /// again. If it returns [`LookupStatus::Ready`], `notify` is never called.
+    /// once, from another thread, when there are addresses or the lookup has ended; the caller must
+    /// then call `lookup` again. If it returns [`LookupStatus::Ready`], `notify` is never called.
+    ///
+    /// If the name servers answer for one family (IPv4 or IPv6) more than 50 ms later than for the
+    /// other, the result is the addresses of the other family alone.
     pub fn lookup(
         &self,
         host: &str,
@@ -284,16 +298,20 @@ impl Resolver {
         self.lookup_at(Instant::now(), host, port, family, LookupCaller::EventLoop, Box::new(notify))
     }
 
-    /// Starts a lookup of a name before its addresses are needed, and does not wait. Returns `None`
-    /// while the answer is not known. A later call returns the answer.
+    /// Looks up a name for a connection, without waiting. Returns `None` while no address is known.
+    /// `notify` is called once, from another thread, when more becomes known; it is never called
+    /// after an answer that is complete.
     ///
     /// # Errors
     /// The name has no address, or the lookup failed.
-    pub(crate) fn lookup_ahead(&self, host: &str, port: u16, family: AddressFamily) -> Result<Option<Arc<[IpAddr]>>> {
-        match self.lookup(host, port, family, || ()) {
-            LookupStatus::Ready(answer) => answer.map(Some),
-            LookupStatus::Pending => Ok(None),
-        }
+    pub(crate) fn lookup_for_connection(
+        &self,
+        (host, port): (&str, u16),
+        family: AddressFamily,
+        caller: LookupCaller,
+        notify: impl FnOnce() + Send + 'static,
+    ) -> Result<Option<AvailableAddresses>> {
+        self.begin_or_join(Instant::now(), (host, port), family, caller, Box::new(notify))
     }
 
     fn lookup_at(
@@ -302,42 +320,72 @@ impl Resolver {
         host: &str,
         port: u16,
         family: AddressFamily,
-        origin: LookupCaller,
+        caller: LookupCaller,
         notify: LookupCallback,
     ) -> LookupStatus {
+        // The callback of a caller that has its addresses is dropped.
+        let notify = Arc::new(Mutex::new(Some(notify)));
+        let shared = Arc::clone(&notify);
+        let call = move || {
+            let notify = shared.lock().ignore_poison().take();
+            if let Some(notify) = notify {
+                notify();
+            }
+        };
+        match self.begin_or_join(now, (host, port), family, caller, Box::new(call)) {
+            Ok(None) => LookupStatus::Pending,
+            Ok(Some(found)) => {
+                *notify.lock().ignore_poison() = None;
+                LookupStatus::Ready(Ok(found.addresses))
+            }
+            Err(error) => LookupStatus::Ready(Err(error)),
+        }
+    }
+
+    /// Returns the known addresses, joins the lookup of the name that is in progress, or begins one.
+    fn begin_or_join(
+        &self,
+        now: Instant,
+        (host, port): (&str, u16),
+        family: AddressFamily,
+        origin: LookupCaller,
+        notify: LookupCallback,
+    ) -> Result<Option<AvailableAddresses>> {
         let name = normalize_name(host);
         let mut state = self.shared().lock();
-        if let Some(answer) = state.answer_without_lookup(now, &name, port) {
-            return LookupStatus::Ready(to_caller_result(answer, host, family));
+        if let Some(answer) = state.answer_without_lookup(now, &name, port, family) {
+            return to_caller_result(answer, host, family).map(|found| Some(AvailableAddresses::complete(found)));
         }
-        if let Some(DnsCacheEntry::Asked(waiting)) = state.names.get_mut(&*name) {
-            waiting.push(notify);
-            return LookupStatus::Pending;
+        if let Some((waiting, early)) = state.lookup_in_progress(&name, family) {
+            let found = early.and_then(|early| to_caller_result(Ok(Arc::clone(early)), host, family).ok());
+            // All addresses of one family arrive together.
+            let is_complete = found.is_some() && family != AddressFamily::Any;
+            if !is_complete {
+                waiting.push(notify);
+            }
+            return Ok(found.map(|addresses| AvailableAddresses { addresses, is_complete }));
         }
-        let name: Arc<str> = name.into();
-        state.begin_lookup(now, Arc::clone(&name), vec![notify]);
-        state.lookups += 1;
         let chosen = state.has_chosen_servers();
         let by_dns = chosen || (self.shared().uses_dns && origin == LookupCaller::EventLoop);
+        // The system's resolver looks up both families.
+        let family = if by_dns { family } else { AddressFamily::Any };
+        state.begin_lookup(now, (Arc::clone(&name), family), vec![notify]);
+        state.lookups += 1;
         drop(state);
         if !by_dns {
             self.shared().ask_system(name);
-        } else if let Err(error) = self
-            .shared()
-            .ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: RequestedRecords::Addresses })
-        {
-            if chosen {
-                // Another resolver would learn a name that is meant for the chosen one.
-                self.shared().cache_and_notify(
-                    &name,
-                    Err(LookupFailure::about_servers(&error.to_string())),
-                    LOCAL_FAILURE_CACHE_TIME,
-                );
-            } else {
-                self.shared().ask_system(name);
-            }
+            return Ok(None);
         }
-        LookupStatus::Pending
+        let question = DnsQuestion { name, subject: family.requested_records() };
+        if let Err(error) = self.shared().ask_name_servers(&question) {
+            let answer = match chosen {
+                // Another resolver would learn a name that is meant for the chosen one.
+                true => DnsAnswer::Unavailable(error.to_string()),
+                false => DnsAnswer::NeedsSystem,
+            };
+            self.shared().handle_answer(&question, answer);
+        }
+        Ok(None)
     }
 
     /// Looks up a name and waits for the answer, until the deadline if there is one. Without a
@@ -354,20 +402,33 @@ impl Resolver {
         family: AddressFamily,
         deadline: Option<Instant>,
     ) -> Result<Arc<[IpAddr]>> {
+        self.resolve_for_connection(host, port, family, deadline).map(|found| found.addresses)
+    }
+
+    /// Looks up a name like [`resolve`](Self::resolve), and reports whether further addresses may
+    /// follow.
+    pub(crate) fn resolve_for_connection(
+        &self,
+        host: &str,
+        port: u16,
+        family: AddressFamily,
+        deadline: Option<Instant>,
+    ) -> Result<AvailableAddresses> {
         loop {
             if deadline.is_none()
-                && let Some(answer) = self.resolve_in_this_thread(host, port)
+                && let Some(answer) = self.resolve_in_this_thread(host, port, family)
             {
-                return to_caller_result(answer, host, family);
+                return to_caller_result(answer, host, family).map(AvailableAddresses::complete);
             }
             let (sender, receiver) = mpsc::channel();
             let notify = Box::new(move || {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             });
-            match self.lookup_at(Instant::now(), host, port, family, LookupCaller::BlockingThread, notify) {
-                LookupStatus::Ready(answer) => return answer,
-                LookupStatus::Pending => {}
+            let known =
+                self.begin_or_join(Instant::now(), (host, port), family, LookupCaller::BlockingThread, notify)?;
+            if let Some(found) = known {
+                return Ok(found);
             }
             let answered = match deadline {
                 Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok(),
@@ -381,18 +442,17 @@ impl Resolver {
 
     /// Looks up a name with the system's resolver on this thread and returns the answer. Returns
     /// `None` if another thread already looks up this name, or if the user chose the name servers.
-    fn resolve_in_this_thread(&self, host: &str, port: u16) -> Option<LookupAnswer> {
+    fn resolve_in_this_thread(&self, host: &str, port: u16, family: AddressFamily) -> Option<LookupAnswer> {
         let now = Instant::now();
         let name = normalize_name(host);
         let mut state = self.shared().lock();
-        if let Some(answer) = state.answer_without_lookup(now, &name, port) {
+        if let Some(answer) = state.answer_without_lookup(now, &name, port, family) {
             return Some(answer);
         }
-        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(DnsCacheEntry::Asked(_))) {
+        if state.has_chosen_servers() || state.lookup_in_progress(&name, family).is_some() {
             return None;
         }
-        let name: Arc<str> = name.into();
-        state.begin_lookup(now, Arc::clone(&name), Vec::new());
+        state.begin_lookup(now, (Arc::clone(&name), AddressFamily::Any), Vec::new());
         state.lookups += 1;
         drop(state);
         Some(self.shared().look_up_with_system(&name))
@@ -475,43 +535,6 @@ impl ResolverInner {
         })?;
         *inbox = Some(made);
         Ok(())
-    }
-
-    /// Caches an answer of the name servers and notifies the waiting callers. If only the system's
-    /// resolver can answer the question, passes the question to that resolver.
-    fn handle_answer(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
-        let name = &*question.name;
-        if question.subject == RequestedRecords::HttpsRecords {
-            return self.cache_https_and_notify(name, answer);
-        }
-        let kept = |ttl: Duration| ttl.clamp(CACHE_TIME_BOUNDS.0, CACHE_TIME_BOUNDS.1);
-        match answer {
-            DnsAnswer::Found(addresses, ttl) => self.cache_and_notify(name, Ok(Arc::from(addresses)), kept(ttl)),
-            DnsAnswer::NotFound { exists, ttl } => {
-                let text = if exists { "the name has no address" } else { "the name does not exist (NXDOMAIN)" };
-                self.cache_and_notify(
-                    name,
-                    Err(LookupFailure::about_name(text)),
-                    kept(ttl).min(self.options.negative_ttl),
-                );
-            }
-            DnsAnswer::Unavailable(text) => {
-                self.cache_and_notify(name, Err(LookupFailure::about_servers(&text)), LOCAL_FAILURE_CACHE_TIME)
-            }
-            DnsAnswer::NeedsSystem | DnsAnswer::Https(..) => self.ask_system(Arc::from(name)),
-        }
-    }
-
-    /// Caches an answer for the duration `life`, and notifies all callers that wait for it.
-    fn cache_and_notify(&self, name: &str, answer: LookupAnswer, life: Duration) {
-        let used = Instant::now();
-        let known = DnsCacheEntry::Known { answer, until: time_conversions::add_saturating(used, life), used };
-        let before = self.lock().names.insert(Arc::from(name), known);
-        if let Some(DnsCacheEntry::Asked(waiting)) = before {
-            for notify in waiting {
-                notify();
-            }
-        }
     }
 }
 

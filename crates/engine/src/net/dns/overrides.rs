@@ -3,7 +3,6 @@
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
-use super::fixed_and_cached_answers::normalize_name;
 use crate::{Error, ErrorKind, Result};
 
 /// The table of overrides: the addresses that the user chose for hosts and ports (`--resolve`). An
@@ -48,6 +47,8 @@ impl DnsOverrides {
         let (host, rest) = split_host(rest).ok_or_else(|| wrong("expected HOST:PORT:ADDR"))?;
         let (port, list) = rest.split_once(':').ok_or_else(|| wrong("expected HOST:PORT:ADDR"))?;
         let port = port.parse().map_err(|_| wrong("the port is not a number up to 65535"))?;
+        // As in curl, a comma may follow the last address.
+        let list = list.strip_suffix(',').unwrap_or(list);
         let addresses = list
             .split(',')
             .map(|text| parse_ip_literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
@@ -59,7 +60,7 @@ impl DnsOverrides {
 
 /// Returns a host as the key of its override. An IP address has one form only.
 fn normalize_host(host: &str) -> String {
-    parse_ip_literal(host).map_or_else(|| normalize_name(host), |address| address.to_string())
+    parse_ip_literal(host).map_or_else(|| host.to_ascii_lowercase(), |address| address.to_string())
 }
 
 /// Splits `HOST:rest` into host and rest. HOST may be an IPv6 address in brackets. Returns `None`

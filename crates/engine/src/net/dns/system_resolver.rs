@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::lookup_answer::{LookupAnswer, LookupFailure};
-use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
+use super::{AddressFamily, LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_with_signals_blocked;
 
@@ -54,7 +54,12 @@ impl ResolverInner {
             let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
             drop(state);
             for name in orphans {
-                self.cache_and_notify(&name, Err(LookupFailure::from(&error)), LOCAL_FAILURE_CACHE_TIME);
+                self.cache_and_notify(
+                    &name,
+                    AddressFamily::Any,
+                    Err(LookupFailure::from(&error)),
+                    LOCAL_FAILURE_CACHE_TIME,
+                );
             }
         }
     }
@@ -101,7 +106,7 @@ impl ResolverInner {
             Err(failure) if failure.is_local() => LOCAL_FAILURE_CACHE_TIME,
             Err(_) => self.options.negative_ttl,
         };
-        self.cache_and_notify(name, answer.clone(), life);
+        self.cache_and_notify(name, AddressFamily::Any, answer.clone(), life);
         answer
     }
 }

@@ -190,7 +190,7 @@ fn lookup_returns_only_addresses_of_the_family() {
 #[test]
 fn overrides_are_parsed_like_curl() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(200)]));
-    for spec in ["a.test:80:127.0.0.1", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[0::1]:80:127.0.0.4"] {
+    for spec in ["a.test:80:127.0.0.1,", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[0::1]:80:127.0.0.4"] {
         resolver.add_override(spec).unwrap();
     }
     let get = |host, port| resolver.resolve(host, port, AddressFamily::Any, None).unwrap();

@@ -44,6 +44,8 @@ pub(crate) struct QuicAddressRace {
     /// No event announces them.
     has_more: bool,
     failure: Option<Error>,
+    /// True if further addresses may follow, so that the race cannot fail yet.
+    awaits_addresses: bool,
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
@@ -89,10 +91,18 @@ impl QuicAddressRace {
             tls: TlsOptions { alpn: vec![b"h3".to_vec()], min_version: TlsVersion::V1_3, ..tls },
             session_key: key.session_key(),
             failure: None,
+            awaits_addresses: false,
             stepped: now,
             has_more: false,
             trace: None,
         })
+    }
+
+    /// Adds the addresses that are not in the race yet. If `awaits_more` is true, further addresses
+    /// may follow, and the race does not fail before they are added.
+    pub(crate) fn add_addresses(&mut self, addresses: Vec<SocketAddr>, awaits_more: bool) {
+        self.order.add(addresses);
+        self.awaits_addresses = awaits_more;
     }
 
     /// Makes the race report each attempt to this observer.
@@ -157,13 +167,14 @@ impl QuicAddressRace {
                 Err(error) => {
                     if error.lacks_descriptors() {
                         self.order.clear();
+                        self.awaits_addresses = false;
                     }
                     self.on_attempt_failed(peer, error)?;
                     attempt_now = true;
                 }
             }
         }
-        if self.racing.is_empty() { Err(self.failure_error()) } else { Ok(None) }
+        if self.racing.is_empty() && !self.awaits_addresses { Err(self.failure_error()) } else { Ok(None) }
     }
 
     /// Returns the time at which to call [`step`](Self::step) even if no socket is ready; `None` if

@@ -41,15 +41,45 @@ fn a_and_aaaa_queries_are_sent_together() {
 }
 
 #[test]
-fn second_address_family_has_fifty_milliseconds() {
+fn connecting_begins_early_and_late_family_joins() {
+    for (first, first_address, second, second_address) in [(A, "1.2.3.4", AAAA, "::2"), (AAAA, "::2", A, "1.2.3.4")] {
+        let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
+        let later = NOW + Duration::from_millis(700);
+        lookup.on_response(later, to(first, 0, false), has(&[first_address]));
+        let begins = lookup.next_timeout().unwrap();
+        assert_eq!(begins, later + RESOLUTION_DELAY);
+        assert_eq!(lookup.early_addresses(), None);
+        assert!(lookup.on_timeout(begins).is_empty());
+        assert_eq!(lookup.early_addresses(), Some(vec![first_address.parse().unwrap()]));
+        // The other query stays open, and is sent again at its own time.
+        assert_eq!(lookup.status(), &DnsLookupStatus::Waiting);
+        assert_eq!(lookup.next_timeout(), Some(NOW + Duration::from_secs(1)));
+        lookup.on_response(begins + Duration::from_millis(1), to(second, 0, false), has(&[second_address]));
+        assert_eq!(found(&lookup), ["::2", "1.2.3.4"]);
+        assert_eq!((lookup.early_addresses(), lookup.next_timeout()), (None, None));
+    }
+}
+
+#[test]
+fn unanswered_family_limits_caching_of_the_other() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
-    let later = NOW + Duration::from_millis(700);
-    lookup.on_response(later, to(A, 0, false), has(&["1.2.3.4"]));
-    let end = lookup.next_timeout().unwrap();
-    assert_eq!(end, later + RESOLUTION_DELAY);
-    assert!(lookup.on_timeout(end).is_empty());
-    assert_eq!(found(&lookup), ["1.2.3.4"]);
-    assert_eq!(lookup.next_timeout(), None);
+    lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"]));
+    while let Some(at) = lookup.next_timeout() {
+        lookup.on_timeout(at);
+    }
+    let addresses = vec!["1.2.3.4".parse().unwrap()];
+    assert_eq!(lookup.status(), &DnsLookupStatus::Found { addresses, ttl: INCOMPLETE_CACHE_TIME });
+}
+
+#[test]
+fn lookup_of_one_family_asks_only_for_it() {
+    for (subject, record_type) in [(RequestedRecords::Ipv4Addresses, A), (RequestedRecords::Ipv6Addresses, AAAA)] {
+        let config = Arc::new(ResolvConf::parse("nameserver 1.1.1.1\n"));
+        let mut lookup = NameLookup::for_records(subject, "h", &config, 0).unwrap();
+        assert_eq!(lookup.start(NOW), [to(record_type, 0, false)]);
+        lookup.on_response(NOW, to(record_type, 0, false), has(&["::2"]));
+        assert_eq!(found(&lookup), ["::2"]);
+    }
 }
 
 #[test]
@@ -71,7 +101,7 @@ fn unanswered_query_is_sent_to_the_next_server() {
     }
     // A late response of the first server counts.
     lookup.on_response(now, to(A, 0, false), has(&["1.2.3.4"]));
-    lookup.on_timeout(lookup.next_timeout().unwrap());
+    lookup.on_response(now, to(AAAA, 1, false), has(&[]));
     assert_eq!(found(&lookup), ["1.2.3.4"]);
 }
 
@@ -203,7 +233,8 @@ proptest::proptest! {
 }
 
 fn https_lookup(config: &str) -> (NameLookup, Vec<OutgoingQuery>) {
-    let mut lookup = NameLookup::for_https("h", &Arc::new(ResolvConf::parse(config)), 0).unwrap();
+    let mut lookup =
+        NameLookup::for_records(RequestedRecords::HttpsRecords, "h", &Arc::new(ResolvConf::parse(config)), 0).unwrap();
     let transmits = lookup.start(NOW);
     (lookup, transmits)
 }

@@ -37,6 +37,8 @@ pub(super) struct ActiveLookup {
     serial: u64,
     /// The keys in [`DnsClient::pending`] of the lookup's queries that were sent and not answered.
     pub(super) queries: Vec<(usize, u64)>,
+    /// True once [`DnsAnswer::Early`] has been delivered.
+    is_early: bool,
 }
 
 /// A query that waits to be sent, or that was sent and has no answer yet.
@@ -73,7 +75,7 @@ impl DnsClient<'_> {
     /// returns the addresses in that file, and a lookup of HTTPS records returns none.
     pub(super) fn begin_lookup(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
-        let wants_addresses = question.subject == RequestedRecords::Addresses;
+        let wants_addresses = question.subject != RequestedRecords::HttpsRecords;
         let none = if wants_addresses { NO_SUCH_NAME } else { NO_HTTPS_RECORDS };
         if config.sources == HostLookupSources::SystemOnly {
             return (self.deliver)(&question, if wants_addresses { DnsAnswer::NeedsSystem } else { none });
@@ -89,17 +91,19 @@ impl DnsClient<'_> {
         if config.resolv_conf.rotate {
             self.first_server = self.first_server.wrapping_add(1);
         }
-        let machine = match question.subject {
-            RequestedRecords::Addresses => NameLookup::new(&question.name, &config.resolv_conf, self.first_server),
-            RequestedRecords::HttpsRecords => {
-                NameLookup::for_https(&question.name, &config.resolv_conf, self.first_server)
-            }
-        };
+        let machine = NameLookup::for_records(question.subject, &question.name, &config.resolv_conf, self.first_server);
         let Ok(mut machine) = machine else { return (self.deliver)(&question, none) };
         let transmits = machine.start(time_conversions::to_monotonic_time(now));
         self.serial += 1;
         let serial = self.serial;
-        let lookup = self.lookups.insert(ActiveLookup { question, machine, config, serial, queries: Vec::new() });
+        let lookup = self.lookups.insert(ActiveLookup {
+            question,
+            machine,
+            config,
+            serial,
+            queries: Vec::new(),
+            is_early: false,
+        });
         self.queue_queries(lookup, serial, transmits);
         self.set_timer(lookup, now);
     }
@@ -129,6 +133,7 @@ impl DnsClient<'_> {
     }
 
     /// Calls `step` with the state machine of a lookup. Finishes the lookup if it is then complete.
+    /// Delivers the addresses of one family once if connecting may begin with them.
     fn advance_lookup(
         &mut self,
         lookup: usize,
@@ -139,6 +144,12 @@ impl DnsClient<'_> {
         let serial = active.serial;
         let transmits = step(&mut active.machine, time_conversions::to_monotonic_time(now));
         if *active.machine.status() == DnsLookupStatus::Waiting {
+            let early = if active.is_early { None } else { active.machine.early_addresses() };
+            if let Some(addresses) = early {
+                active.is_early = true;
+                let sorted = sort_addresses::sort_addresses(&addresses);
+                (self.deliver)(&active.question, DnsAnswer::Early(sorted));
+            }
             self.queue_queries(lookup, serial, transmits);
             self.set_timer(lookup, now);
         } else {

@@ -58,6 +58,9 @@ const CHANNEL_KEY: usize = usize::MAX - 1;
 pub(super) enum DnsAnswer {
     /// The addresses in the order in which to try them, and the time for which they may be cached.
     Found(Vec<IpAddr>, Duration),
+    /// The addresses of one family (IPv4 or IPv6), with which connecting may begin. Another answer
+    /// follows once the lookup has ended.
+    Early(Vec<IpAddr>),
     /// The name does not exist (`exists` is false), or it exists but has no address (`exists` is
     /// true). `ttl` is the time for which this answer may be cached.
     NotFound { exists: bool, ttl: Duration },
