@@ -20,6 +20,7 @@
 //! The cache is part of the [`AuthOptions`], not of the client, since the answers depend on the
 //! credentials.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -38,6 +39,9 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The maximum number of protection spaces in an [`AuthCache`]. A further one replaces the oldest.
 pub const MAX_PROTECTION_SPACES: usize = 256;
+/// The maximum number of earlier nonces of one protection space whose counts are kept. Transfers in
+/// parallel may each receive a nonce of their own.
+const MAX_OLDER_NONCES: usize = 256;
 
 /// The credentials and authentication settings of requests. `Debug` shows no secret. Clones share
 /// the cache of answered challenges.
@@ -111,6 +115,9 @@ struct ProtectionSpace {
     /// The target of the request to which the server responded with the challenge.
     challenged_target: Target,
     answer: CachedAuthAnswer,
+    /// The sessions of earlier Digest nonces of this space. Other transfers may still answer their
+    /// challenges, and the nonce counts continue (RFC 7616 section 3.4).
+    older: VecDeque<DigestSession>,
 }
 
 /// A cached answer to a challenge, by its authentication scheme. The credentials of later requests
@@ -138,6 +145,8 @@ pub(crate) struct AuthorizationInputs<'a> {
     /// The content of the request; `None` if it is not in memory. Only Digest with `auth-int` needs
     /// it.
     pub(crate) content: Option<&'a [u8]>,
+    /// The Digest challenge that the transfer itself has received; `None` before the first one.
+    pub(crate) challenge: Option<&'a DigestChallenge>,
 }
 
 impl AuthOptions {
@@ -256,9 +265,18 @@ impl AuthCache {
         else {
             return Ok(None);
         };
-        match &mut space.answer {
+        let ProtectionSpace { answer, older, .. } = space;
+        match answer {
             CachedAuthAnswer::Basic => Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic))),
-            CachedAuthAnswer::Digest(digest) => {
+            CachedAuthAnswer::Digest(latest) => {
+                // A transfer answers its own challenge, even if another transfer has received a
+                // later one.
+                let is_own =
+                    |digest: &&mut DigestSession| ask.challenge.is_some_and(|own| digest.has_same_challenge(own));
+                let digest = match older.iter_mut().find(is_own) {
+                    Some(own) => own,
+                    None => latest,
+                };
                 let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
                 let hash = match (qop, ask.content) {
                     (Qop::AuthInt, Some(content)) => Some(hash(algorithm, content)),
@@ -285,20 +303,19 @@ impl AuthCache {
             }
             _ => (None, CachedAuthAnswer::Basic),
         };
-        // Another transfer may have answered the same challenge: its nonce count continues.
-        let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
-            (CachedAuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => {
-                digest.has_same_challenge(challenge)
-            }
-            _ => false,
-        };
-        if let Some(at) = spaces.iter().position(|space| space.belongs_to(&origin, credentials) && is_known(space)) {
+        let mut older = VecDeque::new();
+        let is_same = |space: &ProtectionSpace| space.belongs_to(&origin, credentials) && space.realm() == realm;
+        if let Some(at) = spaces.iter().position(is_same) {
             // Later entries are searched first, and this challenge is the server's latest.
-            let known = spaces.remove(at);
-            spaces.push(known);
-            return;
+            let mut known = spaces.remove(at);
+            if let ChosenAuthScheme::Digest(challenge) = choice
+                && known.continue_session(challenge)
+            {
+                spaces.push(known);
+                return;
+            }
+            older = known.into_older_sessions();
         }
-        spaces.retain(|space| !(space.belongs_to(&origin, credentials) && space.realm() == realm));
         if spaces.len() >= MAX_PROTECTION_SPACES {
             spaces.remove(0);
         }
@@ -307,21 +324,8 @@ impl AuthCache {
             credentials: credentials.clone(),
             challenged_target: target.clone(),
             answer,
+            older,
         });
-    }
-
-    /// Returns true if a request that was rejected with the challenge `new` should be sent again
-    /// with the same credentials. That is the case if the server rejected only the stale nonce, not
-    /// the credentials.
-    pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
-        let origin = target.origin();
-        let spaces = self.lock();
-        let known = spaces.iter().rev().find_map(|space| match &space.answer {
-            CachedAuthAnswer::Digest(digest) if space.belongs_to(&origin, credentials) => Some(digest),
-            _ => None,
-        });
-        // Another transfer may already have answered a challenge with the new nonce.
-        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.has_same_challenge(new))
     }
 
     /// Handles the Authentication-Info field (RFC 7615) of a response, which may contain the next
@@ -342,6 +346,29 @@ impl AuthCache {
 }
 
 impl ProtectionSpace {
+    /// Makes the session of this challenge the latest one, if the challenge was answered before. Its
+    /// nonce count continues. Returns false for a new challenge.
+    fn continue_session(&mut self, challenge: &DigestChallenge) -> bool {
+        let CachedAuthAnswer::Digest(latest) = &mut self.answer else { return false };
+        if latest.has_same_challenge(challenge) {
+            return true;
+        }
+        let Some(at) = self.older.iter().position(|older| older.has_same_challenge(challenge)) else { return false };
+        std::mem::swap(latest, &mut self.older[at]);
+        true
+    }
+
+    /// Returns all Digest sessions of this space, for a space with a newer nonce. If there are too
+    /// many, drops the oldest.
+    fn into_older_sessions(mut self) -> VecDeque<DigestSession> {
+        if let CachedAuthAnswer::Digest(latest) = self.answer {
+            self.older.push_back(latest);
+        }
+        let surplus = self.older.len().saturating_sub(MAX_OLDER_NONCES);
+        self.older.drain(..surplus);
+        self.older
+    }
+
     fn belongs_to(&self, origin: &Origin, credentials: &Credentials) -> bool {
         self.origin == *origin && self.credentials == *credentials
     }
@@ -421,3 +448,6 @@ impl fmt::Debug for AuthCache {
         f.debug_struct("AuthCache").field("spaces", &self.lock().len()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

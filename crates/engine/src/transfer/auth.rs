@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use aws_lc_rs::signature::Ed25519KeyPair;
 
 use haul_policy::auth::{
-    AllowedAuthSchemes, ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop,
+    AllowedAuthSchemes, ChosenAuthScheme, Credentials, CredentialsError, DigestChallenge, MessageSignatureError, Qop,
     RequestCredentials, SigV4Fields, SigV4Parameters, SignatureAlgorithm, UnsignedRequest, choose_scheme,
     parse_challenges,
 };
@@ -24,6 +24,9 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of challenges that are answered for one target. A further challenge is
 /// treated as the final response. Without a limit, a server could reject each nonce as stale.
 const MAX_ANSWERS: u8 = 3;
+/// The same maximum for challenges which say that the nonce was stale, as in curl. With many
+/// transfers in parallel, a nonce for few requests is often stale.
+const MAX_STALE_ANSWERS: u8 = 50;
 
 /// The state of a transfer's authentication to the servers of its targets.
 #[derive(Debug)]
@@ -37,6 +40,11 @@ pub(super) struct AuthState {
     pub(super) sent: SentAuthScheme,
     /// The number of challenges to which the transfer has sent credentials for the current target.
     answers: u8,
+    /// The last Digest challenge that the transfer has received from the current target.
+    challenge: Option<Box<DigestChallenge>>,
+    /// True if the last request answered `challenge`. It is false if the request answered a nonce
+    /// that another transfer has received.
+    has_answered_challenge: bool,
     /// True if the current request is sent without its content, because its only purpose is to
     /// receive a challenge.
     pub(super) is_probe: bool,
@@ -56,6 +64,8 @@ impl AuthState {
         identity: None,
         sent: SentAuthScheme::Nothing,
         answers: 0,
+        challenge: None,
+        has_answered_challenge: false,
         is_probe: false,
         is_unchallenged: false,
         has_chosen_basic: false,
@@ -115,7 +125,9 @@ impl Transfer {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
-        let ask = AuthorizationInputs { target: &self.current.target, method: &self.current.method, content };
+        let challenge = self.auth.challenge.as_deref();
+        let ask =
+            AuthorizationInputs { target: &self.current.target, method: &self.current.method, content, challenge };
         let auth = &self.options.auth;
         let answer = auth.preemptive_authorization(&identity, &ask).map_err(credentials_error)?;
         // Bearer credentials are not cached.
@@ -142,6 +154,8 @@ impl Transfer {
         }
         let (value, sent) = answer.unzip();
         self.auth.sent = sent.unwrap_or(SentAuthScheme::Nothing);
+        self.auth.has_answered_challenge =
+            self.auth.challenge.as_ref().zip(value.as_ref()).is_some_and(|(own, value)| own.is_answered_by(value));
         Ok(value)
     }
 
@@ -294,7 +308,7 @@ impl Transfer {
             return None;
         }
         let allowed = self.allowed_schemes(identity);
-        if login.answers >= MAX_ANSWERS || allowed == AllowedAuthSchemes::NONE {
+        if allowed == AllowedAuthSchemes::NONE {
             return None;
         }
         let choice = match self.choose_scheme(head, allowed)? {
@@ -304,17 +318,19 @@ impl Transfer {
         };
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
+        let is_stale = matches!(&choice, ChosenAuthScheme::Digest(new) if new.is_stale());
+        if login.answers >= if is_stale { MAX_STALE_ANSWERS } else { MAX_ANSWERS } {
+            return None;
+        }
         let is_new = match (&choice, &identity.credentials) {
             (ChosenAuthScheme::Nothing, _) => false,
             (ChosenAuthScheme::Negotiate(_), _) => true,
             (ChosenAuthScheme::Bearer, _) => login.sent != SentAuthScheme::Bearer,
             (ChosenAuthScheme::Basic, _) => login.sent != SentAuthScheme::Basic,
-            // An answer sent before any challenge may use an old nonce, so the password is not
-            // wrong yet.
-            (ChosenAuthScheme::Digest(new), Some(credentials)) => {
-                login.sent != SentAuthScheme::Digest
-                    || login.answers == 0
-                    || auth.memory.may_answer_again(credentials, &self.current.target, new)
+            // An answer with a nonce that another transfer has received says nothing about the
+            // password, because that nonce may be old.
+            (ChosenAuthScheme::Digest(_), Some(_)) => {
+                login.sent != SentAuthScheme::Digest || !login.has_answered_challenge || is_stale
             }
             (ChosenAuthScheme::Digest(_), None) => false,
         };
@@ -336,6 +352,10 @@ impl Transfer {
             return Some(BodyDisposition::Fail(error));
         }
         self.auth.answers += 1;
+        self.auth.challenge = match choice {
+            ChosenAuthScheme::Digest(challenge) => Some(Box::new(challenge)),
+            _ => None,
+        };
         self.auth.has_chosen_basic |= has_chosen_basic;
         Some(BodyDisposition::Again)
     }

@@ -76,6 +76,13 @@ impl DigestChallenge {
         self.stale
     }
 
+    /// Returns true if `authorization`, the value of an Authorization field, contains the nonce of
+    /// this challenge.
+    pub fn is_answered_by(&self, authorization: &[u8]) -> bool {
+        let parameters = authorization.strip_prefix(b"Digest ").map(parse_parameters).unwrap_or_default();
+        parameters.iter().any(|(name, value)| name == "nonce" && *value == self.nonce)
+    }
+
     /// Returns the realm, which a prompt for the password should show.
     pub fn realm(&self) -> &[u8] {
         &self.realm
