@@ -50,6 +50,16 @@ fn curl_mode_sends_request_without_kerberos_ticket() {
 }
 
 #[test]
+fn anyauth_without_ticket_sends_the_request_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = answering("HTTP/1.1 401 No\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 2\r\n\r\nno");
+    let ran = without_ticket(dir.path(), &["curl", "-sS", "--anyauth", "-u", "u:p", "-d", "x=1", &peer.url("/")]);
+    assert_eq!((ran.code, &*ran.stdout), (0, &b"no"[..]), "{}", ran.stderr);
+    let requests: usize = (0..peer.connections()).map(|at| received(&peer, at).matches("POST ").count()).sum();
+    assert_eq!(requests, 1);
+}
+
+#[test]
 fn missing_kerberos_library_error_names_the_package() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     // The loader finds this file first.

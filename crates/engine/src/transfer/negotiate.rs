@@ -103,7 +103,16 @@ impl Transfer {
     pub(super) fn answers_negotiate(&mut self, token: &[u8]) -> bool {
         let has_sent = self.auth.sent == SentAuthScheme::Negotiate;
         let server = self.auth.negotiations.get_or_insert_default().server.get_or_insert_default();
-        let answers = server.negotiation.on_challenge(token, has_sent).unwrap_or_else(|error| {
+        let negotiation = &mut server.negotiation;
+        let host = self.current.target.host_text().trim_matches(['[', ']']);
+        // Without a ticket, the same request would be sent again without credentials.
+        let answered = negotiation.on_challenge(token, has_sent).and_then(|answers| {
+            if answers && !negotiation.awaits_token() {
+                negotiation.prepare(&self.options.auth.negotiate, host)?;
+            }
+            Ok(answers)
+        });
+        let answers = answered.unwrap_or_else(|error| {
             self.trace_info(error.to_string());
             false
         });

@@ -17,6 +17,8 @@ use super::{NegotiateError, NegotiateOptions, SecurityContext};
 #[derive(Default)]
 pub(crate) struct Negotiation {
     context: Option<Box<dyn SecurityContext>>,
+    /// The first token of `context`, made before the connection of the next request is known.
+    first_token: Option<Vec<u8>>,
     /// The token for the next request on the same connection; `None` if the last challenge
     /// contained no token.
     next_token: Option<Vec<u8>>,
@@ -41,10 +43,24 @@ impl Negotiation {
         if let Some(token) = self.next_token.take().filter(|_| is_same_connection) {
             return Ok(authorization_value(&token));
         }
+        self.prepare(options, host)?;
+        let token = self.first_token.take().unwrap_or_default();
+        Ok(authorization_value(&token))
+    }
+
+    /// Makes the first token of a new security context, if there is none yet, so that the caller
+    /// knows whether a token can be sent.
+    ///
+    /// # Errors
+    /// There is no Kerberos library, or no ticket.
+    pub(crate) fn prepare(&mut self, options: &NegotiateOptions, host: &str) -> Result<(), NegotiateError> {
+        if self.first_token.is_some() {
+            return Ok(());
+        }
         let made = options.context(host).and_then(|mut context| Ok((context.step(None)?, context)));
         let (token, context) = made.inspect_err(|_| self.is_over = true)?;
-        self.context = Some(context);
-        Ok(authorization_value(&token))
+        (self.context, self.first_token) = (Some(context), Some(token));
+        Ok(())
     }
 
     /// Handles the challenge of a 401 or 407. `token` is the server's token in base64. `has_sent`
