@@ -82,6 +82,7 @@ pub(super) enum CaFault {
     ListSigning,
     Purpose,
     CriticalExtension,
+    UsedByServer,
 }
 
 impl fmt::Display for CaFault {
@@ -95,6 +96,7 @@ impl fmt::Display for CaFault {
             Self::KeyUsage => "a CA certificate of its chain may not sign certificates",
             Self::ListSigning => "a CA certificate of its chain may not sign revocation lists",
             Self::Purpose => "a CA certificate of its chain is not for servers",
+            Self::UsedByServer => "it is a CA's, and a server may use one only if it is itself trusted",
             Self::CriticalExtension => "a CA certificate of its chain has an unknown critical extension",
         })
     }

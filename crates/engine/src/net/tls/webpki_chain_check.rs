@@ -170,8 +170,12 @@ impl CertificateCheck for ChainCheck {
             Err(ChainRefusal::Ca(fault)) => {
                 return Err(CertificateError::Other(OtherError(Arc::new(fault))).into());
             }
+            Err(ChainRefusal::Path(webpki::Error::CaUsedAsEndEntity)) if !is_self_issued(end_entity) => {
+                return Err(CertificateError::Other(OtherError(Arc::new(CaFault::UsedByServer))).into());
+            }
             Err(ChainRefusal::Path(fault)) => return Err(path_error(fault)),
         };
+        check_server_key_usage(end_entity)?;
         if let Some(response) = status {
             check_status(response, &parsed, issuer.as_ref(), &self.algorithms, now)?;
         }
@@ -184,6 +188,23 @@ impl CertificateCheck for ChainCheck {
 
     fn algorithms(&self) -> WebPkiSupportedAlgorithms {
         self.algorithms
+    }
+}
+
+/// Returns true if the certificate names itself as its issuer, or cannot be parsed.
+fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    ca_certificate_rules::parse(certificate)
+        .is_none_or(|certificate| ca_certificate_rules::is_self_issued(&certificate))
+}
+
+/// Returns an error if the key usage of the server's certificate excludes TLS, as in OpenSSL (RFC
+/// 5280 section 4.2.1.3). webpki does not read the key usage.
+fn check_server_key_usage(end_entity: &CertificateDer<'_>) -> Result<(), Error> {
+    let certificate = ca_certificate_rules::parse(end_entity);
+    match certificate.and_then(|certificate| ca_certificate_rules::allows_digital_signature(&certificate)) {
+        Some(false) => Err(CertificateError::InvalidPurpose.into()),
+        // A certificate that only webpki can read is accepted, as before.
+        Some(true) | None => Ok(()),
     }
 }
 

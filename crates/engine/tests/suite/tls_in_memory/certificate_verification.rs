@@ -110,6 +110,31 @@ fn renewed_authority_is_used_beside_expired_one() {
 }
 
 #[test]
+fn issued_server_certificate_needs_key_usage_of_tls() {
+    let authority = CertificateAuthority::new();
+    for (is_good, usages) in [
+        (true, vec![KeyUsagePurpose::DigitalSignature]),
+        (true, vec![KeyUsagePurpose::KeyEncipherment]),
+        (false, vec![KeyUsagePurpose::KeyCertSign]),
+        (false, vec![KeyUsagePurpose::DataEncipherment]),
+    ] {
+        let server = authority.issue_with("localhost", |own| own.key_usages.clone_from(&usages));
+        assert_eq!(refusal(server, &options(&authority)).is_none(), is_good, "{usages:?}");
+    }
+}
+
+#[test]
+fn issued_ca_certificate_of_server_is_named_as_such() {
+    let authority = CertificateAuthority::new();
+    let server = authority.issue_with("localhost", |own| {
+        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        own.distinguished_name.push(rcgen::DnType::CommonName, "server");
+    });
+    let refused = refusal(server, &options(&authority)).unwrap();
+    assert!(refused.contains("it is a CA's, and a server may use one only"), "{refused}");
+}
+
+#[test]
 fn listed_server_certificate_needs_server_usage() {
     let changes: [(bool, CertificateParamsChange); 6] = [
         (true, |own| own.key_usages = vec![KeyUsagePurpose::DigitalSignature]),

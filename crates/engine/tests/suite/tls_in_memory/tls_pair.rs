@@ -100,8 +100,14 @@ impl CertificateAuthority {
     }
 
     pub(crate) fn issue(&self, name: &str) -> ServerIdentity {
+        self.issue_with(name, |_| {})
+    }
+
+    /// Issues a certificate for a server after `change` has changed its parameters.
+    pub(crate) fn issue_with(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         ServerIdentity::new(&certificate.pem(), &key)
     }
