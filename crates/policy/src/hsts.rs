@@ -234,6 +234,11 @@ fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
+/// Parses a date of a file. A date without a time of day means its first second, as in curl.
+fn parse_date(date: &str) -> Option<CalendarTime> {
+    CalendarTime::parse(date).or_else(|| CalendarTime::parse(&format!("{date} 00:00:00")))
+}
+
 fn parse_line(line: &str) -> Option<(String, HstsEntry)> {
     let line = line.trim();
     if line.starts_with('#') {
@@ -249,8 +254,7 @@ fn parse_line(line: &str) -> Option<(String, HstsEntry)> {
     if target.userinfo_bytes().is_some() || target.explicit_port().is_some() || target.path_and_query() != "/" {
         return None;
     }
-    let expires =
-        if date.eq_ignore_ascii_case("unlimited") { NEVER_EXPIRES } else { CalendarTime::parse(date)?.to_unix()? };
+    let expires = if date.eq_ignore_ascii_case("unlimited") { NEVER_EXPIRES } else { parse_date(date)?.to_unix()? };
     Some((without_dot(name).to_owned(), HstsEntry { expires, include_subdomains }))
 }
 
@@ -385,6 +389,13 @@ mod tests {
         ours.mark_saved();
         assert_eq!(file.hosts.keys().collect::<Vec<_>>(), ["b", "c", "d"]);
         assert!(!ours.is_changed());
+    }
+
+    #[test]
+    fn hsts_date_without_time_is_read() {
+        for (line, is_read) in [("h.example \"20991231\"", true), ("h.example \"nonsense\"", false)] {
+            assert_eq!(parse_line(line).is_some(), is_read, "{line}");
+        }
     }
 
     #[test]

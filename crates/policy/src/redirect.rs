@@ -151,8 +151,9 @@ impl RedirectError {
 /// the number of redirects followed before this one. `first` is the origin of the user's URL, from
 /// which the first redirect led.
 ///
-/// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
-/// missing, as in curl.
+/// 304 and 305 are never followed, with or without a Location. A status from 306 to 399 that HTTP
+/// does not define counts as 300 (RFC 9110 section 15), and curl follows it. An empty Location counts
+/// as missing, as in curl.
 pub fn redirected_request(
     rules: &RedirectRules,
     hops_so_far: u32,
@@ -163,7 +164,7 @@ pub fn redirected_request(
     first: &Origin,
 ) -> Result<Option<RedirectedRequest>, RedirectError> {
     let location = location.unwrap_or_default().trim_ascii();
-    if !rules.follow || location.is_empty() || !matches!(status, 300..=303 | 307 | 308) {
+    if !rules.follow || location.is_empty() || !matches!(status, 300..=303 | 306..=399) {
         return Ok(None);
     }
     if rules.permanent_only && matches!(status, 302 | 303 | 307) {

@@ -44,6 +44,7 @@ fn parse(text: &str) -> Option<ConnectToRule> {
         host: named(host),
         port: parse_port(from_port)?,
         to_host: named(to_host),
-        to_port: parse_port(to_port?)?,
+        // As in curl, the last port and its colon may be missing.
+        to_port: parse_port(to_port.unwrap_or_default())?,
     })
 }
