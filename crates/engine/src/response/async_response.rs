@@ -38,7 +38,7 @@ use crate::batch::executor::RequestExecutor;
 use crate::body::upload::{RequestBody, StreamFeeder};
 use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
-use crate::{Client, Error, Result};
+use crate::{Client, Error, Result, fork};
 
 /// The future of [`Client::send_async`](crate::Client::send_async), which resolves to a response.
 /// The request is sent when the future is first polled. Dropping the future before the response
@@ -71,9 +71,17 @@ struct OpenExchange {
     /// The feeders of the request's content. Each feeder polls one stream, which is a piece of this
     /// content.
     feeders: Vec<StreamFeeder>,
+    /// The value of [`fork::fork_count`] in the process that sent the request.
+    generation: u32,
 }
 
 impl OpenExchange {
+    /// Returns true if this process was forked after the request was sent. The thread that receives
+    /// the response is then only in the parent process.
+    fn is_inherited(&self) -> bool {
+        self.generation != fork::fork_count()
+    }
+
     /// Polls the streams that are pieces of the request's content. The client's thread then sends
     /// the bytes that the streams have produced.
     fn poll_content_streams(&mut self, context: &mut Context<'_>) {
@@ -83,6 +91,13 @@ impl OpenExchange {
 
 impl Drop for OpenExchange {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            // Threads of the parent may have held the locks of the executor and of the feeders'
+            // queues, which then stay locked for ever.
+            std::mem::forget(Arc::clone(&self.executor));
+            std::mem::forget(std::mem::take(&mut self.feeders));
+            return;
+        }
         if !self.is_over {
             self.outlet.abandon();
             self.executor.cancel(self.id);
@@ -103,22 +118,29 @@ impl Future for ResponseFuture {
         loop {
             match std::mem::replace(&mut self.state, ResponseFuturePhase::Over) {
                 ResponseFuturePhase::New(request) => {
-                    let request = request?;
+                    let mut request = request?;
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = body_handover_buffer::pair();
                     let on_end = outlet.end_callback();
-                    let body = request.own.content(&request.options);
-                    let feeders = body.map(RequestBody::feeders).unwrap_or_default();
+                    let fed = request.own.content(&request.options).and_then(RequestBody::with_feeders);
+                    let feeders = fed.map_or_else(Vec::new, |(body, feeders)| {
+                        request.own.body = Some(body);
+                        feeders
+                    });
+                    let generation = fork::fork_count();
                     let executor = Arc::clone(self.client.executor());
                     let id = executor.submit(&self.client, request, |_| {
                         (Box::new(intake), Box::new(move |outcome, _| on_end(outcome)))
                     });
                     self.state = ResponseFuturePhase::Waiting(
-                        OpenExchange { executor, id, outlet, is_over: false, feeders },
+                        OpenExchange { executor, id, outlet, is_over: false, feeders, generation },
                         limits,
                     );
                 }
                 ResponseFuturePhase::Waiting(mut under_way, limits) => {
+                    if under_way.is_inherited() {
+                        return Poll::Ready(Err(super::inherited_response_error()));
+                    }
                     under_way.poll_content_streams(context);
                     let Some(begun) = under_way.outlet.poll_begun(context.waker()) else {
                         self.state = ResponseFuturePhase::Waiting(under_way, limits);
@@ -186,6 +208,9 @@ impl AsyncResponse {
     /// Polls for bytes of the body. Returns false at the end of the body. Unlike
     /// [`poll_fill`](Self::poll_fill), does not store an error for further calls.
     fn poll_fill_once(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        if !self.under_way.is_over && self.under_way.is_inherited() {
+            return Poll::Ready(Err(super::inherited_response_error()));
+        }
         self.under_way.poll_content_streams(context);
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.decode_more()? {

@@ -7,7 +7,7 @@ use haul_proto::response_head::ResponseHead;
 use super::Transfer;
 use super::resettable_state::BodyDisposition;
 use crate::body::upload::rate_limited::RateLimitedUpload;
-use crate::body::upload::{AnnouncedLengthUpload, BodyUpload, RequestBody};
+use crate::body::upload::{AnnouncedLengthUpload, BodyUpload, ContentClaimed, RequestBody};
 use crate::{Error, ErrorKind};
 
 /// The size of content, in bytes, above which a request asks for a 100 (Continue) and waits for it,
@@ -194,7 +194,6 @@ impl Transfer {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }
-        self.has_spent_content()
-            .then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
+        self.has_spent_content().then(|| Error::new(ErrorKind::Rewind, ContentClaimed.to_string()))
     }
 }

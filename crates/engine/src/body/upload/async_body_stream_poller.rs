@@ -170,12 +170,8 @@ impl Drop for StreamFeeder {
     fn drop(&mut self) {
         let mut held = self.feed_queue.lock();
         held.is_writer_gone = true;
-        let (reader, is_wanted) = (held.reader.take(), held.is_wanted);
+        let reader = held.reader.take();
         drop(held);
-        if !is_wanted {
-            // No byte was used, so another request may send the stream.
-            self.once.drop_feeder();
-        }
         if let Some(reader) = reader {
             reader.wake();
         }

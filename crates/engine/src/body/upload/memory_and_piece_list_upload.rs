@@ -208,7 +208,7 @@ impl BodyUpload for PieceUpload {
         if let OpenPiece::Nothing = self.open {
             self.open = open_piece(piece, self.done, self.waker.as_ref())?;
         }
-        Ok(if let OpenPiece::Once(reading) = &self.open { reading.pipe() } else { None })
+        if let OpenPiece::Once(reading) = &mut self.open { reading.pipe() } else { Ok(None) }
     }
 
     fn consume_file(&mut self, n: u64) {

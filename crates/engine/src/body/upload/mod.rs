@@ -58,7 +58,7 @@ pub(crate) use announced_length::AnnouncedLengthUpload;
 pub(crate) use async_body_stream_poller::StreamFeeder;
 pub(crate) use length_checked_stream::LengthCheckedStream;
 pub use one_shot::OneShotSource;
-pub(crate) use one_shot::ReaderPanicked;
+pub(crate) use one_shot::{ContentClaimed, ReaderPanicked};
 
 use super::request_trailers::Field;
 use memory_and_piece_list_upload::{MemoryUpload, PieceUpload};
@@ -336,10 +336,20 @@ impl RequestBody {
         }
     }
 
-    /// Returns a feeder for each stream in the content. The task that awaits the response uses the
-    /// feeders to poll the streams.
-    pub(crate) fn feeders(&self) -> Vec<StreamFeeder> {
-        self.one_shot_sources().filter_map(OneShotSource::feeder).collect()
+    /// Makes a copy of the content for one request, and a feeder for each stream in it. The task
+    /// that awaits the response uses the feeders to poll the streams. Returns `None` if the content
+    /// has no stream that can still be sent.
+    pub(crate) fn with_feeders(&self) -> Option<(Self, Vec<StreamFeeder>)> {
+        let Self::Pieces(pieces) = self else { return None };
+        let mut feeders = Vec::new();
+        let mut with_feeder = |piece: &BodyPiece| {
+            let BodyPiece::Once(once) = piece else { return piece.clone() };
+            let Some((once, feeder)) = once.with_feeder() else { return piece.clone() };
+            feeders.push(feeder);
+            BodyPiece::Once(once)
+        };
+        let fed = Self::Pieces(pieces.iter().map(&mut with_feeder).collect());
+        (!feeders.is_empty()).then_some((fed, feeders))
     }
 
     fn one_shot_sources(&self) -> impl Iterator<Item = &OneShotSource> {

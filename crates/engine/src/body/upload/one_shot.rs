@@ -41,17 +41,21 @@ const MAX_READ: usize = 64 << 10;
 const PIECES_AHEAD: usize = 2;
 
 /// A source of content that can be read once: a reader, a file or a stream. All clones of a
-/// [`RequestBody`](super::RequestBody) share one source.
+/// [`RequestBody`](super::RequestBody) share one source. The first upload that reads from the
+/// source claims it. All other uploads fail.
 #[derive(Clone)]
-pub struct OneShotSource(Arc<OneShotSourceState>);
+pub struct OneShotSource {
+    state: Arc<OneShotSourceState>,
+    /// The queue through which the program's task passes the bytes of a stream to the event loop;
+    /// `None` if no such task polls the stream. Each request has its own queue.
+    feed_queue: Option<Arc<ContentQueue>>,
+}
 
 /// The state that the clones of a [`OneShotSource`] share.
 struct OneShotSourceState {
     origin: OneShotInput,
+    /// True once an upload has claimed the content.
     is_begun: AtomicBool,
-    /// The queue through which the program's task passes the bytes of a stream to the event loop;
-    /// `None` if no such task polls the stream.
-    feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
 
 /// The input of a [`OneShotSource`], which can be read once: a reader, a file or a stream.
@@ -88,40 +92,32 @@ impl OneShotSource {
     {
         Self::from_input(OneShotInput::Stream(Mutex::new(Box::new(PieceStreamReader {
             stream: Box::pin(stream),
+            state: PieceStreamState::Open,
             piece: None,
             at: 0,
         }))))
     }
 
     fn from_input(origin: OneShotInput) -> Self {
-        Self(Arc::new(OneShotSourceState { origin, is_begun: AtomicBool::new(false), feed_queue: Mutex::default() }))
+        Self { state: Arc::new(OneShotSourceState { origin, is_begun: AtomicBool::new(false) }), feed_queue: None }
     }
 
-    /// Returns a feeder, with which a task of the program polls the stream. Returns `None` if
-    /// reading has begun, if there is a feeder already, or if the source is not a stream.
-    pub(super) fn feeder(&self) -> Option<StreamFeeder> {
-        if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
+    /// Makes a copy of the source for one request, and a feeder, with which a task of the program
+    /// polls the stream for that request. Returns `None` if reading has begun, or if the source is
+    /// not a stream.
+    pub(super) fn with_feeder(&self) -> Option<(Self, StreamFeeder)> {
+        if !matches!(self.state.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
         }
-        let mut feed_queue = lock(&self.0.feed_queue);
-        if feed_queue.is_some() {
-            return None;
-        }
-        let new = Arc::clone(feed_queue.insert(Arc::default()));
-        Some(StreamFeeder::new(self.clone(), new))
-    }
-
-    /// Removes the queue between the program's task that polls the stream and the event loop,
-    /// because that task was dropped before the event loop read from the queue. No byte of the
-    /// stream was used, so another request can send the stream.
-    pub(super) fn drop_feeder(&self) {
-        *lock(&self.0.feed_queue) = None;
+        let feed_queue = Arc::<ContentQueue>::default();
+        let feeder = StreamFeeder::new(self.clone(), Arc::clone(&feed_queue));
+        Some((Self { state: Arc::clone(&self.state), feed_queue: Some(feed_queue) }, feeder))
     }
 
     /// Polls the stream for its next bytes and copies them to `buffer`. Returns their number; 0 at
     /// the end of the stream.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let OneShotInput::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
+        let OneShotInput::Stream(stream) = &self.state.origin else { return Poll::Ready(Ok(0)) };
         // A panic of the program's code fails this request only, not the others on the thread.
         catch_unwind(AssertUnwindSafe(|| lock(stream).poll_read(context, buffer)))
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
@@ -130,7 +126,15 @@ impl OneShotSource {
     /// Returns true if any of the content was read. The content can then no longer be sent from the
     /// beginning.
     pub(super) fn is_begun(&self) -> bool {
-        self.0.is_begun.load(Ordering::Acquire)
+        self.state.is_begun.load(Ordering::Acquire)
+    }
+
+    /// Claims the content for one upload.
+    ///
+    /// # Errors
+    /// [`ContentClaimed`] if another upload has claimed the content.
+    fn claim(&self) -> io::Result<()> {
+        if self.state.is_begun.swap(true, Ordering::AcqRel) { Err(io::Error::other(ContentClaimed)) } else { Ok(()) }
     }
 }
 
@@ -143,9 +147,10 @@ impl fmt::Debug for OneShotSource {
 /// A reader of content that can be read once (a [`OneShotSource`]), for one upload.
 pub(super) struct OneShotReader {
     once: OneShotSource,
+    /// True once this reader has claimed the content.
+    is_mine: bool,
     waker: Option<Waker>,
     ahead: Option<ReaderThread>,
-    feed_queue: Option<Arc<ContentQueue>>,
 }
 
 impl OneShotReader {
@@ -154,14 +159,14 @@ impl OneShotReader {
     /// waits for bytes. On Unix, a read of a pipe, a terminal or a socket never waits: without
     /// `waker`, the caller polls the descriptor [`source`](Self::source) after `WouldBlock`.
     pub(super) fn new(once: OneShotSource, waker: Option<Waker>) -> Self {
-        Self { once, waker, ahead: None, feed_queue: None }
+        Self { once, is_mine: false, waker, ahead: None }
     }
 
     /// Returns the descriptor of the source's file. If the reader was made without a waker, the
     /// caller polls this descriptor after a read has returned `WouldBlock`. Returns `None` if the
     /// source is not a file, and always on Windows.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
-        match &self.once.0.origin {
+        match &self.once.state.origin {
             #[cfg(unix)]
             OneShotInput::File(file, _) => Some(file.as_fd()),
             #[cfg(windows)]
@@ -173,31 +178,41 @@ impl OneShotReader {
     /// Returns the descriptor of the source if it is a pipe, terminal or socket that the calling
     /// thread reads directly. The caller may take bytes from it. Returns `None` if the source is of
     /// another kind, or if another thread reads it.
-    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
-        match &self.once.0.origin {
-            #[cfg(unix)]
-            OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {
-                self.once.0.is_begun.store(true, Ordering::Release);
-                Some(file.as_fd())
-            }
-            OneShotInput::File(..) | OneShotInput::Reader(_) | OneShotInput::Stream(_) => None,
+    ///
+    /// # Errors
+    /// [`ContentClaimed`] if another upload has claimed the content.
+    pub(super) fn pipe(&mut self) -> io::Result<Option<BorrowedFd<'_>>> {
+        let is_direct = self.waker.is_none() && self.ahead.is_none();
+        if !is_direct || !matches!(self.once.state.origin, OneShotInput::File(_, true)) {
+            return Ok(None);
         }
+        self.claim()?;
+        Ok(self.source())
+    }
+
+    /// Claims the content for this upload, unless it has done so.
+    fn claim(&mut self) -> io::Result<()> {
+        if !self.is_mine {
+            self.once.claim()?;
+            self.is_mine = true;
+        }
+        Ok(())
     }
 
     /// Reads the next bytes of the content into `buffer`, and returns their number; 0 means the
     /// end.
+    ///
+    /// # Errors
+    /// The error of the source, or [`ContentClaimed`] if another upload has claimed the content.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
             return ahead.read(buffer);
         }
-        let shared = &*self.once.0;
-        shared.is_begun.store(true, Ordering::Release);
+        self.claim()?;
+        let shared = &*self.once.state;
         match (&shared.origin, &self.waker) {
             (OneShotInput::Stream(_), Some(waker)) => {
-                if self.feed_queue.is_none() {
-                    self.feed_queue.clone_from(&lock(&shared.feed_queue));
-                }
-                if let Some(feed_queue) = &self.feed_queue {
+                if let Some(feed_queue) = &self.once.feed_queue {
                     return feed_queue.read(waker, buffer);
                 }
                 return match self.once.poll_stream(&mut Context::from_waker(waker), buffer) {
@@ -263,6 +278,18 @@ fn would_block_as_failure(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
 
+/// The error for content that can be read only once, and that another upload has claimed.
+#[derive(Debug)]
+pub(crate) struct ContentClaimed;
+
+impl fmt::Display for ContentClaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the content was read once already and cannot be sent again")
+    }
+}
+
+impl Error for ContentClaimed {}
+
 /// The error for content that broke off because the program's code panicked while it produced the
 /// content.
 #[derive(Debug)]
@@ -291,7 +318,7 @@ impl ReaderThread {
         let (sender, pieces) = sync_channel(PIECES_AHEAD);
         let sender = ReaderThreadSender { sender: Some(sender), waker: waker.clone() };
         let once = once.clone();
-        let read = move || match &once.0.origin {
+        let read = move || match &once.state.origin {
             OneShotInput::Reader(reader) => read_all(&mut **lock(reader), None, &sender),
             OneShotInput::File(file, _) => read_all(&mut &*file, Some(file), &sender),
             OneShotInput::Stream(_) => {}
@@ -368,8 +395,17 @@ trait AsyncByteSource: Send {
 /// buffer of a read.
 struct PieceStreamReader<S, B> {
     stream: Pin<Box<S>>,
+    state: PieceStreamState,
     piece: Option<B>,
     at: usize,
+}
+
+/// The state of a stream. A stream that is not open must not be polled again.
+#[derive(Clone, Copy)]
+enum PieceStreamState {
+    Open,
+    Ended,
+    Failed,
 }
 
 impl<S, B, E> AsyncByteSource for PieceStreamReader<S, B>
@@ -388,10 +424,21 @@ where
                 return Poll::Ready(Ok(n));
             }
             self.at = 0;
+            match self.state {
+                PieceStreamState::Open => {}
+                PieceStreamState::Ended => return Poll::Ready(Ok(0)),
+                PieceStreamState::Failed => return Poll::Ready(Err(io::Error::other("the stream has failed"))),
+            }
             self.piece = match self.stream.as_mut().poll_next(context) {
                 Poll::Ready(Some(Ok(piece))) => Some(piece),
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(stream_error(error.into()))),
-                Poll::Ready(None) => return Poll::Ready(Ok(0)),
+                Poll::Ready(Some(Err(error))) => {
+                    (self.state, self.piece) = (PieceStreamState::Failed, None);
+                    return Poll::Ready(Err(stream_error(error.into())));
+                }
+                Poll::Ready(None) => {
+                    (self.state, self.piece) = (PieceStreamState::Ended, None);
+                    return Poll::Ready(Ok(0));
+                }
                 Poll::Pending => {
                     self.piece = None;
                     return Poll::Pending;

@@ -116,3 +116,51 @@ fn small_form_without_files_is_one_buffer() {
     assert!(matches!(of(300), RequestBody::Bytes(_)));
     assert!(!matches!(of(MAX_JOINED), RequestBody::Bytes(_)), "a large one is not copied once more");
 }
+
+#[test]
+fn one_shot_content_is_claimed_by_one_upload() {
+    let body = RequestBody::reader(Cursor::new(b"abc"));
+    let (mut first, mut second) = (body.upload(), body.upload());
+    assert_eq!(first.read(&mut [0; 2]).unwrap(), 2);
+    let refused = second.read(&mut [0; 2]).unwrap_err();
+    assert!(refused.to_string().contains("cannot be sent again"), "{refused}");
+    assert_eq!(all(&mut *first, 2).unwrap(), b"c");
+}
+
+/// A test stream that panics when it is polled after its end.
+struct EndOnceStream(bool);
+
+impl futures_core::Stream for EndOnceStream {
+    type Item = io::Result<&'static [u8]>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        assert!(!std::mem::replace(&mut self.0, true), "it was polled after its end");
+        std::task::Poll::Ready(None)
+    }
+}
+
+#[test]
+fn stream_body_is_not_polled_after_its_end() {
+    let mut upload = RequestBody::stream(EndOnceStream(false)).upload();
+    assert_eq!(upload.read(&mut [0; 2]).unwrap(), 0);
+    assert_eq!(upload.read(&mut [0; 2]).unwrap(), 0);
+    let once = OneShotSource::stream(EndOnceStream(false));
+    let mut reader = one_shot::OneShotReader::new(once, None);
+    assert_eq!((reader.read(&mut [0; 2]).unwrap(), reader.read(&mut [0; 2]).unwrap()), (0, 0));
+}
+
+#[test]
+fn stream_feeder_belongs_to_one_request() {
+    let body = RequestBody::stream(EndOnceStream(false));
+    let (fed, _feeders) = body.with_feeders().unwrap();
+    let (other, _others) = body.with_feeders().unwrap();
+    let (mut mine, mut others) = (fed.upload(), other.upload());
+    for upload in [&mut mine, &mut others] {
+        upload.set_waker(std::task::Waker::noop().clone());
+    }
+    assert_eq!(mine.read(&mut [0; 2]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert!(others.read(&mut [0; 2]).unwrap_err().to_string().contains("cannot be sent again"));
+}

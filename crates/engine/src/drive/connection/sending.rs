@@ -13,7 +13,7 @@ use haul_proto::request::{RequestHead, SendRequestError};
 use haul_proto::response_head::ProtocolVersion;
 
 use crate::ErrorKind;
-use crate::body::upload::{BodyUpload, ReaderPanicked};
+use crate::body::upload::{BodyUpload, ContentClaimed, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
 /// The largest number of bytes that one read requests from a source of request content.
@@ -203,6 +203,9 @@ pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     match error.kind() {
         _ if error.get_ref().is_some_and(|cause| cause.is::<ReaderPanicked>()) => {
             crate::Error::new(ErrorKind::Panicked, ReaderPanicked.to_string())
+        }
+        _ if error.get_ref().is_some_and(|cause| cause.is::<ContentClaimed>()) => {
+            crate::Error::new(ErrorKind::Rewind, ContentClaimed.to_string())
         }
         _ => crate::Error::with_source(ErrorKind::Read, "the content to send cannot be read", error),
     }
