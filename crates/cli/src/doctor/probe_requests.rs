@@ -66,8 +66,7 @@ pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
         ..base.clone()
     };
     options.auth = RequestOptions::default().auth;
-    options.tls.identity = None;
-    options.tls.identity_pem = None;
+    options.tls.remove_identity();
     options
 }
 

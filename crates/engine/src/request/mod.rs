@@ -492,12 +492,73 @@ impl RequestOptions {
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut secretless = self.clone();
-        secretless.authorization = None;
-        secretless.auth = secretless.auth.without_origin_credentials();
-        secretless.cookie = None;
-        secretless.tls.identity = None;
-        secretless.tls.passphrase = None;
-        secretless.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
+        // Every field is named, so that a new one cannot be forgotten here.
+        let Self {
+            authorization,
+            auth,
+            cookie,
+            tls,
+            fields,
+            method: _,
+            without: _,
+            user_agent: _,
+            jar: _,
+            hsts: _,
+            alt_svc: _,
+            referer: _,
+            range: _,
+            body: _,
+            content_type: _,
+            content_range: _,
+            expect_timeout: _,
+            decode: _,
+            decode_limits: _,
+            include_head: _,
+            escape_head: _,
+            head_only: _,
+            fail: _,
+            fail_with_body: _,
+            redirects: _,
+            retry: _,
+            resume: _,
+            request_target: _,
+            curl_compat: _,
+            deviations: _,
+            max_time: _,
+            total_time: _,
+            read_timeout: _,
+            write_timeout: _,
+            pool_timeout: _,
+            stall: _,
+            max_size: _,
+            resume_from: _,
+            span: _,
+            limit_rate: _,
+            limit_rate_total: _,
+            speed_limit: _,
+            split: _,
+            path_as_is: _,
+            family: _,
+            connect: _,
+            connect_to: _,
+            prior_knowledge: _,
+            fresh_connection: _,
+            closes_connection: _,
+            http3: _,
+            http3_cache: _,
+            proxy: _,
+            auto_referer: _,
+            wants: _,
+            pauses: _,
+            trace: _,
+            recorder: _,
+            interrupt: _,
+            keep_history: _,
+        } = &mut secretless;
+        (*authorization, *cookie) = (None, None);
+        *auth = auth.without_origin_credentials();
+        tls.remove_identity();
+        fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
         secretless
     }
 

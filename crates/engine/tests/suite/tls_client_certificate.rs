@@ -162,3 +162,12 @@ fn unusable_client_certificate_error_names_the_cause() {
         assert!(got.message.contains(why), "{certificate} {key}: {}", got.message);
     }
 }
+
+#[test]
+fn options_without_secrets_have_no_client_certificate() {
+    let mut options = RequestOptions::default();
+    options.tls.identity_pem = Some(Pem::new(&b"me"[..]));
+    options.tls.identity = Some(ClientCertificateFiles { certificate: "me".into(), key: None });
+    let secretless = options.without_secrets();
+    assert!(secretless.tls.identity.is_none() && secretless.tls.identity_pem.is_none());
+}

@@ -131,6 +131,39 @@ pub struct TlsOptions {
     pub ech: EchOptions,
 }
 
+impl TlsOptions {
+    /// Removes the client certificate, its key and its passphrase.
+    pub fn remove_identity(&mut self) {
+        // Every field is named, so that a new one cannot be forgotten here.
+        let Self {
+            identity,
+            identity_pem,
+            passphrase,
+            verify: _,
+            examine: _,
+            require_status: _,
+            keep_certificates: _,
+            common_name: _,
+            ca_file: _,
+            ca_path: _,
+            ca_pem: _,
+            min_version: _,
+            max_version: _,
+            alpn: _,
+            sni: _,
+            pins: _,
+            crl_file: _,
+            tls12_ciphers: _,
+            tls13_ciphers: _,
+            groups: _,
+            signature_algorithms: _,
+            resume: _,
+            ech: _,
+        } = self;
+        (*identity, *identity_pem, *passphrase) = (None, None, None);
+    }
+}
+
 impl Default for TlsOptions {
     fn default() -> Self {
         Self {
