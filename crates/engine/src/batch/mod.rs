@@ -37,7 +37,7 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -405,7 +405,9 @@ impl Drop for Batch {
             direct.close();
         }
         // Joined, since the thread must not use code that the program unloads after this. It
-        // waits only in its event loop, so it ends at once. A panic was reported already.
-        let _ = self.executor.close().map(JoinHandle::join);
+        // waits only in its event loop, so it ends at once. A panic was reported already. A sink
+        // that owns the batch may drop it on that thread, which cannot join itself.
+        let thread = self.executor.close().filter(|thread| thread.thread().id() != thread::current().id());
+        let _ = thread.map(JoinHandle::join);
     }
 }
