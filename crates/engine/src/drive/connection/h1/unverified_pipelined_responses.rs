@@ -92,7 +92,7 @@ impl UnconfirmedResponses {
     /// Returns true if the pipeline has so many kept responses that it takes no further request.
     /// `depth` is the maximum number of outstanding requests.
     pub(super) fn is_full(&self, depth: usize) -> bool {
-        self.held.len() >= MAX_RESPONSES_PER_DEPTH * depth
+        self.held.len() >= depth.saturating_mul(MAX_RESPONSES_PER_DEPTH)
     }
 
     /// Returns the transfer whose response was kept last; `None` if no response is kept.
@@ -189,5 +189,16 @@ impl H1Connection {
             let after = if is_doubtful { transfer.retract_response(now) } else { transfer.on_complete(complete) };
             finished.push((transfer, after));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipeline_without_limit_is_never_full() {
+        assert!(!UnconfirmedResponses::default().is_full(usize::MAX));
+        assert!(!UnconfirmedResponses::default().is_full(1 << 62));
     }
 }
