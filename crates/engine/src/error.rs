@@ -343,20 +343,25 @@ impl Error {
     }
 
     /// Returns a copy of the error, for another caller or for another request that failed for the
-    /// same reason. If the cause is an error of the operating system, the copy contains it; any
-    /// other cause becomes text.
+    /// same reason. If the cause is an [`io::Error`], the copy contains one of the same kind and
+    /// text, and with the same code of the operating system; any other cause becomes text.
     #[must_use]
     pub fn duplicate(&self) -> Self {
-        let ErrorDetails { kind, message, url, requested_url, stage, status, .. } = &*self.details;
-        let system =
-            |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+        let ErrorDetails { kind, message, url, requested_url, stage, status, is_tls_rejection, .. } = &*self.details;
+        let copy = |error: &io::Error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            // The text of an error without a cause is that of its kind.
+            None if error.get_ref().is_none() => error.kind().into(),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
         let mut again = match self.io_source() {
-            Some(source) => Self::with_source(*kind, message.clone(), system(source)),
+            Some(source) => Self::with_source(*kind, message.clone(), copy(source)),
             None => Self::new(*kind, self.cause()),
         };
         again.details.url.clone_from(url);
         again.details.requested_url.clone_from(requested_url);
         again.details.status = *status;
+        again.details.is_tls_rejection = *is_tls_rejection;
         again.with_stage(*stage)
     }
 

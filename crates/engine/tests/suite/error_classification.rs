@@ -174,3 +174,10 @@ fn invalid_header_error_names_the_header() {
         }
     }
 }
+
+#[test]
+fn duplicated_error_keeps_the_programs_text() {
+    let cause = std::io::Error::other("disk of user");
+    let error = haul::Error::with_source(haul::ErrorKind::Write, "no bytes", cause);
+    assert_eq!(error.duplicate().to_string(), error.to_string());
+}
