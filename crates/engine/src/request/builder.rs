@@ -108,12 +108,15 @@ pub struct RequestBuilder {
     /// The media type of the content; `None` if no method of the builder has set it. The media type
     /// becomes the `Content-Type`, unless the program adds that field itself.
     content_type: Option<String>,
+    /// The length that the program gave with the content; `None` if it gave none. The length becomes
+    /// the `Content-Length`, unless the request has trailers, with which content is sent in chunks.
+    content_length: Option<u64>,
     error: Option<Error>,
 }
 
 impl Clone for RequestBuilder {
     fn clone(&self) -> Self {
-        let Self { client, url, query, options, own, content_type, error } = self;
+        let Self { client, url, query, options, own, content_type, content_length, error } = self;
         Self {
             client: client.clone(),
             url: url.clone(),
@@ -121,6 +124,7 @@ impl Clone for RequestBuilder {
             options: Arc::clone(options),
             own: own.clone(),
             content_type: content_type.clone(),
+            content_length: *content_length,
             error: error.as_ref().map(Error::duplicate),
         }
     }
@@ -164,7 +168,16 @@ impl RequestBuilder {
     fn with_url(client: &Client, name: &str, url: RequestUrl) -> Self {
         let own = RequestOverrides { method: Some(method(name)), ..RequestOverrides::default() };
         let options = Arc::clone(client.options());
-        Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
+        Self {
+            client: client.clone(),
+            url,
+            query: String::new(),
+            options,
+            own,
+            content_type: None,
+            content_length: None,
+            error: None,
+        }
     }
 
     /// Adds a header field to the request. All fields that are added with the same name are sent;
@@ -194,6 +207,7 @@ impl RequestBuilder {
     /// and pieces.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
+        self.content_length = None;
         self
     }
 
@@ -205,12 +219,10 @@ impl RequestBuilder {
     /// Hazards: if the reader ends before `length` bytes, the request fails and its connection is
     /// closed. If several requests run at the same time, a separate thread reads; a reader that
     /// blocks for ever occupies that thread for ever.
-    pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
-        if let Some(length) = length {
-            self = self.header("Content-Length", length.to_string());
-        }
+    pub fn body_reader(self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
+        let Some(length) = length else { return self.body(RequestBody::reader(reader)) };
         // A thread that reads ahead may request more bytes than are to be sent.
-        self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
+        self.body(RequestBody::reader(reader.take(length))).with_content_length(length)
     }
 
     /// Sets content that comes from a stream while it is sent. With `length`, haul sends a
@@ -230,15 +242,21 @@ impl RequestBuilder {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         match length {
-            Some(length) => self
-                .header("Content-Length", length.to_string())
-                .body(RequestBody::stream(LengthCheckedStream::new(stream, length))),
+            Some(length) => {
+                let body = RequestBody::stream(LengthCheckedStream::new(stream, length));
+                self.body(body).with_content_length(length)
+            }
             None => self.body(RequestBody::stream(stream)),
         }
     }
 
-    /// Sets the trailer fields of the request. They are produced after the content has been sent;
-    /// see [`Trailers`].
+    fn with_content_length(mut self, length: u64) -> Self {
+        self.content_length = Some(length);
+        self
+    }
+
+    /// Sets the trailer fields of the request. The content is then sent in chunks. The trailers are
+    /// produced after the content has been sent; see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
@@ -374,7 +392,7 @@ impl RequestBuilder {
     }
 
     fn into_client_and_request(self) -> (Client, Result<Request>) {
-        let Self { client, url, query, options, mut own, content_type, error } = self;
+        let Self { client, url, query, options, mut own, content_type, content_length, error } = self;
         if let Some(error) = error {
             return (client, Err(error.with_url(url.to_string())));
         }
@@ -382,6 +400,9 @@ impl RequestBuilder {
             && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
         {
             own.fields.push(("Content-Type".to_owned(), content_type.into_bytes()));
+        }
+        if let Some(length) = content_length.filter(|_| own.trailers.is_none()) {
+            own.fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
         }
         let target = match url {
             RequestUrl::Target(target) if query.is_empty() => Ok(target),
