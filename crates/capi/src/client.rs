@@ -15,8 +15,9 @@
 //! ```
 
 use std::ffi::c_char;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use haul::fork::ForkSafeLock;
 use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
@@ -31,7 +32,7 @@ const MAX_REDIRECTS: u32 = 20;
 /// State that requests share: settings, connections, and a cookie jar. Any number of threads may
 /// use it at once.
 pub struct haul_client {
-    shared: RwLock<EngineWithOptions>,
+    shared: ForkSafeLock<EngineWithOptions>,
 }
 
 /// The engine's client and the default request options. Each request takes a clone of both.
@@ -46,7 +47,7 @@ pub(crate) struct EngineWithOptions {
 impl haul_client {
     /// Returns copies of the engine's client and of the default options, for a new request.
     pub(crate) fn shared(&self) -> EngineWithOptions {
-        self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.read().clone()
     }
 
     /// Changes the client's settings for later requests. If `change` fails, the settings stay
@@ -67,11 +68,11 @@ impl haul_client {
         &self,
         change: impl FnOnce(&mut EngineWithOptions) -> Result<(), CallFailure>,
     ) -> Result<(), CallFailure> {
-        change(&mut self.shared.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shared.write())
     }
 
     fn with(shared: EngineWithOptions) -> Box<Self> {
-        Box::new(Self { shared: RwLock::new(shared) })
+        Box::new(Self { shared: ForkSafeLock::new(shared) })
     }
 }
 

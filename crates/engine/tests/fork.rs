@@ -6,8 +6,8 @@ mod common;
 use std::panic::AssertUnwindSafe;
 #[cfg(linux_calls)]
 use std::sync::Arc;
-#[cfg(linux_calls)]
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use common::start_origin;
 use haul::batch::BatchOptions;
@@ -15,6 +15,7 @@ use haul::batch::BatchOptions;
 use haul::buffer_pool::OfferedBodyBytes;
 #[cfg(linux_calls)]
 use haul::sink::Sink;
+use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, Response};
 
 #[test]
@@ -61,6 +62,55 @@ fn forked_child_cannot_use_the_parents_batch() {
     });
     assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
     assert!(all.next().unwrap().1.is_ok() && all.next().is_none());
+}
+
+#[test]
+fn forked_child_can_use_a_busy_jar() {
+    let (jar, is_over) = (SharedCookieJar::new(), AtomicBool::new(false));
+    let site = haul::Target::parse("http://h.example/").unwrap();
+    jar.store_fields(&site, [&b"a=1"[..]]);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    jar.change(|_| ());
+                }
+            });
+        }
+        let forks = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..50 {
+                assert_in_forked_child(|| {
+                    // SAFETY: sets a timer of this process, whose signal ends a child that hangs.
+                    unsafe { libc::alarm(20) };
+                    assert_eq!(jar.cookie_for(&site).unwrap(), b"a=1");
+                    jar.store_fields(&site, [&b"a=2"[..]]);
+                });
+            }
+        }));
+        is_over.store(true, Ordering::SeqCst);
+        forks.unwrap();
+    });
+    assert_eq!(jar.cookie_for(&site).unwrap(), b"a=1");
+}
+
+#[test]
+fn forked_child_cannot_read_the_parents_async_response() {
+    let origin = start_origin();
+    let client = Client::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut response = runtime.block_on(client.get(&origin.url("/bytes/3000000")).send_async()).unwrap();
+    let mut waiting = Box::pin(client.get(&origin.url("/delay/100/small")).send_async());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    assert_in_forked_child(|| {
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(Err(error)) = response.poll_fill(&mut context) else { panic!("it was read") };
+        assert!(error.to_string().contains("belongs to the parent"), "{error}");
+        let Poll::Ready(Err(error)) = waiting.as_mut().poll(&mut context) else { panic!("it was awaited") };
+        assert!(error.to_string().contains("belongs to the parent"), "{error}");
+    });
+    assert_eq!(runtime.block_on(response.bytes()).unwrap().len(), 3_000_000);
+    assert!(runtime.block_on(waiting).is_ok());
 }
 
 /// A sink that records that it was dropped.

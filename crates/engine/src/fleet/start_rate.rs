@@ -1,6 +1,6 @@
 //! The rates at which transfers start: for all hosts together (curl's `--rate`), and for each host.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::byte_and_transfer_rates::{HostSchedules, StartSchedule};
@@ -8,7 +8,7 @@ use haul_policy::queue::{HostId, JobQueue};
 use haul_policy::target::Origin;
 
 use crate::Result;
-use crate::ignore_poison::IgnorePoison;
+use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 use crate::interrupt_callback::{InterruptCallback, sleep_until};
 use crate::request::TotalRateLimit;
 use crate::time_conversions;
@@ -29,7 +29,7 @@ use crate::time_conversions;
 #[derive(Clone, Debug)]
 pub struct StartRate {
     interval: Duration,
-    schedule: Arc<Mutex<StartSchedule>>,
+    schedule: Arc<ForkSafeLock<StartSchedule>>,
 }
 
 impl StartRate {
@@ -68,8 +68,8 @@ impl StartRate {
         sleep_until(begins, interrupt)
     }
 
-    fn lock(&self) -> MutexGuard<'_, StartSchedule> {
-        self.schedule.lock().ignore_poison()
+    fn lock(&self) -> ForkSafeWriteGuard<'_, StartSchedule> {
+        self.schedule.write()
     }
 }
 
@@ -92,7 +92,7 @@ impl StartRate {
 /// ```
 #[derive(Clone, Debug)]
 pub struct HostStartRate {
-    hosts: Arc<Mutex<HostSchedules<Origin>>>,
+    hosts: Arc<ForkSafeLock<HostSchedules<Origin>>>,
 }
 
 impl HostStartRate {
@@ -101,7 +101,7 @@ impl HostStartRate {
     /// host.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }
+        Self { hosts: Arc::new(ForkSafeLock::new(HostSchedules::new(interval))) }
     }
 
     /// Returns the time when the next transfer to this host may start. Returns `None` if a transfer
@@ -131,8 +131,8 @@ impl HostStartRate {
         sleep_until(begins, interrupt)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HostSchedules<Origin>> {
-        self.hosts.lock().ignore_poison()
+    fn lock(&self) -> ForkSafeWriteGuard<'_, HostSchedules<Origin>> {
+        self.hosts.write()
     }
 }
 

@@ -22,7 +22,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 pub use super::negotiate::{Delegation, NegotiateError, NegotiateOptions, SecurityContext, SecurityLibrary};
 pub(crate) use super::negotiate::{Negotiation, missing_token_error};
@@ -35,7 +35,7 @@ use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::{Origin, Target};
 
-use crate::ignore_poison::IgnorePoison;
+use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 
 /// The maximum number of protection spaces in an [`AuthCache`]. A further one replaces the oldest.
 pub const MAX_PROTECTION_SPACES: usize = 256;
@@ -92,7 +92,7 @@ pub enum NetrcFileUse {
 /// challenge. Clones share its contents.
 #[derive(Clone, Default)]
 pub struct AuthCache {
-    spaces: Arc<Mutex<Vec<ProtectionSpace>>>,
+    spaces: Arc<ForkSafeLock<Vec<ProtectionSpace>>>,
     basic_scope: BasicScope,
 }
 
@@ -340,8 +340,8 @@ impl AuthCache {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<ProtectionSpace>> {
-        self.spaces.lock().ignore_poison()
+    fn lock(&self) -> ForkSafeWriteGuard<'_, Vec<ProtectionSpace>> {
+        self.spaces.write()
     }
 }
 

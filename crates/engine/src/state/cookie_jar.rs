@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use haul_policy::cookie::{self, netscape};
@@ -22,6 +22,7 @@ use haul_policy::target::Target;
 pub use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
+use crate::fork::{self, ForkSafeLock, ForkSafeReadGuard, ForkSafeWriteGuard};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Result, time_conversions};
 
@@ -37,10 +38,25 @@ pub struct SharedCookieJar(Arc<JarInner>);
 /// The state that all clones of a [`SharedCookieJar`] share.
 #[derive(Default)]
 struct JarInner {
-    cookies: RwLock<cookie::CookieStore>,
+    cookies: ForkSafeLock<cookie::CookieStore>,
     /// The lock that is held while the jar is saved to a file, so that two simultaneous saves do
     /// not write the same changes twice.
-    saving: Mutex<()>,
+    saving: ForkSafeLock<SaveLock>,
+}
+
+/// The lock of the saves of one process. A save may wait for a file for a long time, so that a fork
+/// must not wait for a save. A forked child makes its own lock, since another thread of its parent
+/// may have held the inherited one.
+struct SaveLock {
+    lock: Arc<Mutex<()>>,
+    /// The value of [`fork::fork_count`] in the process that made the lock.
+    generation: u32,
+}
+
+impl Default for SaveLock {
+    fn default() -> Self {
+        Self { lock: Arc::default(), generation: fork::fork_count() }
+    }
 }
 
 impl SharedCookieJar {
@@ -54,8 +70,8 @@ impl SharedCookieJar {
     #[must_use]
     pub fn with_style(style: CookieFileConventions) -> Self {
         Self(Arc::new(JarInner {
-            cookies: RwLock::new(cookie::CookieStore::with_style(style)),
-            saving: Mutex::default(),
+            cookies: ForkSafeLock::new(cookie::CookieStore::with_style(style)),
+            saving: ForkSafeLock::default(),
         }))
     }
 
@@ -132,7 +148,8 @@ impl SharedCookieJar {
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) at the deadline. The timeout error names
     /// the process that holds the lock, if the system reveals it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
-        let _saving = self.0.saving.lock().ignore_poison();
+        let save_lock = self.save_lock();
+        let _saving = save_lock.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
         locked_file::update(path.as_ref(), deadline, |text| {
             let now = time_conversions::unix_now();
@@ -151,7 +168,8 @@ impl SharedCookieJar {
     /// # Errors
     /// The errors of [`SharedCookieJar::save_by`].
     pub fn replace_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
-        let _saving = self.0.saving.lock().ignore_poison();
+        let save_lock = self.save_lock();
+        let _saving = save_lock.lock().ignore_poison();
         let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, time_conversions::unix_now())));
         locked_file::update(path.as_ref(), deadline, |_| text.clone())?;
         self.write().mark_saved(&changes);
@@ -188,23 +206,36 @@ impl SharedCookieJar {
         self.read().cookie_for(target, time_conversions::unix_now())
     }
 
-    /// Calls `look` with the cookies, and returns its result.
+    /// Calls `look` with the cookies, and returns its result. During the call, no request can store
+    /// cookies, and no other thread can fork. A request with this jar in the call waits for itself
+    /// for ever if its response sets a cookie.
     pub fn with<T>(&self, look: impl FnOnce(&cookie::CookieStore) -> T) -> T {
         look(&self.read())
     }
 
     /// Calls `change` with the cookies, and returns its result. During the call, no request can
-    /// read or store cookies.
+    /// read or store cookies, and no other thread can fork. A request with this jar in the call
+    /// waits for itself for ever.
     pub fn change<T>(&self, change: impl FnOnce(&mut cookie::CookieStore) -> T) -> T {
         change(&mut self.write())
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, cookie::CookieStore> {
-        self.0.cookies.read().ignore_poison()
+    fn read(&self) -> ForkSafeReadGuard<'_, cookie::CookieStore> {
+        self.0.cookies.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, cookie::CookieStore> {
-        self.0.cookies.write().ignore_poison()
+    fn write(&self) -> ForkSafeWriteGuard<'_, cookie::CookieStore> {
+        self.0.cookies.write()
+    }
+
+    /// Returns this process's lock for saves.
+    fn save_lock(&self) -> Arc<Mutex<()>> {
+        let mut saving = self.0.saving.write();
+        if saving.generation != fork::fork_count() {
+            // Not dropped: the inherited lock may be held by a thread that is not in this process.
+            std::mem::forget(std::mem::take(&mut *saving));
+        }
+        Arc::clone(&saving.lock)
     }
 }
 

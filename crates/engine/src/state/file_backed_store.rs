@@ -3,13 +3,13 @@
 //! lock instead, since cookies are read far more often than written.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
-use crate::ignore_poison::IgnorePoison;
+use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 use crate::{Result, time_conversions};
 
 /// A store, such as the HSTS store, that can be loaded from a text file and saved to it.
@@ -29,7 +29,7 @@ pub trait PersistentStore: Default {
 
 /// A store behind a lock, which can be saved to a text file. Clones share its contents.
 #[derive(Debug, Default)]
-pub struct SharedStore<T>(Arc<Mutex<T>>);
+pub struct SharedStore<T>(Arc<ForkSafeLock<T>>);
 
 impl<T> Clone for SharedStore<T> {
     fn clone(&self) -> Self {
@@ -38,8 +38,8 @@ impl<T> Clone for SharedStore<T> {
 }
 
 impl<T> SharedStore<T> {
-    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().ignore_poison()
+    pub(super) fn lock(&self) -> ForkSafeWriteGuard<'_, T> {
+        self.0.write()
     }
 }
 
@@ -53,7 +53,7 @@ impl<T: PersistentStore> SharedStore<T> {
     /// Makes an empty store. `style` selects the header comment with which the store's files begin.
     #[must_use]
     pub fn with_style(style: CookieFileConventions) -> Self {
-        Self(Arc::new(Mutex::new(T::with_style(style))))
+        Self(Arc::new(ForkSafeLock::new(T::with_style(style))))
     }
 
     /// Adds the entries of a file in curl's format. A missing file is treated as empty.

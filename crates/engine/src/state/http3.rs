@@ -17,8 +17,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use haul_policy::alt_svc::{AlpnProtocol, AltSvcStore};
@@ -27,7 +27,7 @@ use haul_policy::http3::{Http3Choice, Http3Failure, Http3FailureHistory, Http3Po
 use haul_policy::target::{Scheme, Target};
 
 use super::alt_svc::AltSvcCache;
-use crate::ignore_poison::IgnorePoison;
+use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 use crate::time_conversions;
 
 /// The maximum number of origins whose HTTPS records are kept. If there are more, all records are
@@ -46,7 +46,7 @@ pub struct Http3Cache {
 struct SharedHttp3State {
     /// True once an Alt-Svc field or HTTPS record has offered HTTP/3.
     has_offers: AtomicBool,
-    state: Mutex<Http3CacheState>,
+    state: ForkSafeLock<Http3CacheState>,
 }
 
 /// The known HTTP/3 endpoints, and the history of failures. The cache's lock protects them.
@@ -158,8 +158,8 @@ impl Http3Cache {
         self.lock().memory.on_failed(origin, endpoint, failure, time_conversions::to_monotonic_time(Instant::now()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Http3CacheState> {
-        self.shared.state.lock().ignore_poison()
+    fn lock(&self) -> ForkSafeWriteGuard<'_, Http3CacheState> {
+        self.shared.state.write()
     }
 }
 

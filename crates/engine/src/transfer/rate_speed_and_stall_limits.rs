@@ -2,13 +2,14 @@
 //! silence.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::MonotonicTime;
 use haul_policy::byte_and_transfer_rates::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
+use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 use crate::ignore_poison::IgnorePoison;
 use crate::interrupt_callback::{InterruptCallback, sleep_until};
 use crate::request::{RequestOptions, SpeedLimit, StallLimit};
@@ -33,16 +34,17 @@ pub struct TotalRateLimit(Arc<TotalBuckets>);
 /// direction.
 struct TotalBuckets {
     rate: u64,
-    received: Mutex<SharedBucket>,
-    sent: Mutex<SharedBucket>,
+    received: ForkSafeLock<SharedBucket>,
+    sent: ForkSafeLock<SharedBucket>,
 }
 
 impl TotalRateLimit {
     /// Makes a limit of this number of bytes per second; 0 counts as 1.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
-        let bucket =
-            || Mutex::new(SharedBucket::new(bytes_per_second, time_conversions::to_monotonic_time(Instant::now())));
+        let bucket = || {
+            ForkSafeLock::new(SharedBucket::new(bytes_per_second, time_conversions::to_monotonic_time(Instant::now())))
+        };
         Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
     }
 
@@ -71,12 +73,12 @@ impl TotalRateLimit {
         sleep_until(self.wait_until(now).unwrap_or(now), interrupt)
     }
 
-    pub(crate) fn lock_receive_bucket(&self) -> MutexGuard<'_, SharedBucket> {
-        self.0.received.lock().ignore_poison()
+    pub(crate) fn lock_receive_bucket(&self) -> ForkSafeWriteGuard<'_, SharedBucket> {
+        self.0.received.write()
     }
 
-    pub(crate) fn lock_send_bucket(&self) -> MutexGuard<'_, SharedBucket> {
-        self.0.sent.lock().ignore_poison()
+    pub(crate) fn lock_send_bucket(&self) -> ForkSafeWriteGuard<'_, SharedBucket> {
+        self.0.sent.write()
     }
 }
 
