@@ -329,7 +329,9 @@ impl Client {
     /// requests, the time in the queue counts towards their [`timeout`](RequestBuilder::timeout). A
     /// response counts as running until all of its body but the last 256 KiB has been read, or
     /// until it is dropped. So a program that keeps the maximum number of responses unread and
-    /// awaits another one waits for ever.
+    /// awaits another one waits for ever. Unread responses on one HTTP/2 connection also share its
+    /// receive buffer of 9 MiB: from about 40 large unread responses of one server on, further
+    /// requests to this server wait until the program reads or drops one of them.
     pub fn send_async(&self, request: Request) -> ResponseFuture {
         ResponseFuture::new(self, Ok(request))
     }

@@ -235,6 +235,9 @@ impl RequestBuilder {
     /// task does not await. With all other methods, the thread that sends the request polls the
     /// stream. In a batch, this thread also sends other requests, and has no runtime. The stream
     /// must not block.
+    ///
+    /// A server may send a successful response before the stream has ended. The body of that
+    /// response ends only after the stream has ended, too.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
