@@ -102,9 +102,9 @@ pub(crate) enum OutputCheck {
     /// fetches the same bytes once before the rounds, and its output is compared with the digest.
     CheckedOnce(String, OutputDigest),
     /// The program discards the body, and prints the number of bytes that it received. In every
-    /// round, this number is compared with the length in the digest. A shell command, if there is
-    /// one, fetches the same bytes once before the rounds, and its output is compared with the
-    /// digest.
+    /// round, this number is compared with the length in the digest. The first field is an optional
+    /// shell command that runs once before the rounds. The command fetches and outputs the same
+    /// bytes, which are compared with the digest.
     PrintedLength(Option<String>, OutputDigest),
     /// In every round, the output is compared with this digest. The reader of the output also
     /// records the time of the first byte.

@@ -186,8 +186,8 @@ fn count_pages(mut output: impl BufRead, keys: &RequiredAndOptionalPages) -> io:
     Ok(Ok(keys.required.len() - missing.required.len()))
 }
 
-/// Counts the lines in a client's output that contain the length `len`. The line of a failed
-/// transfer contains 0.
+/// Counts the lines with the length `len` in a client's output. A failed transfer has a line with
+/// 0. Returns a message for any other line, and for more than `count` lines with `len`.
 fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<Result<usize, String>> {
     let mut fetched = 0;
     for line in output.lines() {

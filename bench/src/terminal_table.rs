@@ -94,8 +94,8 @@ impl ResultTable {
     }
 }
 
-/// Returns the name of the program with which results of this kind are compared: haul's best
-/// competitor, or the baseline if there is no competitor.
+/// Returns the name of the program whose result of the kind `what` is 1.00 in the ratios of a part:
+/// the competitor of haul with the lowest result, or [`PartResult::baseline`] if none has a result.
 pub(crate) fn measure_of(part_result: &PartResult, what: MetricKind) -> &str {
     part_result.best_peer(what).map_or(part_result.baseline.as_str(), |entry| &entry.name)
 }

@@ -1,11 +1,11 @@
 //! `bench partition`: a simulation of many tasks that fetch a list of URLs. It compares three rules
 //! that decide which task fetches a URL. `docs/scale-out.md` explains the figures.
 //!
-//! The numbers of URLs of the hosts follow a Zipf law. Each host permits a number of requests a
-//! second from all tasks together, and each task fetches a number of URLs a second. A task ends
-//! when it has fetched its share, and the slowest of its hosts has permitted its last request. The
-//! model leaves out waits for free slots: a task has so many hosts that a request to another one
-//! can always start.
+//! The largest hosts have most of the URLs: their sizes follow Zipf's law. Each host limits the
+//! rate of requests from all tasks together, and each task fetches URLs at a fixed rate. A task
+//! ends when it has fetched its share, and the slowest of its hosts has permitted the last request.
+//! The model assumes that a wait for one host does not delay requests to others: a task has so many
+//! hosts that it can always request a URL of another one.
 
 use testkit::rng::Rng;
 

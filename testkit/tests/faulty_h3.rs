@@ -58,8 +58,9 @@ fn planned_breaks_end_streams_or_connections() {
     }
 }
 
-/// Returns the reason for the end of a connection that a break ends. The reply of the crate h3 is
-/// not awaited, since the crate sometimes misses the end of the connection.
+/// Requests a body in which the origin makes the break `how`. Returns the error with which quinn's
+/// connection ends. The response is not awaited, since the crate h3 sometimes misses the end of the
+/// connection.
 fn close_reason(origin: &FaultyOrigin, how: BreakKind) -> ConnectionError {
     let client = connect(origin);
     let breaks = vec![BodyBreak { place: BodyBreakOffset::At(100_000), how, times: Some(1) }];

@@ -1,5 +1,5 @@
-//! A record of each of 20,000 URLs, with its body: haul's `--jsonl`, compared with curl's `%{json}`
-//! and the bodies in files, which jq joins.
+//! The job that writes one JSON record, body included, for each of 20,000 URLs. haul's `--jsonl` is
+//! compared with curl and jq: curl writes metadata (`%{json}`) and bodies to files, which jq joins.
 
 use testkit::origin::Origin;
 

@@ -27,8 +27,8 @@ pub(super) struct SequentialRequestsJob<'a> {
     pub(super) script: &'a [&'a str],
     /// The clients that are installed and take part in the job.
     pub(super) clients: &'a [LanguageClient],
-    /// The displayed name of haul's client. The goals of the job, except the goal of `replaced`,
-    /// limit the CPU time of this client.
+    /// The displayed name of haul's client. Each goal of the job, except that of `replaced`, is a
+    /// maximum ratio of this client's CPU time to that of another program.
     pub(super) haul: &'static str,
     /// The number of requests of each of the parts `small`, `page` and `post`, and the goal of the
     /// part: the maximum CPU time of haul's client, as a multiple of the CPU time of the program

@@ -309,10 +309,10 @@ impl HostNetworkWithLists {
         Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
-    /// Returns the same network with new files, named after `name`, that contain only the URLs of
-    /// some hosts: `has` returns true for the index of each host to keep. `self.urls` must contain
-    /// one URL of each host in turn, and then begin again with the first host
-    /// ([`UrlOrder::InTurn`]).
+    /// Returns the same network with fewer URLs: only those of the hosts for whose index `has`
+    /// returns true. Writes these URLs to new files that are named after `name`. The list
+    /// `self.urls` must have the order [`UrlOrder::InTurn`]: one URL of each host, then again from
+    /// the first host on.
     fn with_hosts(
         &self,
         bench: &JobEnvironment,

@@ -62,8 +62,8 @@ const ROWS: [(&str, &str, &str); 13] = [
     ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent"),
 ];
 
-/// The parts in the table of the README: a job with many URLs, one with small responses, and one
-/// with large bodies, in which haul takes longer than its best competitor.
+/// The parts of [`ROWS`] that the table in the README shows: many pages, many small responses, and
+/// large bodies. In the part with large bodies, haul takes longer than its best competitor.
 const README_PARTS: [&str; 3] = ["site", "small", "h2-bulk"];
 
 /// The column titles of the table of jobs. The columns "wall" and "CPU" contain the ratio of haul's

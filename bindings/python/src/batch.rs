@@ -82,8 +82,8 @@ impl PyBatch {
     }
 }
 
-/// Converts a finished request to its result for Python. The response is large: it becomes a Python
-/// object at once, so that collecting all results copies only pointers.
+/// Converts a finished request to its result for Python. Moves the response into a Python object
+/// here, because the Rust struct has many bytes: the caller then collects pointers only.
 fn result_of(py: Python<'_>, finished: FinishedRequest, kept: PendingBatchRequest) -> NumberedResult {
     let PendingBatchRequest { url, cookie, exception, method } = kept;
     let id = finished.id();

@@ -252,10 +252,10 @@ impl StreamedBody {
     }
 
     /// Calls the closure `read` without the interpreter lock, and returns the bytes that it reads.
+    /// Returns `None` if no bytes have arrived. The body's waker is woken when bytes arrive.
     ///
-    /// * If no bytes have arrived, returns `None`. The body's waker is woken when bytes arrive.
-    /// * If the body is closed, returns an empty `bytes` object, or raises an exception if the
-    ///   previous call returned `None`.
+    /// If the body is closed, does not call `read`, and returns an empty `bytes` object. If the
+    /// previous call returned `None`, a caller waits for bytes, and gets an exception instead.
     fn poll_detached<'py>(
         &self,
         py: Python<'py>,

@@ -208,10 +208,10 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 }
 
 /// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. The list
-/// stays when the proxy changes, but haul_client_set_proxy_from_environment replaces it with the
-/// environment's no_proxy. A later call of this function replaces that list; a later call of
-/// haul_client_set_proxy drops it.
+/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list.
+/// haul_client_set_proxy and haul_client_set_scheme_proxies keep this list.
+/// haul_client_set_proxy_from_environment replaces the list with the environment's no_proxy. The
+/// next call of any of these four functions drops the environment's list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.

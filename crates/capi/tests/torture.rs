@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use common::{BuildDirectory, crate_dir};
 use testkit::origin::Origin;
 
-/// Returns two arguments of the C program: the step between the numbers of the allocations that are
-/// refused, and the step between the numbers of the cases that run. A step of 1 leaves out none.
+/// Returns the last two arguments of the C program. `["19", "5"]` means that every 19th allocation
+/// is refused, in every fifth case. `["1", "1"]` leaves out no allocation and no case.
 fn extent() -> [String; 2] {
     let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
     (if is_whole { ["1", "1"] } else { ["19", "5"] }).map(str::to_owned)

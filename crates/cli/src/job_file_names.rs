@@ -45,8 +45,9 @@ pub(crate) fn job_with_file(path: &Path) -> Option<PathBuf> {
     if is_job(path) { Some(path.to_owned()) } else { job_beside_file(path) }
 }
 
-/// Returns the existing job whose log or journal is, or would be, the file `path`. Ignores the case
-/// of the end of the name, as some file systems do.
+/// Returns the existing job (`--job`) whose log or journal has, or would have, the name `path`: the
+/// job `x` for `x-wal`, `x-shm` and `x-journal`. Ignores the case of these suffixes, as some file
+/// systems do.
 pub(crate) fn job_beside_file(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.as_bytes();
     let has_suffix = |suffix: &&str| {

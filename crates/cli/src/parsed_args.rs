@@ -69,8 +69,8 @@ pub struct ParsedArgs {
     /// The options in the order in which they were given, for a run with a job (`--job`); otherwise
     /// `None`.
     pub given: Option<Vec<GivenOption>>,
-    /// The config file that `-K` named, while this option is parsed. Then the parser reads the file
-    /// and sets this field to `None`.
+    /// The config file that the flag `-K` asks the parser to read. The parser reads the file
+    /// directly after the flag has set this field, and resets the field to `None`.
     pub(crate) config: Option<PathBuf>,
     /// The value of `--variable`, while this option is parsed. Then the parser sets the variable,
     /// and sets this field to `None`.

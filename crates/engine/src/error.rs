@@ -152,8 +152,8 @@ pub enum ErrorKind {
     /// A signal or the program's own callback ended the transfer. Exit 130.
     Interrupted,
     /// Code of the program (a reader or stream of content, a sink, a trace) or of the engine
-    /// panicked on a worker thread, whose requests are lost. These requests may have been sent.
-    /// Exit 255.
+    /// panicked. The request may have been sent. A panic of a sink, a trace or the engine on a
+    /// thread that serves several requests fails all of them. Exit 255.
     Panicked,
 }
 

@@ -1,11 +1,11 @@
-//! Callbacks that end blocking calls. While a call waits, it calls the callback from time to time,
-//! so that Ctrl-C and alarms of a host language can end the wait.
+//! Callbacks that end blocking calls. While haul waits in such a call, it runs the callback from
+//! time to time, so that Ctrl-C and alarms of a host language can end the wait.
 //!
-//! A signal ends the system call that waits (`EINTR`), but Perl and Python run their signal
-//! handlers only when the interpreter continues. Therefore, a waiting call calls the callback as
-//! soon as a signal has arrived. Otherwise it calls it about every 50 ms, because another thread
-//! may have received the signal, or the handler may restart system calls. Without a callback, a
-//! wait is one system call.
+//! Perl and Python run their signal handlers only when the interpreter continues, not when a signal
+//! ends a system call (`EINTR`). The callback lets the interpreter continue. haul runs the callback
+//! at once if a signal ends a receive, and otherwise about every 50 ms. The interval is needed
+//! because another thread may have received the signal, or the system call may be restarted after
+//! it (`SA_RESTART`). Without a callback, a wait is one system call.
 //!
 //! ```
 //! use std::sync::Arc;

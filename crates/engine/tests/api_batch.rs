@@ -274,8 +274,8 @@ impl Sink for SmallMemorySink {
     }
 }
 
-/// Checks that the event loop reads on if a sink with little memory leaves bytes in the socket: no
-/// event reports them again.
+/// Checks that a sink with room for 1,000 bytes at a time gets the whole body. Edge-triggered
+/// events do not report the rest in the socket again, so the event loop must read on.
 #[test]
 fn body_that_fills_the_sinks_memory_arrives_whole() {
     const LEN: usize = 500_000;

@@ -66,9 +66,9 @@ fn search(document: &str, memory: usize) -> (bool, usize) {
     (outcome.is_ok(), PEAK.get() - before)
 }
 
-/// Returns the number of bytes of values that a JSON search counts against its memory limit for a
-/// document: three times the smallest sufficient limit, since the values may take three times as
-/// much as the text.
+/// Returns the number of bytes that a JSON search counts for the values of a document. Searches the
+/// document with different memory limits to find the smallest sufficient one. The limit is for the
+/// text, and the values may take three times as much, so the result is three times this limit.
 fn counted(document: &str) -> usize {
     let (mut refused, mut accepted) = (0_usize, 256 << 20);
     while accepted - refused > 16 {

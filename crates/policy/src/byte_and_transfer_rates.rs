@@ -16,13 +16,13 @@
 //! assert_eq!(bucket.available(ready), 32_000);
 //! ```
 //!
-//! The limiter is a token bucket with the capacity of 1/32 s at its rate. At most `rate + rate/32`
-//! bytes pass in any second, 3.1 % above the rate, plus the bytes that transfers take beyond
-//! [`available`](TokenBucket::available). The promised limit is 5 % above the rate. The difference
-//! is reserved for such excess: from 0.9 MB/s on, one TLS record (16 KiB) fits into it. A bucket of
-//! 1/20 s would leave no room for the excess. A smaller bucket would lower the rate whenever a busy
-//! thread comes later than the bucket takes to fill, since a full bucket gains nothing.
-//!
+//! The limiter is a token bucket with the capacity of 1/32 s at its rate. In any second, at most
+//! `rate + rate/32` bytes are available, 3.1 % above the rate. A transfer may take more than
+//! [`available`](TokenBucket::available) returns, because some input arrives in one piece. The
+//! promised limit, 5 % above the rate, leaves room for this excess: from 0.9 MB/s on, for one TLS
+//! record (16 KiB). A bucket of 1/20 s would leave no such room. A bucket of less than 1/32 s would
+//! often be full before a busy thread takes bytes again. A full bucket gains nothing, so the
+//! transfers would stay below the rate.
 //! Transfers are not distinguished: the first to ask gets the available bytes. They share by
 //! calling [`available`](TokenBucket::available) in turn and taking no more than their share.
 

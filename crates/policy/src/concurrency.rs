@@ -2,19 +2,19 @@
 //! in the same time, and shrinks when requests queue at the host or the host refuses some.
 //!
 //! ```text
-//!             clean                   requests queue
+//!            no queue                 requests queue
 //!  6 ──▶ Measuring ──▶ the maximum ──────────────────▶ Testing: fewer ──▶ as fast: stay there
 //!            ▲  └──▶ Probing: one more ──▶ faster: stay there           └──▶ slower: as before
 //!            └── Recovering: at most 6, until enough requests were served ◀── refused, from any phase
 //! ```
 //!
-//! **Measuring.** A window is a series of served requests; their number is that of the limit. Its
-//! mean time is compared with `base`, the mean time of requests that did not queue: by Little's
-//! law, the host works on `limit · base / mean` requests, and the other requests queue. A request
-//! counts only if it began after the last change of the limit, and only if the limit was fully
-//! used.
+//! **Measuring.** A window is a series of served requests, such as 20 if the limit is 20. `mean` is
+//! their mean time, and `base` is the mean time of requests that did not queue. By Little's law,
+//! the host works on `limit · base / mean` requests, and the others queue: 10 of 20 if `mean` is
+//! twice `base`. A request counts only if it began after the last change of the limit, and ended
+//! while the limit was fully used.
 //!
-//! **Growth.** If the first window shows no queue (its mean is near its fastest response), the
+//! **Growth.** If the first window shows no queue (its slowest response is near the fastest), the
 //! limit jumps to the maximum: to double it in each round would make the download of 500 pages from
 //! a distant host a fifth longer. Later the limit grows by one request, and stays there only if
 //! more requests are served in the same time.
@@ -79,9 +79,9 @@ const LOW_TEST_LIMIT: usize = 4;
 /// shorter window would be distorted by the pauses of a busy machine. The minimum does not apply
 /// before the first estimate of the host's speed and after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The threshold for the request rate in a test with a lower limit: at a higher rate, requests had
-/// queued at the host before the test. 0 stands for a rate that has fallen in proportion to the
-/// limit (no request had queued), and 1 for a rate that has not fallen at all.
+/// The threshold for the request rate in a test with a lower limit: a higher rate shows that
+/// requests had queued. 0 is the earlier rate reduced like the limit, and 1 is the earlier rate. If
+/// the limit falls from 20 to 10, the threshold is 70 % of the earlier rate.
 const QUEUE_SHARE: f64 = 0.4;
 /// The minimum request rate in a test with a lower limit, as a share of the best rate so far, for
 /// which the lower limit is kept. A lower rate shows that the lower limit made the host slower.
@@ -139,9 +139,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns the load at which the host refused this request: whether more requests were running
-    /// than a new host is allowed. With fewer running requests, the request may succeed without a
-    /// pause. Returns `None` if the request was not refused or no other request was running.
+    /// Returns the load at which the host refused this request: at most [`INITIAL_LIMIT`] running
+    /// requests, or more. The request may succeed without a pause once fewer requests run. Returns
+    /// `None` if the host did not refuse the request, or if no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
@@ -168,34 +168,34 @@ pub struct ConcurrencyLimit {
     max: usize,
     /// True if all requests to the host share one connection.
     is_shared: bool,
-    /// The highest value to which the limit may be raised by more than one request at a time:
-    /// `max`, or a lower value after the host has refused a request.
+    /// The highest limit that a step by several requests may reach: `max` or, after a refusal, the
+    /// number of requests that ran besides the refused one. A step by one request may exceed it.
     bound: usize,
     phase: SearchPhase,
     window: SampleWindow,
     /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
     /// yet.
     base: u64,
-    /// The value of `base` before the last test raised it; `None` if it did not. (The test lowers
-    /// the limit; if requests are then no faster, their mean time becomes `base`.) Before the next
-    /// test, `base` becomes the lower of both values, because the process may have been paused
-    /// during the last test.
+    /// The value of `base` before a test that found no queue, and replaced it by the mean time of
+    /// the requests before the test; `None` if no value was replaced. The process may have been
+    /// paused during the test. So the lower of both values becomes `base` when a new test may
+    /// begin, if the limit is then above 6.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,
-    /// The highest request rate, in requests per nanosecond, since the limit was raised to `bound`
-    /// in one step or, if later, since a test did not lower the limit.
+    /// The highest rate, in requests per nanosecond, since the limit was last raised in one step to
+    /// `bound`. A test that does not lower the limit sets this rate to the one before the test.
     best_rate: f64,
     /// The time since which the host has been silent: the end of the last request or, if later, the
     /// last time at which [`on_silence`](Self::on_silence) raised the limit.
     last_end: MonotonicTime,
     /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
-    /// True if the limit has been raised in one step to `bound`, the highest value that a single
-    /// step may reach. From then on, probes raise the limit by only one request at a time.
+    /// True if only probes raise the limit, by one request at a time. False if it may jump to
+    /// `bound`: before the first jump, and after a first test of a limit up to 6 found no queue.
     has_jumped: bool,
-    /// The sums of the first requests on reused connections after the limit was raised to `bound`
-    /// in one step. Their mean time corrects `base`. `None` if no correction is in progress.
+    /// The sums of the first 6 requests on reused connections after the limit jumped to `bound`. If
+    /// their mean time is much below `base`, it replaces `base`. `None` if nothing is being summed.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test of a lower limit and no probe of a higher limit starts.
@@ -390,10 +390,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window (a series of finished requests) before `base`, the
-    /// time of a request that does not queue, is known. If no request has queued, sets `base` and
-    /// raises the limit. `mean` and `first_byte` are the window's mean request time and mean time
-    /// to the first byte, in nanoseconds.
+    /// Evaluates a measurement window (a series of finished requests) while `base`, the time of a
+    /// request that does not queue, is unknown. If no request queued, sets `base` and raises the
+    /// limit. Otherwise, tests a lower limit after 2 · `limit` requests. `mean` and `first_byte`
+    /// are the mean request time and the mean time to the first byte, in nanoseconds.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -408,10 +408,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window (a series of finished requests). Then measures
-    /// again, lowers the limit to test whether requests queue, or raises it: by one to probe
-    /// whether more are served, or to `bound`. `mean` is the window's mean request time in
-    /// nanoseconds.
+    /// Evaluates a complete measurement window (a series of finished requests). If many requests
+    /// queued at the host, a test with a lower limit may begin. If hardly any queued, the limit may
+    /// rise: the first time to `bound`, later by one as a probe. Otherwise, the limit stays. `mean`
+    /// is the window's mean request time in nanoseconds.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at

@@ -150,8 +150,8 @@ pub fn safe_component(value: &[u8]) -> String {
     replace_reserved_characters(value, &['/', '\\', ':'])
 }
 
-/// Returns a text as a safe path component, like [`safe_component`], but with `_` for the
-/// characters in `replaced` instead of separators and colons.
+/// Returns a text as a safe path component by the rules of [`safe_component`], except one: the
+/// characters in `replaced` become `_`, and not separators and colons.
 pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> String {
     let mut name = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {

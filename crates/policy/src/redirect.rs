@@ -44,14 +44,15 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: true if a POST stays a POST on a 303; by default it becomes a GET.
     pub post303: bool,
-    /// `-X`: true if the user's method stays the same after every redirect. If the method would
-    /// otherwise become GET, the content is still dropped, as in curl: for POST on 301, 302 and
-    /// 303, and for other methods except HEAD on 303. A PUT would not become GET on 301 and 302
-    /// (RFC 9110 §15.4.2), so its content is sent again. curl drops that content, too, which would
-    /// empty the resource.
+    /// `-X`: true to keep the user's method after every redirect. A redirect that would otherwise
+    /// change the method to GET still drops the content, as in curl: a 301, 302 or 303 for POST,
+    /// and a 303 for any other method but HEAD. A 301 or 302 does not change PUT to GET (RFC 9110
+    /// §15.4.2), so PUT is sent again with its content. curl sends PUT again without its content,
+    /// which would empty the resource.
     pub keep_method: bool,
-    /// `--follow`: true if redirects treat the method as POST, whatever its name, as curl does with
-    /// `-d` and `-F`; false if they never do. `None`, the default: the name of the method decides.
+    /// `--follow`: true if redirects treat every method as POST: after `-X PURGE -d x`, a 301 leads
+    /// to GET. False if redirects treat no method as POST: after `-X POST` without content, a 301
+    /// keeps POST. `None`, the default: only the method named POST counts as POST.
     pub is_post: Option<bool>,
     /// `--proto-redir`: true if a redirect may lead to plain http; default on.
     pub allow_http: bool,

@@ -51,10 +51,11 @@ pub struct RetryRules {
     /// these methods are then also sent again if a reused HTTP/1.1 connection was lost, as curl
     /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
-    /// True to wait before a retry as curl does; default off. The backoff then has no jitter. A
-    /// Retry-After replaces the delay from `delay` or from the backoff, even if the Retry-After is
-    /// shorter. The delay from a Retry-After must end before `max_time` has passed; another delay
-    /// needs only to begin before then.
+    /// True to wait before a retry as curl does; default off. The rules of curl:
+    /// * The backoff has no jitter.
+    /// * A Retry-After above 0 replaces the delay, even if that is longer.
+    /// * The delay of a Retry-After must end before `max_time` has passed. Any other delay only has
+    ///   to begin before then.
     pub waits_as_curl: bool,
     /// The longest delay that a Retry-After can cause; a Retry-After with a longer delay counts as
     /// this delay. Default 1 hour.

@@ -17,13 +17,17 @@
 //!
 //! # How speed is measured
 //!
-//! The speed is the average of the last 5 seconds, like curl's, or of the last `time` if that is
-//! less. The average is computed once a second, or four times within that span if that is more
-//! often. A transfer is too slow when no average reached the limit within the last `time`. After
-//! the last byte of a fast period, detection takes `time` and at most one check more. A peer that
-//! sends 10 KB every 15 seconds has a mean speed below 1000 B/s, but not for 30 seconds without a
-//! break: curl lets it continue, and so does this watch. curl counts `time` from the moment when
-//! its average has fallen below the limit, up to 5 seconds later.
+//! The speed is the average over a span of 5 seconds, like curl's, or of `time` (`--speed-time`) if
+//! that is less. The watch computes it once a second, or four times in a span below 4 seconds.
+//!
+//! A transfer is too slow if no span within the last `time` has an average that reaches the limit.
+//! The watch thus detects a stall when `time` has passed since the last byte of a fast period, or
+//! one check later. curl takes up to 5 seconds longer, since it counts `time` from the moment when
+//! the average falls below the limit.
+//!
+//! Example: the limit is 1000 B/s for 30 seconds, and a peer sends 10 KB every 15 seconds. Its mean
+//! speed is 667 B/s, but a span of 5 seconds with 10 KB has 2000 B/s. The transfer is not too slow,
+//! as in curl.
 //!
 //! Rejected: the mean over all of `time`. It is simpler and matches the text of curl's manual, but
 //! would end transfers that curl finishes.

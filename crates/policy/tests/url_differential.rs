@@ -1,5 +1,6 @@
-//! Compares URLs with the crate `url`, an implementation of the URL standard: what both accept
-//! names the same scheme, host and port, and, in plain characters, the same path. The fuzz target
+//! Compares haul's URL parser with the crate `url`, which implements the URL Standard. If both
+//! accept a text, they must find the same scheme, host and port. If the text consists of letters,
+//! digits and plain punctuation, they must also find the same path and query. The fuzz target
 //! `url_differential` does the same.
 
 mod common;

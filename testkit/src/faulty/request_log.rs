@@ -30,8 +30,8 @@ pub struct AnsweredRequest {
     pub status: u16,
 }
 
-/// A response body: the range of the source (the whole body) from which it came, and the number of
-/// bytes sent so far.
+/// The log entry of a response body: the offset in the resource's content at which the body begins,
+/// the number of bytes sent so far, and the version of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBody {
     /// The offset of the response body's first byte in the source (the whole body).

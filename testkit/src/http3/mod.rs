@@ -75,18 +75,19 @@ impl Http3Settings {
         self
     }
 
-    /// Derives the tokens of stateless resets from `key`, and drops all connections without a
-    /// CONNECTION_CLOSE when the server is dropped. A second server on the same port with the same
-    /// key then answers packets of the dropped connections with stateless resets. Default: a random
-    /// key.
+    /// Derives the tokens of stateless resets (RFC 9000 section 10.3) from `key`. Also makes the
+    /// server send no CONNECTION_CLOSE when it is dropped, so that clients keep their connections.
+    /// A second server on the same port with the same key then answers the packets of these clients
+    /// with stateless resets. Default: a random key, and CONNECTION_CLOSE is sent.
     pub fn reset_key(mut self, key: [u8; 64]) -> Http3Settings {
         self.reset_key = Some(key);
         self
     }
 
-    /// Announces this idle timeout. Also announces that datagrams have at most 1,200 bytes, so that
-    /// the client's only PING frames are those that keep the connection open, and no probes for a
-    /// larger datagram. Default: quinn's idle timeout of 30 seconds.
+    /// Makes the server announce this `max_idle_timeout` (RFC 9000 section 18.2). Default: 30
+    /// seconds, as in quinn. Also makes it announce a `max_udp_payload_size` of 1,200 bytes, so
+    /// that clients send no PING frames to probe for larger datagrams. Their only PING frames are
+    /// those that keep the connection open.
     pub fn idle_timeout(mut self, timeout: Duration) -> Http3Settings {
         self.idle_timeout = Some(timeout);
         self

@@ -71,9 +71,11 @@ impl AptConfig {
         parse_bool(self.value(name), default)
     }
 
-    /// Returns a path from the section `Dir` of apt's configuration. A relative path is resolved
-    /// against the value of the enclosing item, and an absolute one against `RootDir` if it is set.
-    /// Returns `None` if the item is not set, or if no enclosing item makes the path absolute.
+    /// Returns the path in an item of apt's section `Dir`, such as `dir::etc::netrc`. A relative
+    /// path is appended to the values of the enclosing items (`dir::etc`, then `dir`) until it is
+    /// absolute. An absolute path is placed below `RootDir`, if that is set. A path that begins
+    /// with `./` stays relative. Returns `None` if the item is not set, or if no enclosing item
+    /// makes the path absolute.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let mut path = PathBuf::from(self.value(name)?);

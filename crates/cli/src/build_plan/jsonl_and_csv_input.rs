@@ -67,8 +67,9 @@ pub(super) fn take_record_args(
 }
 
 /// Returns true if the first stage has a query or content that is sent only to the origins of the
-/// URLs on the command line. A query or content with a placeholder for a column does not count,
-/// because haul sends it to every origin.
+/// URLs on the command line. That is the case for a form (`-F`), and for a query or data without a
+/// placeholder. A query or data with a placeholder for a column, such as `{id}`, is sent to every
+/// origin.
 fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {

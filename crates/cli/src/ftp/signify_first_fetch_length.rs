@@ -1,6 +1,6 @@
-//! Chooses how many bytes of a signed package to fetch first, from the block sizes of signify(1),
-//! whose signatures of gzip files (`-z`) cover a package in blocks. The reader of a package checks
-//! each block as it arrives, and may stop after any of them.
+//! Chooses how many bytes of a signed package to fetch first. The package is a gzip file with a
+//! header by signify(1) (`-z`), which contains a digest for each block of 64 KiB. The reader of the
+//! package checks each block as it arrives, and may stop after any block.
 
 /// The number of bytes of a package that one signed block of signify(1) covers.
 const BLOCK: u64 = 64 << 10;

@@ -416,8 +416,8 @@ impl JobRun {
     }
 }
 
-/// Reports to the writer of the job's file which output of the run was handed to the output stream,
-/// and which was written.
+/// Reports to the writer of the job's file which output the output stream has received, and which
+/// is written. The writer stores a URL as finished only after its output is written.
 impl OutputObserver for JobRun {
     fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64) {
         for values in self.values.take_stage_values(stage) {
@@ -453,9 +453,10 @@ fn check_same_command(file: &JobFile, args: &ResumableJobArgs) -> Result<()> {
     check_same_directory(&args.file, &settings, &args.directory)
 }
 
-/// Returns the list and config files that must not change between two runs. A list that an earlier
-/// run has read from a file stays one of them, even if the file is missing now or is a pipe. A list
-/// that an earlier run has begun to copy from a pipe is none of them, even if it is a file now.
+/// Returns the list and config files that must not change between two runs of a job: the regular
+/// files. For a file that the job has recorded, its kind at that time counts. A list that was a
+/// regular file is returned even if it is missing now or is a pipe. A list that the job copies from
+/// a pipe is not returned, even if it is a regular file now.
 fn guarded_files<'a>(file: &JobFile, group: &'a UrlGroup, command: &'a [GivenOption]) -> Result<Vec<JobInputFile<'a>>> {
     let lists = group.urls.iter().enumerate().filter_map(|(source, url)| match url {
         UrlSource::InputFile(name) => Some(JobInputFile { source: source as i64, name }),

@@ -25,8 +25,9 @@ pub(super) struct JobInputFile<'a> {
 }
 
 impl JobFile {
-    /// Returns true if the list or config file with the number `source` was not a regular file when
-    /// the job read it first, so that the job copies it. Returns `None` if the job does not know it.
+    /// Returns true if the job keeps a copy of the list with the number `source`, because the list
+    /// was no regular file (such as a pipe) when the job first read it. Returns false for a regular
+    /// file. Returns `None` if the job has not recorded the file.
     pub(super) fn is_copied(&self, source: i64) -> Result<Option<bool>> {
         let select = "SELECT is_copied FROM list WHERE source = ?1";
         let is_copied = self.connection.query_row(select, params![source], |row| row.get(0));

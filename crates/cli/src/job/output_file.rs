@@ -105,10 +105,11 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     prepare(file, identity, length, true, earlier, &name)
 }
 
-/// Prepares a regular file for the output of a run. If earlier runs of the job wrote to this file,
-/// truncates it to the end of the output that these runs have committed. In any other file, the
-/// output begins at the end of the file if `appends` is true, and otherwise at the file's current
-/// offset.
+/// Prepares a regular file for the output of a run:
+/// * If earlier runs of the job wrote to this file, truncates the file to the end of the output
+///   that these runs have committed. Fails if a part of this output is missing.
+/// * In any other file, the output begins at the end of the file if `appends` is true, and
+///   otherwise at the file's current offset.
 fn prepare(
     mut file: File,
     identity: JobOutputIdentity,

@@ -57,10 +57,10 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows about URLs with the index `from` or a higher one. URLs that need an
-    /// unconditional request have no row here. The first value of a row is the index of the URL.
-    /// The second value is the stored result of an earlier fetch, for a conditional request; `None`
-    /// if the URL needs no request.
+    /// Reads the next rows of the job's file, for URLs with the index `from` or a higher one. A row
+    /// contains the index of a URL. If the URL needs a conditional request, the row also contains
+    /// the stored result of its earlier fetch. If the URL needs no request, the row contains `None`
+    /// instead. Skips URLs that need an unconditional request.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

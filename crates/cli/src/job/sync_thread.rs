@@ -33,9 +33,9 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// 8192 pages are 32 MiB.
 const MAX_LOG_PAGES: i64 = 8192;
 
-/// The maximum number of directories of output files whose file systems are determined, to be
-/// synced. Files in further directories add no file system. In practice, these directories are on
-/// file systems that are already known.
+/// The maximum number of directories of output files that are examined to find the file systems to
+/// sync. A file in a further directory is synced only if its file system was already found, which
+/// in practice is the case.
 const MAX_DIRECTORIES: usize = 1024;
 
 /// The state of a job after a commit. A power failure may undo the commit until the job is synced
@@ -165,8 +165,8 @@ impl Syncer {
     }
 }
 
-/// Syncs the write-ahead log of the job's file. A checkpoint alone is not enough, because a reader
-/// of the database can prevent it.
+/// Syncs the write-ahead log of the job's file, which contains the newest commits. A checkpoint
+/// syncs the log, too, but may do nothing while another connection reads the database.
 fn sync_log(path: &Path) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

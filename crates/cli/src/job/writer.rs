@@ -229,10 +229,10 @@ pub(super) struct UncommittedJobEvents {
     output_begin: Option<u64>,
 }
 
-/// The row of a finished transfer, and the values extracted from its response, which are committed
-/// once the transfer's output is written. This output has been handed to the output stream, and is
-/// complete when the run has written `end` bytes of output. `row` is `None` if only the values
-/// wait.
+/// The results of a finished transfer whose output has been handed to the output stream, but may
+/// not be written yet: the transfer's row (`None` if there are only values), and the values
+/// extracted from its response. The results are committed once the run has written `end` bytes of
+/// output.
 struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
     values: Vec<ExtractedPageValues>,

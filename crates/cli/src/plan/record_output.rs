@@ -35,8 +35,9 @@ pub struct RecordOutputArgs {
     pub format: RecordOutputFormat,
     /// True if records contain bodies. A body that is written to a file is left out.
     pub keeps_bodies: bool,
-    /// True if the body of at least one URL is written to an output file of this URL. False if all
-    /// URLs share one output, because records are printed there instead of bodies.
+    /// True if the body of at least one URL is written to an output file of this URL (as with
+    /// `-O`). False if all URLs share one output, such as standard output or `-o all.jsonl`, which
+    /// receives the records instead of bodies.
     pub has_files: bool,
 }
 

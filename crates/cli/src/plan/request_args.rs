@@ -16,9 +16,10 @@ pub struct RequestArgs {
     pub method: String,
     /// True if the method comes from `-X`. Redirects then do not change it.
     pub custom_method: bool,
-    /// `Some` only if both `--follow` and `-X` are given. True if the other options select POST:
-    /// redirects then treat the method of `-X` as POST, whatever its name. False if redirects never
-    /// treat that method as POST.
+    /// The rule for redirects if both `--follow` and `-X` are given; `None` otherwise.
+    /// `Some(true)`: the other options, such as `-d`, select POST, so redirects treat the method of
+    /// `-X` like POST, whatever its name. `Some(false)`: redirects do not treat that method like
+    /// POST, not even `-X POST`.
     pub is_post: Option<bool>,
     /// `-I`: requests only the head of the response, and prints its header fields.
     pub head: bool,

@@ -1,9 +1,10 @@
-//! Decides which URL groups run in parallel with each other, as one list.
+//! Decides which URL groups (`--next` separates groups) run in parallel with each other.
 //!
-//! A `next` in a config file (`-K`) separates the requests of a list, so its groups run in
-//! parallel, like the groups of the command line with `-Z`. A group waits for the groups before it
-//! if it may depend on them: if it uses cookies that they may change, reads a file that they may
-//! write, or changes a setting that belongs to the whole run.
+//! A group may run in parallel with the groups before it if `next` in a config file (`-K`) began
+//! it, or if `-Z` is given. The group waits for the earlier groups if one of them may write a file
+//! that the group reads, or if they have other settings for the whole run, such as name resolution.
+//! Some groups always run alone, for example groups that use cookies, extract values or read
+//! standard input.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -11,10 +11,10 @@ pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     is_it.then_some(host)
 }
 
-/// Returns the path and query with non-ASCII characters as the URL spells them, because curl prints
-/// them so: `/ü`, not `/%C3%BC`. `canonical` is the path and query with all of these characters
-/// percent-encoded. Returns `None` if `url` has no non-ASCII characters after the host, or if some
-/// of those characters are percent-encoded in `url`.
+/// Returns `canonical`, the normalized path and query of `url`, with all non-ASCII characters
+/// percent-decoded: `/ü` for `/%C3%BC`. curl prints such characters as the URL spells them. Returns
+/// `None` if `url` has no non-ASCII characters after the host (`/a`), or if some of them are
+/// percent-encoded in `url` (`/ü%C3%BC`).
 pub(crate) fn path(url: &str, canonical: &str) -> Option<String> {
     let spelled = after_authority(url);
     let is_encoded = |at: usize| {

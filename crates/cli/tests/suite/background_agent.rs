@@ -541,8 +541,8 @@ fn agent_saves_error_body_with_fail_with_body() {
     }
 }
 
-/// The server answers the second request 2.5 s after it arrived. The agent has used at least 1 s of
-/// the 3 s by then.
+/// Checks that the time limit of 3 s includes at least 1 s of an agent that is then killed. The
+/// server answers the repeated request after 2.5 s, so the call must time out.
 #[test]
 fn time_limit_includes_the_time_of_a_killed_agent() {
     let agent = TestAgentDirectory::new();

@@ -59,8 +59,8 @@ fn is_used_by(test: &str, document: &str) -> bool {
 }
 
 /// Returns the code blocks of a document that no test runs, and for which the document gives no
-/// reason. Adds the document and the language of each block that a test in [`RUN_BY`] must run to
-/// `run`.
+/// reason. A `text` block after a block that is run counts as the output of that block. Adds the
+/// document and the language to `run` for each block that is run because of [`RUN_BY`].
 fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'d str, &'d str)>) -> Vec<String> {
     let mut forgotten = Vec::new();
     let mut lines = text.lines().enumerate();

@@ -70,11 +70,11 @@ const fn anyway(words: &'static str) -> OptionEffectProof {
     OptionEffectProof::Anyway { words }
 }
 
-/// The options, and the methods by which their effects are shown. Each run begins with the files
-/// `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables` and the
-/// directory `sub`. `ADDRESS` stands for the server's address and port, and `SERVER` for its URL. A
-/// path after `tls:` is requested by https, after `local:` from the host `localhost`, and after
-/// `bare:` by a URL without a scheme.
+/// The options, and for each the method by which its effect is shown. Each run begins in a
+/// directory with the files `x`, `y`, `there` (4 bytes), `tag`, `jar`, `netrc`, `.netrc` and
+/// `conf`, and the directory `sub`. In options, `ADDRESS` stands for the server's address and port,
+/// and `SERVER` for its URL. The prefix of a path selects the URL: `tls:` an https URL, `local:`
+/// the host `localhost`, and `bare:` a URL without a scheme.
 const EFFECTS: &[(&str, OptionEffectProof)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["background_agent.rs"])),

@@ -144,8 +144,8 @@ fn symlink_refused_by_kernel_is_not_followed() {
     }
 }
 
-/// The kernel follows at most 40 links, whoever asks. A program that reads the links itself would
-/// write to a file that the kernel does not open.
+/// The kernel follows at most 40 symbolic links in a path, so haul must refuse a chain of 41. If
+/// haul read the links itself, it would write to a file that the kernel does not open.
 #[test]
 fn chain_of_too_many_links_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();

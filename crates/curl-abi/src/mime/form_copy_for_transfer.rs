@@ -65,8 +65,9 @@ impl MimeCopy {
         }
     }
 
-    /// Makes the callbacks of the form's parts independent of those of the form from which this was
-    /// copied: as in libcurl, they are not rewound before they are first read.
+    /// Marks each callback part as unread, independently of the form from which this was copied. As
+    /// in libcurl, the first transfer of a duplicated handle does not rewind a part, even if the
+    /// original handle has read it.
     pub(crate) fn detach_callbacks(&mut self) {
         for part in &mut self.parts {
             match &mut part.content {

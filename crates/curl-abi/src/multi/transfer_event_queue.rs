@@ -176,9 +176,9 @@ fn wake(driver: DriverToken) {
 }
 
 impl TransferEventQueueState {
-    /// Returns the engine's driver, i.e. the event loop that runs the transfer in another thread,
-    /// if the driver waits for room in the queue and may now receive body bytes again; otherwise
-    /// `None`.
+    /// Returns the engine's driver (the event loop that runs the transfer) if it waits for room in
+    /// the queue. Records that the driver no longer waits, so the caller must wake it. Returns
+    /// `None` if the driver does not wait, or if the C program has paused the transfer.
     fn waiting_driver(&mut self) -> DriverToken {
         if !self.is_full || self.is_paused {
             return None;

@@ -100,8 +100,8 @@ pub enum RequestKind {
 #[derive(Clone, Default)]
 pub struct EasyOptions {
     pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
-    /// The kind of request that the options select apart from `CURLOPT_NOBODY`, which may be on
-    /// beside it; see [`EasyOptions::request_kind`].
+    /// The kind of request that an option selected last, such as POST by `CURLOPT_POSTFIELDS`. If
+    /// `CURLOPT_NOBODY` is also on, HEAD is sent instead; see [`EasyOptions::request_kind`].
     pub kind: RequestKind,
     /// A copy of the form to send, if the handle duplicates another handle; otherwise `None`.
     pub(crate) form: Option<Arc<DuplicatedFormCopy>>,

@@ -398,8 +398,9 @@ impl EasyState {
     }
 }
 
-/// Lets the transfer in progress, if there is one, use the callback or the pointer that was just
-/// set: a program may choose the output file while it looks at the response head.
+/// Applies `option`, which was just set, to the transfer in progress, if any. Does nothing for an
+/// option that takes effect only in the next transfer. For example, the header callback may choose
+/// the output file (`CURLOPT_WRITEDATA`).
 fn change_running_callbacks(easy: &Easy, state: &EasyState, option: u32) {
     let is_used_at_once = matches!(
         option,

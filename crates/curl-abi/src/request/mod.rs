@@ -149,9 +149,13 @@ fn resume_from(options: &EasyOptions) -> Option<u64> {
         .filter(|_| options.request_kind() == RequestKind::Get)
 }
 
-/// Returns the limit on the rate of the transfer. The engine has one limit for both directions:
-/// `CURLOPT_MAX_SEND_SPEED_LARGE` for PUT, POST and forms, and `CURLOPT_MAX_RECV_SPEED_LARGE` for
-/// other requests, and for POST and forms without the former.
+/// Returns the limit on the rate of the transfer. The engine has one limit for both directions, so
+/// only one option applies:
+///
+/// * GET and HEAD: `CURLOPT_MAX_RECV_SPEED_LARGE`
+/// * PUT: `CURLOPT_MAX_SEND_SPEED_LARGE`
+/// * POST and forms: `CURLOPT_MAX_SEND_SPEED_LARGE` if it is set, else
+///   `CURLOPT_MAX_RECV_SPEED_LARGE`
 fn rate(options: &EasyOptions) -> Option<u64> {
     let limit = |option| options.number(option).and_then(positive_or_none);
     match options.request_kind() {

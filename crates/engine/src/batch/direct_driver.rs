@@ -43,8 +43,8 @@ use crate::{Error, ErrorKind};
 const MAX_CONTENT: usize = 8 << 10;
 
 /// The size in bytes of the buffer into which a thread of the program receives, unless the sink has
-/// memory for the body. If the body is coded, that thread decodes only the bytes of the first
-/// receive, since decoding may take long. The batch's thread decodes the rest.
+/// memory for the body. Of a coded body, that thread decodes only the bytes of one receive. The
+/// batch's thread decodes the rest, since decoding may take long.
 const MAX_PIECE: usize = 32 << 10;
 
 /// The maximum number of receives of the program's threads for one response. After that many, the
@@ -61,10 +61,10 @@ pub(super) struct DirectDriver {
     /// runs all requests.
     readiness: OnceLock<ReadinessSet>,
     state: Mutex<DirectState>,
-    /// Locked while a request starts, and while a thread searches for a request to cancel. So the
-    /// search never misses a request on its way from this driver to the batch's thread. This lock
-    /// is taken before any other lock. While it is held, no method of a sink is called but
-    /// [`Sink::partial`].
+    /// The lock that a thread of the program holds while it starts a request, or searches for a
+    /// request to cancel. Without this lock, the search could miss a request that is being handed
+    /// over to the batch's thread at its start. A thread takes this lock before any other lock.
+    /// While it holds the lock, it calls no method of a sink except [`Sink::partial`].
     starting: Mutex<()>,
     buffers: Arc<BufferPool>,
     waker: Arc<dyn TransferWaker>,
@@ -84,9 +84,9 @@ struct DirectState {
     /// The number of the program's threads that sleep until there is a result. The batch's thread
     /// runs all requests meanwhile.
     waiting_threads: usize,
-    /// The time for which the timer is set; `None` if it is stopped. The timer is not set again for
-    /// a later timeout: it expires early, and is then set for the timeout of the request in
-    /// progress. So with time limits of seconds, it is set once for thousands of requests.
+    /// The time for which the timer is set; `None` if it is stopped. The timer is set again only
+    /// for an earlier timeout, or after it has expired. For example, if a thousand requests run
+    /// within 5 seconds, each with a time limit of 5 seconds, the timer is set once.
     timer_at: Option<Instant>,
 }
 
@@ -138,8 +138,8 @@ impl Drop for ExchangeGuard<'_> {
     }
 }
 
-/// A thread of the program that sleeps until the batch has a result. While this value exists, the
-/// batch's thread runs all requests ([`DirectDriver::yield_to_batch_thread`]).
+/// The guard of a thread of the program that sleeps until the batch has a result. Until the guard
+/// is dropped, the batch's thread runs all requests ([`DirectDriver::yield_to_batch_thread`]).
 pub(super) struct WaitingThread<'a>(&'a DirectDriver);
 
 impl Drop for WaitingThread<'_> {
@@ -254,8 +254,8 @@ impl DirectDriver {
         !is_kept
     }
 
-    /// Records that no thread receives for the request `id`, or hands it over, any more. If the
-    /// program has cancelled the request meanwhile, and the request has not ended, cancels it now.
+    /// Clears [`DirectState::receiving`]. If the program has called [`cancel`](Self::cancel) for
+    /// the request `id` meanwhile, cancels that request now, unless it has ended.
     fn end_receiving(&self, id: u64) {
         let mut state = self.lock();
         state.receiving = None;
@@ -524,8 +524,8 @@ fn has_plain_body(connection: &HttpConnection) -> bool {
     connection.front_transfer().is_some_and(Transfer::has_unprocessed_body)
 }
 
-/// Returns true if a part of a body was received, and a thread of the program may receive the rest:
-/// the length of the rest is known, and at most [`LONG_BODY`].
+/// Returns true if a thread of the program may receive the rest of the body: its length is known
+/// and at most [`LONG_BODY`], and the bytes are neither decoded nor searched.
 fn is_within_body(connection: &HttpConnection) -> bool {
     (1..=LONG_BODY).contains(&connection.remaining()) && has_plain_body(connection)
 }

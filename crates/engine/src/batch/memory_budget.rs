@@ -1,9 +1,9 @@
 //! The memory budget for the bodies of a batch: the bodies in progress and the bodies that the
 //! program has not taken yet.
 //!
-//! While no result is ready, the first request in progress may exceed the budget, since the program
-//! waits for its result. So the bodies of a batch take at most the budget plus the size of one
-//! body.
+//! While no result is ready, one request may exceed the budget: the one in progress with the lowest
+//! id. Otherwise, incomplete bodies could use up the budget, and none of them could be completed.
+//! So the bodies of a batch take at most about the budget plus the size of one body.
 
 use std::sync::Arc;
 
@@ -88,9 +88,11 @@ impl MemoryBudget {
         is_new
     }
 
-    /// Returns the rule that says which waiting requests may start now. Any may start if the budget
-    /// has free bytes. Otherwise, none may start while a result is ready for the program, and
-    /// requests start one at a time ([`AdmissionRule::Only`]) while no result is ready.
+    /// Returns the rule for the start of waiting requests:
+    /// * [`AdmissionRule::Any`] if the budget has free bytes.
+    /// * [`AdmissionRule::None`] if the budget is used up and a result is ready for the program.
+    /// * [`AdmissionRule::Only`] if the budget is used up and no result is ready. Requests then
+    ///   start only one at a time.
     pub(super) fn admission_rule(&self) -> AdmissionRule {
         if self.free_bytes() > 0 {
             AdmissionRule::Any

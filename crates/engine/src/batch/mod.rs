@@ -247,8 +247,9 @@ impl Batch {
     }
 
     /// Returns the next finished request, or `None` if there is none at present. Never waits for
-    /// the network. With [`BatchOptions::direct`], it may receive a response, and call the sink of
-    /// its request. A panic of the sink then leaves this method.
+    /// the network. With [`BatchOptions::direct`], this method itself may receive the bytes of a
+    /// response that have arrived, and pass them to the sink of the request. If that sink panics,
+    /// the panic propagates to the caller.
     pub fn try_next(&self) -> Option<FinishedRequest> {
         self.try_bunch(1).pop()
     }

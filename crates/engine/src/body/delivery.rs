@@ -271,10 +271,10 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns true if the search and the page observer may keep more bytes of the body. Returns
-    /// false if they already keep more than [`MAX_UNCOUNTED_SEARCH`] bytes and the
-    /// [`DecoderMemoryBudget`] has no room. In this case, `waker` is woken with `token` (the token
-    /// of the connection) when memory is released.
+    /// Returns true if the search and the page observer may buffer more bytes of the body: they
+    /// hold at most [`MAX_UNCOUNTED_SEARCH`] bytes, or the [`DecoderMemoryBudget`] (if any) has
+    /// room for the most that they may ever hold. If the result is false, `waker` is woken with
+    /// `token` (the token of the connection) when memory is released.
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());

@@ -69,8 +69,8 @@ pub(super) struct ExpansionGuard {
     windows: u64,
 }
 
-/// The maximum total size, in bytes, of the windows of all codings of one body. A larger
-/// [`max_window_log`](DecodeLimits::max_window_log) raises it.
+/// The maximum total size, in bytes, of the windows of all codings of one body. If a single zstd
+/// window may be larger ([`DecodeLimits::max_window_log`]), its maximum size applies instead.
 const MAX_WINDOW_MEMORY: u64 = 32 << 20;
 
 impl ExpansionGuard {

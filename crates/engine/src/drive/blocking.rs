@@ -116,8 +116,8 @@ enum WaitSyscall {
 /// An exchange in progress: its connection, and the state of waiting for the server.
 struct ActiveExchange {
     connection: HttpConnection,
-    /// The time when the exchange began. The first call of [`ActiveExchange::drive`] takes this
-    /// time as the current time, which saves a read of the clock. `None` after that call.
+    /// The time when the exchange began, until the first call of [`ActiveExchange::drive`] takes
+    /// it; `None` from then on. This call uses it as the current time, without a read of the clock.
     began: Option<Instant>,
     /// The connection's next timeout, as it was when the exchange began; `None` if no timeout was
     /// set.

@@ -54,8 +54,9 @@ pub(crate) struct ConnectionSlot {
     /// The rank (position in the output order) of the first waiting transfer, if that transfer
     /// waits for room in its sink; otherwise `None`. The sink wakes this slot when it has room.
     waits_for_room: Option<u64>,
-    /// The time until which the waiting transfers wait for a stream; `None` unless the connection
-    /// is shared (HTTP/2 or HTTP/3), carries no transfer, and its peer allows no stream.
+    /// The time at which the waiting transfers give up this connection. `Some` only while transfers
+    /// wait on an HTTP/2 or HTTP/3 connection that carries no transfer and whose peer allows no
+    /// stream.
     stream_wait_ends: Option<Instant>,
     /// True if the peer has closed its side of the connection, but received bytes are still unread.
     /// The event loop reports the close only once, so the slot stores it.

@@ -49,10 +49,10 @@ pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
 /// The minimum number of bytes of a body that must still arrive for the low-water mark to be
 /// raised, as a multiple of the raised mark.
 const MIN_REST_TO_RAISE: u64 = 4;
-/// The minimum number of bytes of a body that must still arrive for a raised low-water mark to stay
-/// raised, as a multiple of the mark. A multiple of 1 would be too small. Over TLS, some of the
-/// last bytes may already have been received, in an incomplete record: then the rest cannot reach
-/// the mark, and the reader would wait for ever.
+/// The minimum rest of a body (the bytes still to come) for which a raised low-water mark stays
+/// raised, as a multiple of the mark. The multiple 1 would be too small over TLS: this process may
+/// already hold some bytes of the rest, in an incomplete record. The bytes in the socket would then
+/// never reach the mark, and the reader would wait for [`MAX_WAIT_FOR_MARK`].
 const MIN_REST_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.

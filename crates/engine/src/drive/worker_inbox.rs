@@ -32,8 +32,8 @@ pub enum WorkerMessage {
     TakeHandedOverWork,
     /// Another worker needs a file descriptor: close an idle connection.
     FreeDescriptor,
-    /// The descriptor to which the run writes its output has no room. The worker must wait until
-    /// the descriptor is writable.
+    /// The descriptor to which the run writes its output has no room. The receiver, the first
+    /// worker, flushes the output, and then watches the descriptor until it is writable.
     WatchOutput,
 }
 
@@ -41,9 +41,9 @@ pub enum WorkerMessage {
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,
-    /// True while the worker sleeps. Every change is a swap and not a store, because the model
-    /// checker loom lets a swap in another thread miss the value of a store before it. A swap costs
-    /// nothing more: on x86, a sequentially consistent store is a swap, too.
+    /// True while the worker sleeps. All changes use `swap`, never `store`: in the model checker
+    /// loom, a `swap` may miss an earlier `store` of another thread and return an older value. A
+    /// `swap` costs no more than a sequentially consistent `store`: on x86, both are `xchg`.
     asleep: AtomicBool,
     waker: mio::Waker,
 }

@@ -43,8 +43,7 @@ use super::prefilter::HitAcrossMarkupTest;
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
     runs: Vec<CharClassRun>,
-    /// The range of the runs that match the value (the text to extract): the index of the first one
-    /// in `runs`, and the index after the last one.
+    /// The part of `runs` that matches the value (the text to extract): `runs[value.0..value.1]`.
     value: (usize, usize),
 }
 

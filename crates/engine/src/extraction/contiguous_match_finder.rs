@@ -66,9 +66,9 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes that may be examined in vain around hits (possible positions of a match)
-    /// in addition to the number of bytes that the search has passed. If more are examined in vain,
-    /// only the regular expression is used for the rest of the body.
+    /// The number of bytes by which `unmatched_bytes` may exceed `passed_bytes`. At a larger
+    /// excess, the search stops looking for hits (possible positions of a match), and uses the
+    /// regular expression alone for the rest of the body.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -105,8 +105,8 @@ impl MatchFinder {
     }
 
     /// Returns the leftmost match in the haystack that starts at `from` or later; `None` if there
-    /// is none. `known_hit`, if known, is the first position at `from` or later that may be a hit
-    /// (a position inside a match): earlier positions are not examined.
+    /// is none. A hit is a position that may be part of a match. `known_hit` is the first hit at
+    /// `from` or later, if `next_hit` has already found it for the caller; this saves a search.
     pub(super) fn find(
         &self,
         scratch: &mut SearchScratch,
@@ -140,10 +140,11 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the index of the first hit at `from` or later; `None` if there is no hit. A hit is a
-    /// position that can be part of a match, judged by the bytes around it. Without a hit, there is
-    /// no match. With [`SearchMethod::Plain`], which has no test for hits, returns `from`. The
-    /// caller may use the result for the search of any part of `text` that begins at `from`.
+    /// Returns the index of the first hit at `from` or later; `None` if there is no hit, and
+    /// therefore no match. A hit is a byte that fits the
+    /// [`ByteSetTriple`](super::prefilter::ByteSetTriple) together with the bytes before and after
+    /// it. With [`SearchMethod::Plain`], which has no triple, returns `from`. The result also helps
+    /// to search a part of `text` that begins at `from`: each hit in the part is a hit in `text`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {

@@ -159,11 +159,10 @@ impl Distinct {
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk, because the memory is or was full. The record is the value's length,
-    /// the value, and a sequence number. After the records are sorted byte by byte, records of
-    /// equal values are adjacent, the earliest first. Without the length at its start, the record
-    /// of a longer value that begins with a shorter value could be sorted between two records of
-    /// the shorter one.
+    /// Writes a value to disk, because the memory is full, or was full in an earlier run of the
+    /// program. The record is the value's length, the value, and a sequence number. After the
+    /// records are sorted byte by byte, records of equal values are adjacent, the earliest first.
+    /// Without the length, the record of `a\0` could be sorted between two records of `a`.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());

@@ -176,19 +176,17 @@ pub(super) struct HitAcrossMarkupTest {
 
 #[cfg(feature = "select")]
 impl ByteSetTriple {
-    /// Returns a test that finds texts in markup which may contain a hit of this triple. Returns
-    /// `None` in these cases:
-    /// - the byte at a hit can have several values;
-    /// - that byte is white space;
-    /// - that byte has a meaning in markup.
+    /// Returns a test that finds texts in markup which may contain a hit of this triple. The test
+    /// reads the markup without decoding it. Returns `None` if the byte at the hit can have several
+    /// values, is white space, or has a meaning in markup (`<`, `>`, `&` and the null byte).
     ///
-    /// Any other byte of a text also occurs in the markup, unless a character reference represents
-    /// it. The bytes directly before and after a hit are usually the same in the text and in the
-    /// markup. The test allows for these exceptions: white space, a tag that ends before the hit or
-    /// begins after it, and a null byte, which is no part of the text.
+    /// Any other byte stands in the markup as itself or as a character reference, so the test also
+    /// counts each `&` as a hit. The bytes directly before and after a hit are usually the same in
+    /// the markup as in the text. In their place, the test also accepts a `<` or `>` of a tag and a
+    /// null byte, which is no part of the text. In place of a space, it accepts any white space.
     ///
-    /// `run_before` is known for some expressions: a set of byte values, and the minimum number of
-    /// bytes of this set that stand directly before the hit in every match.
+    /// `run_before` is a set of byte values and a number. In every match, at least this number of
+    /// bytes of the set stand directly before the hit. `None` if no such set is known.
     pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<HitAcrossMarkupTest> {
         let [before, here, after] = &self.exact;
         let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
@@ -217,7 +215,7 @@ impl ByteSetTriple {
 }
 
 /// A bit in [`HitAcrossMarkupTest::neighbours`]: in markup, the byte may stand directly before a
-/// hit (a byte that occurs in every match).
+/// hit. For `[a-z]+@`, the hit is the `@`, and the letters and [`BREAKS`] have this bit.
 #[cfg(feature = "select")]
 const IS_BEFORE: u8 = 1;
 /// A bit in [`HitAcrossMarkupTest::neighbours`]: in markup, the byte may stand directly after a hit
@@ -228,8 +226,8 @@ const IS_AFTER: u8 = 2;
 /// match has before its hit ([`HitAcrossMarkupTest::run_before`]), or it is one of [`BREAKS`].
 #[cfg(feature = "select")]
 const ENDS_RUN: u8 = 4;
-/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte may interrupt a text, because it belongs
-/// to a tag or is a null byte ([`BREAKS`]).
+/// A bit in [`HitAcrossMarkupTest::neighbours`]: the byte is one of [`BREAKS`]. In markup, such a
+/// byte may stand between two bytes that are adjacent in the text.
 #[cfg(feature = "select")]
 const IS_BREAK: u8 = 8;
 

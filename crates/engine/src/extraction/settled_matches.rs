@@ -1,17 +1,18 @@
-//! Decides which start positions in a window are *settled*, i.e. which matches no later input can
-//! change. The other start positions are *open*.
+//! Decides which start positions in a window are *settled*: no later input can change a match that
+//! starts there. The other start positions are *open*.
 //!
-//! If the length of a match is limited, the limit decides. If it is not (`href="[^"]+"`), a start
-//! position t is open only if the text from t to the window's end is the beginning of a possible
-//! match. These beginnings are a regular language, too. A second expression therefore finds the
-//! first open position by one backward search from the end: in the example, the last `href="`
-//! without a second quote after it, or an incomplete `h`, `hr`, `hre`… at the end. It would also be
-//! correct to wait for [`MAX_UNBOUNDED_MATCH`] bytes after every `href="`, but that would keep a
-//! megabyte of every body.
+//! If all matches of an expression are short ([`MAX_SHORT_MATCH`]), the positions within the
+//! maximum length of a match from the window's end are open. For other expressions, such as
+//! `href="[^"]+"`, a position is open if the text from there to the window's end is the beginning
+//! of a possible match. These beginnings are a regular language, too. A second expression finds the
+//! first of them by one backward search from the end. In the example, it finds the last `href="`
+//! without a second quote after it, or an incomplete `h`, `hr`, `hre`… at the end. Without this
+//! search, all of the last [`MAX_UNBOUNDED_MATCH`] bytes would be open, so the extractor would keep
+//! a megabyte of every body.
 //!
-//! The second expression assumes that assertions hold, which can only leave more positions open.
-//! Since assertions look ahead by at most one character, the last [`ASSERTION_CONTEXT`] bytes of
-//! the window are not searched.
+//! The second expression contains no assertions, so it leaves too many positions open rather than
+//! too few. An assertion at the end of a match reads one more character. Therefore the search ends
+//! [`ASSERTION_CONTEXT`] bytes before the window's end, and the positions after it are open.
 
 use regex_automata::{
     Input,
@@ -39,8 +40,9 @@ pub(super) enum SettledMatchRule {
     /// Every match is at most this many bytes long. Later input can only change matches that start
     /// within this distance, plus [`ASSERTION_CONTEXT`] bytes, of the end of the window.
     Within(usize),
-    /// Matches may be longer than [`MAX_SHORT_MATCH`], or have no limit. This regular expression
-    /// finds the first start position at which later input can still change a match.
+    /// A regular expression that finds the first position at which later input can change a match:
+    /// the text from there to the window's end is the beginning of a possible match. Used if
+    /// matches may be longer than [`MAX_SHORT_MATCH`].
     Open(Box<Regex>),
 }
 

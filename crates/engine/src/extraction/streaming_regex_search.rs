@@ -190,11 +190,12 @@ impl Extractor {
         self.begin_page();
     }
 
-    /// Searches the next piece of the body, and passes values to `on_match`. A value is passed on
-    /// as soon as later bytes cannot change it. Small pieces are first collected until they have at
-    /// least 4 KiB together. If the extractor keeps a longer end of the body, in which later bytes
-    /// can still change matches, the pieces are collected until they are as long as that end (at
-    /// most 256 KiB).
+    /// Searches the next piece of the body, and passes each value that later bytes cannot change to
+    /// `on_match`. Collects small pieces, and searches them when they have 4 KiB together.
+    ///
+    /// Each search reads again the end of the body in which later bytes can still change matches.
+    /// If this end is longer than 4 KiB, the extractor first collects as many new bytes as the end
+    /// has, but at most 256 KiB.
     ///
     /// # Errors
     /// The errors of `on_match`, and [`ErrorKind::TooLarge`] if the expression reads so far ahead
@@ -244,11 +245,11 @@ impl Extractor {
         outcome
     }
 
-    /// Returns the index of the first byte at `from` or later that may be a hit, i.e. a byte that
-    /// occurs in every match. Each match that begins at `from` or later ends after this byte. So
-    /// the text between `from` and this byte contains no match. Returns `None` if no match begins
-    /// at `from` or later. The result also holds for a search in a part of `text` that begins at
-    /// `from` or later.
+    /// Returns the index of the first hit at `from` or later: a byte that, judged by the bytes
+    /// around it, can be part of a match. Each match contains a hit, so a match that begins at
+    /// `from` or later ends after this index. Returns `None` if no match begins at `from` or later.
+    /// Returns `from` if there is no test for hits, for example with several expressions. The
+    /// result also holds for a search in a part of `text` that begins at `from` or later.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match self.searches.as_slice() {
@@ -422,10 +423,10 @@ impl RegexSearch {
         Ok(())
     }
 
-    /// Passes the settled matches in `window` (those that later input cannot change) to `on_match`,
-    /// and sets the field `next` to the end of the searched part. `last` is true if the body ends
-    /// with the window. `known_hit` is the first index that `next_hit` finds in the window, if the
-    /// caller knows it.
+    /// Searches `window` from the index `next` (a field) on. Passes the values of settled matches
+    /// (those that later input cannot change) to `on_match`. Then sets `next` to the index before
+    /// which no further match can begin. `last` is true if the body ends with the window.
+    /// `known_hit` is the first index from `next` on that may be inside a match; `None` if unknown.
     ///
     /// # Errors
     /// The errors of `on_match`, and those of [`SearchWork::check`].

@@ -410,10 +410,10 @@ impl Dispatcher {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start any transfer within the limits on concurrent transfers, and
-    /// possibly one transfer beyond them, for which other transfers wait. Returns `None` if the
-    /// queue is empty, or if the queued transfers must wait until the output of their stage has
-    /// room ([`progress_rule`](super::progress_rule)).
+    /// Decides which queued transfers may start within the limits on concurrent transfers: all, or
+    /// only retries if the stage's bodies in memory use up its budget. A transfer for which others
+    /// wait may start beyond the limits. Returns `None` if the queue is empty, or if no transfer
+    /// may start until a body is output ([`progress_rule`](super::progress_rule)).
     fn start_permission(&self, state: &DispatchState, view: &StageWindowsAndSettings<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;

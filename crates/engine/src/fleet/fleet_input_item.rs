@@ -60,8 +60,9 @@ pub struct FleetItem {
 }
 
 impl FleetItem {
-    /// Makes an item whose request has the options with which the fleet requests the URLs of its
-    /// input: the options of its first stage ([`FleetStage::options`](super::FleetStage::options)).
+    /// Makes an item with the defaults of all fields but `url` and `destination`. Its request has
+    /// the options of the fleet's first stage
+    /// ([`FleetStage::options`](super::FleetStage::options)).
     #[must_use]
     pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
         Self {

@@ -169,10 +169,12 @@ pub struct FleetOptions {
     /// values of earlier runs, so that the fleet can resume. The links of a stage that has a
     /// [`depth`](FleetStage::depth) are not stored. Default: none.
     pub stage_memory: Option<Arc<dyn StageValueStore>>,
-    /// The origin of the first URL of the user, which may also receive the credentials of later
-    /// stages. Its content is `None` if that URL has no origin, so that no origin receives them.
-    /// The iterator over the items may set it when it reads its first URL, even if it makes no item
-    /// of that URL. Default `None`: the origin of the first item that the user wrote.
+    /// The origin of the first URL that the user wrote. Later stages send credentials only to this
+    /// origin, and to the origin that their URL template names. The inner value is `None` if the
+    /// first URL has no origin. The iterator over the items may set the value when it reads its
+    /// first URL, even if it makes no item of that URL. Otherwise, the fleet sets the value to the
+    /// origin of the first item with [`is_users_origin`](FleetItem::is_users_origin). Default:
+    /// `None`, for a value that only the fleet sets.
     pub first_origin: Option<Arc<OnceLock<Option<Origin>>>>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,
@@ -258,8 +260,9 @@ pub struct FleetSummary {
     /// The number of failures for each exit code, as pairs (code, number), in the order of the
     /// codes.
     pub causes: Vec<(u8, u64)>,
-    /// The number of values that were not fetched because they are not http or https URLs, such as
-    /// `mailto:`. Only values of stages whose template is `{}` count.
+    /// The number of extracted values that were left out because they are no http or https URLs,
+    /// such as `mailto:`. Only links count: values for a next stage whose template is `{}`, and
+    /// values of a repeated stage ([`FleetStage::depth`]).
     pub skipped_values: u64,
 }
 

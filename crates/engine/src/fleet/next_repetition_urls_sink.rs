@@ -41,10 +41,12 @@ pub(super) struct LevelSink {
 }
 
 impl LevelSink {
-    /// Makes a sink that keeps URLs in about `memory` bytes of memory, and further URLs in files in
-    /// the directory `dir`. `later` are the output windows (ordered queues of bodies) of the later
-    /// stages, the last stage first. The sink outputs the URLs through one of these windows. `next`
-    /// receives all other content and, when this stage ends, the kept URLs.
+    /// Makes a sink that keeps the URLs that are not yet in `known`: about `memory` bytes of them
+    /// in memory, and the others in files in the directory `dir`. `later` are the output windows
+    /// (ordered queues of bodies) of the later stages, the last stage first. The sink outputs the
+    /// kept URLs through the window of the last stage if `is_sorted` is true, and otherwise through
+    /// that of the next stage. `next` receives all other content and, when this stage ends, the
+    /// kept URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

@@ -218,10 +218,10 @@ impl UniqueOrSortSink {
         self
     }
 
-    /// Returns true if the caller must pass a value on now, because the value is new. Returns false
-    /// for a repeated value, and for a value that the filter keeps on disk until the stage ends.
-    /// Records the values of the last stage that are passed on, and all values that are kept on
-    /// disk, in `value_store` for later runs of the program.
+    /// Returns true if `value` is new and the caller must pass it on now. Returns false for a
+    /// repeated value, which is dropped, and for a value that the filter keeps on disk until the
+    /// stage ends. For later runs of the program, `value_store` records each value that is kept on
+    /// disk, and each new value of the last stage.
     fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,
@@ -321,10 +321,10 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes of this stage, such as response heads and report texts, to the output window
-    /// (the ordered queue of bodies) of the next stage. In the output, the bytes stand after the
-    /// bodies of the requests that were made from earlier values, and before the bodies of later
-    /// requests.
+    /// Puts bytes of this stage, such as response heads and report texts, into a slot of their own
+    /// in the output window (the queue of bodies) of the next stage. If the output is in input
+    /// order, the bytes stand between two groups of bodies: those requested for values before the
+    /// bytes, and those requested for values after them.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();

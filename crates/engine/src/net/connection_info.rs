@@ -23,8 +23,9 @@ pub trait ConnectionInfo {
     /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     fn certificate_fault(&self) -> Option<&str>;
 
-    /// Returns the fault of the certificate of the last https proxy on the route, under the same
-    /// conditions. By default, returns `None`.
+    /// Returns the fault of the certificate of the last https proxy on the route. `None` if there
+    /// is no such proxy or no fault, or without
+    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine). By default, returns `None`.
     fn proxy_certificate_fault(&self) -> Option<&str> {
         None
     }

@@ -104,9 +104,9 @@ impl SharedRecvMemory {
 /// program accepts them.
 #[derive(Debug)]
 pub struct ConnectionReceiveBudget {
-    /// The number of bytes that further connections can reserve from the memory to which this
-    /// budget belongs: the memory for all connections, or the memory for parts of split downloads.
-    /// Dropping this budget adds its bytes to the number.
+    /// The number of bytes that are still free in the memory from which this budget was reserved:
+    /// the memory for all connections, or the memory for parts of split downloads. All budgets of
+    /// that memory share the number. Dropping this budget adds `taken` to it.
     left: Arc<Mutex<u32>>,
     window: u32,
     taken: u32,

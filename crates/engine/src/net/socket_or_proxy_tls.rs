@@ -116,9 +116,9 @@ struct ProxyTls {
 /// The reason why no more bytes can be received from an https proxy.
 #[derive(Debug)]
 enum ProxyTlsInputEndReason {
-    /// The input has ended. `is_announced` is true if the end of the tunnel's HTTP/2 stream, or a
-    /// `close_notify` without such a stream, announced the end. It is false if the connection was
-    /// only closed.
+    /// The input has ended. `is_announced` is true if the proxy has announced the end: for a tunnel
+    /// on an HTTP/2 stream, by the end of that stream; for any other tunnel, by a `close_notify`.
+    /// Without an announcement, the data may be truncated.
     Ended {
         is_announced: bool,
     },
@@ -263,11 +263,12 @@ impl SocketOrProxyTls {
 }
 
 impl ProxyTls {
-    /// Receives decrypted bytes. Reads from the socket only if no decrypted bytes are buffered.
-    /// Returns the error `WouldBlock` if the read bytes contain no decrypted byte and the socket has
-    /// no more, even if the socket is in blocking mode.
-    /// Sets `is_drained` to true if that read emptied the socket's receive buffer, and to false if
-    /// the socket may have more bytes.
+    /// Receives decrypted bytes, and returns their number; 0 means the end. Reads from the socket
+    /// only if no decrypted bytes are buffered. Returns the error `WouldBlock`, even in blocking
+    /// mode, if the read bytes contain none for the caller (only an HTTP/2 PING, for example) and
+    /// the socket has no more.
+    /// Each read sets `is_drained`: to true if the read emptied the socket's receive buffer, and to
+    /// false if the socket may have more bytes.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         let mut has_emptied = false;

@@ -1,9 +1,10 @@
 //! A stream socket on Windows, with the calls that the drivers need.
 //!
-//! The system's socket never waits: Windows has no call that does not wait on another socket, and a
-//! timeout leaves the socket in an undefined state. A blocking [`Socket`] therefore waits by
-//! `WSAPoll` before it repeats a call. Receives that find fewer bytes than they could take, and
-//! all sends, tell the event loop ([`event_registration`]).
+//! The system's socket is always non-blocking. On a blocking socket, Windows has no call that
+//! returns without waiting, and a timeout leaves the socket in an undefined state. A [`Socket`] in
+//! blocking mode waits by `WSAPoll`, and then repeats the call. After a receive that does not fill
+//! its buffer, and after each send, [`event_registration`] makes the event loop report the socket
+//! again.
 
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream};

@@ -21,9 +21,10 @@ pub struct CurlCompat {
     /// True to send no `Content-Length` in a request without content. If false, POST, PUT and PATCH
     /// requests without content have `Content-Length: 0` (RFC 9110 section 8.6).
     pub omits_zero_content_length: bool,
-    /// True to request compressed content even with ranges, and to fail on content that cannot be
-    /// decoded ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). It has an effect
-    /// only with [`decode`](super::RequestOptions::decode).
+    /// True to request compressed content even for a range, and to fail on content that cannot be
+    /// decoded ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). If false, content
+    /// with an unknown coding is delivered as received. This field has an effect only with
+    /// [`decode`](super::RequestOptions::decode).
     pub strict_content_coding: bool,
     /// True to deliver the heads of proxies' responses to CONNECT, too. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head).

@@ -351,10 +351,11 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedContentRange {
-    /// The beginning of the content: at most this number of bytes, which must be at least 1. The
-    /// whole content is delivered if the server does not support ranges, or if the content has no
-    /// strong validator ([`ResponseForSink::validator`](crate::sink::ResponseForSink::validator)),
-    /// which a later request for the rest would need.
+    /// The beginning of the content. The number is the maximum length in bytes, at least 1. The
+    /// whole content is delivered in two cases: the server does not support ranges, or the content
+    /// has no strong validator
+    /// ([`ResponseForSink::validator`](crate::sink::ResponseForSink::validator)). A later request
+    /// for the rest would need that validator.
     /// [`ResponseForSink::total`](crate::sink::ResponseForSink::total) is the full length.
     Opening(u64),
     /// A range of the content, for a caller that already has the bytes before the range, and knows

@@ -37,9 +37,9 @@ pub struct ExtractedValues {
     pub place: Option<ValueInputPosition>,
 }
 
-/// The position of a list of extracted values, by which the values of many transfers are sorted
-/// into the order of a [fleet](crate::fleet)'s input. Each later stage of a fleet requests URLs
-/// that are made from the values which the previous stage extracted.
+/// The position of a list of extracted values in the order of a [fleet](crate::fleet)'s input. The
+/// lists of many transfers are sorted by this position. A fleet has stages: each later stage
+/// requests URLs that are made from the values of the previous stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueInputPosition {
     /// The numbers of the transfers that led to the values, one for each stage of the fleet,
@@ -160,9 +160,10 @@ impl ExtractedValues {
         shown
     }
 
-    /// Writes the values to a file from the offset `at` on, after an index of their ends and their
-    /// search expressions. Returns the offset after the values. The position of the list in input
-    /// order ([`ExtractedValues::place`]) is not written.
+    /// Writes the list to a file, beginning at the offset `at`: the number of values, an index with
+    /// the end and the search expression of each value, and then the values. Returns the offset
+    /// after the last written byte. Does not write [`ExtractedValues::place`], the list's position
+    /// in input order.
     ///
     /// # Errors
     /// The file cannot be written.

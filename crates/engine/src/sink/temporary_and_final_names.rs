@@ -19,10 +19,10 @@ pub enum ClobberMode {
     /// name, keeps the existing file and fails.
     #[default]
     Own,
-    /// Replaces an existing file if the user chose the file name, or if the file was created or
-    /// changed after this time. The time is the beginning of an earlier run of the program that
-    /// this run continues, so the earlier run has probably written such a file. Otherwise keeps the
-    /// file and fails.
+    /// Replaces an existing file, unless the response suggested the file's name. Replaces a file
+    /// with a suggested name only if the file was created or changed after this time, and otherwise
+    /// keeps the file and fails. The time is the beginning of an earlier run of the program that
+    /// this run continues. The earlier run has probably written every file that is newer.
     OwnSince(SystemTime),
     /// Replaces an existing file, even if the response suggested its name.
     Replace,

@@ -49,9 +49,10 @@ const MAX_FAILURES: u32 = 6;
 /// first transfer, which began the download, then fetches the rest of the body alone: its own range
 /// may be complete, while the server delays only the additional requests.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time that is added to the expected time until the first byte of the first part arrives. (A
-/// part is a byte range that another connection requests.) The expected time is computed from the
-/// setup time of the first transfer, and the response for the part may be slower.
+/// The margin that is added to the estimated time until the first byte of the first part arrives.
+/// (A part is a byte range that another connection requests.) The estimate is one and a half times
+/// the setup time of the first transfer. For sequential output, the part begins after the bytes
+/// that the first transfer receives in the estimated time and the margin.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 /// The time that determines the minimum size of a part while the planner measures the rate of a
 /// single connection. The part has as many bytes as several connections together received in this
@@ -70,8 +71,7 @@ pub(super) struct SplitCoordinator {
     /// The maximum number of bytes in parts that wait in memory until they can be delivered in
     /// order.
     memory: u64,
-    /// The time from the start of the first transfer's name lookup to the first byte of its
-    /// response.
+    /// The time from the end of the first transfer's name lookup to the first byte of its response.
     setup_time: Duration,
     /// The timer of the interrupt callback. Only the calling thread, which runs the worker, uses
     /// it.

@@ -53,8 +53,7 @@ pub(super) struct SplitState {
 pub(super) struct FirstStream {
     /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The ID that identifies the byte range of the first transfer among all assigned ranges of the
-    /// body ([`SplitState::window`]).
+    /// The ID of the byte range that [`SplitState::window`] assigns to the first transfer.
     pub(super) id: usize,
     /// The offset in the body up to which the first transfer has delivered, when this was last
     /// recorded. The transfer may be further by now.
@@ -145,10 +144,10 @@ impl PartFailures {
         self.paused_until.take_if(|at| *at <= now).is_some()
     }
 
-    /// Returns the time at which a further part may be requested even if no byte arrives and no
-    /// transfer ends until then. This is the end of the pause after a failure or, without a pause,
-    /// the next timeout of `splitter`, which plans the number of connections. Returns `None` if
-    /// there is no such time.
+    /// Returns the time at which a further part may be requested without another event, such as
+    /// received bytes or the end of a transfer. During a pause after a failure, this is the end of
+    /// the pause. At other times, it is the next timeout of `splitter`, which plans the number of
+    /// connections. Returns `None` without a pause and without such a timeout.
     pub(super) fn next_request(&self, splitter: &SplitPlanner) -> Option<Instant> {
         self.paused_until.or_else(|| splitter.next_timeout().map(time_conversions::to_instant))
     }

@@ -191,8 +191,9 @@ impl AuthOptions {
     }
 
     /// Returns the settings for Negotiate if a request may send a Negotiate token, and `None`
-    /// otherwise. A token may be sent if no other scheme is allowed, or once the server has chosen
-    /// Negotiate. A connection on which tokens may be sent carries only requests of the same user.
+    /// otherwise. A request may send a token in two cases: Negotiate is the only allowed scheme, or
+    /// the server has chosen it among the allowed schemes. The request's connection then carries
+    /// only requests with equal settings, i.e. of the same user.
     pub(crate) fn negotiate_on_connection(&self) -> Option<&NegotiateOptions> {
         let is_used = self.allowed.negotiate && self.negotiate.is_chosen;
         (is_used || self.allowed == AllowedAuthSchemes::NEGOTIATE).then_some(&self.negotiate)

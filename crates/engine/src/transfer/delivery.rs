@@ -88,8 +88,8 @@ impl Transfer {
         self.progress.range.end.filter(|_| self.response.exceeds_range)
     }
 
-    /// Returns true if all further bytes of the response are delivered, so that the driver may move
-    /// them to the sink by itself.
+    /// Returns true if the sink gets all further bytes of the response. Returns false if some are
+    /// dropped: bytes that an earlier response delivered, or bytes after the requested range.
     fn delivers_all_bytes(&self) -> bool {
         self.response.skip == 0 && !self.response.exceeds_range
     }

@@ -84,11 +84,13 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Decides what follows if no Negotiate token can be made, for the reason `error`. Returns `Ok`
-    /// if the request may be sent without a token: other schemes are allowed, too (`is_only` is
-    /// false). If Negotiate is the only allowed scheme, returns `error`. With
-    /// `curl_compat.accepts_unreliable_responses`, only a missing Kerberos library is then an
-    /// error.
+    /// Decides whether the request may be sent without a Negotiate token, which cannot be made for
+    /// the reason `error`. Returns `Ok` in two cases:
+    /// - Other schemes are allowed, too (`is_only` is false).
+    /// - `curl_compat.accepts_unreliable_responses` is set, and a Kerberos library could be loaded.
+    ///
+    /// # Errors
+    /// The reason `error`, in all other cases.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.accepts_unreliable_responses && has_library) {

@@ -135,8 +135,9 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     pub(super) is_chunked: bool,
-    /// The value of Connection to send instead of the caller's first Connection field: the caller's
-    /// value with a name that the engine has added. `None` if the engine adds no name.
+    /// The value of Connection that names the field TE, if the engine adds TE: `close, TE` in place
+    /// of the caller's first field `Connection: close`, or `TE` if the caller has no such field.
+    /// `None` if the engine does not add TE.
     connection: Option<Vec<u8>>,
 }
 
@@ -358,11 +359,13 @@ impl Transfer {
         self.options.deviations.codings && callers.engine_sets("TE")
     }
 
-    /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
-    /// followed by the cookies of the options, as in curl. `engine_sets_field` is false if the
-    /// caller has set or removed the Cookie field: the engine then sends no cookies. With
-    /// `curl_compat.cookies_by_host`, the engine then still sends the jar's cookies, in a separate
-    /// Cookie field.
+    /// Returns the value of the engine's Cookie field: the cookies of the jar, followed by the
+    /// cookies of the options, as in curl. The cookies of the options are left out if the current
+    /// target must not receive secrets.
+    ///
+    /// `engine_sets_field` is false if the caller has set or removed the Cookie field. The value
+    /// then contains no cookies of the options, and cookies of the jar only with
+    /// `curl_compat.cookies_by_host`. A Cookie field of the caller is separate from this one.
     fn cookie(&self, engine_sets_field: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| engine_sets_field || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));

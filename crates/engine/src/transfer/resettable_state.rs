@@ -269,7 +269,8 @@ pub struct TransferSchedulingData {
     /// True while this transfer waits for the first answer of its host and, because of that wait,
     /// one transfer more may run than the limit on concurrent transfers allows.
     pub(crate) has_extra_slot: bool,
-    /// True if the transfer does not count in the limit on transfers to its host at present,
-    /// because it waits for the responses to earlier pipelined requests.
+    /// True if the transfer has given away its host slot: its response is complete, but is kept
+    /// until the end of the pipeline. The transfer then does not count in the limit on transfers to
+    /// its host.
     pub(crate) has_given_slot: bool,
 }

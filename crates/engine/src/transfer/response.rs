@@ -192,7 +192,8 @@ impl Transfer {
     }
 
     /// Decides how the body is used if the request or the response concerns a byte range. Returns
-    /// `None` if the status alone decides, as for a request without a range.
+    /// `None` to leave the decision to the later checks of the status, for example for a request
+    /// and a response without a range.
     fn on_range(
         &mut self,
         head: &ResponseHead,
@@ -246,10 +247,11 @@ impl Transfer {
         head.status() == 206 && !self.progress.range.is_ranged()
     }
 
-    /// Returns true if the response is accepted, as in curl, as the rest of existing content,
-    /// although its Content-Range is not valid for its status. With status 206, the Content-Range
-    /// must begin at the requested offset and lack the end position (`bytes 100-`). With status
-    /// 200, which has no ranges in RFC 9110, the Content-Range must begin at that offset.
+    /// Returns true if `accepts_unreliable_responses` is set, the transfer extends existing
+    /// content, and the response counts as its rest in spite of an invalid Content-Range. Two
+    /// responses do, as in curl, if the Content-Range begins at the requested offset (here 100):
+    /// * a 206 without an end position: `bytes 100-`,
+    /// * a 200, for which RFC 9110 defines no Content-Range: `bytes 100-199/200`.
     fn accepts_invalid_content_range(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
@@ -264,9 +266,9 @@ impl Transfer {
             && offset() == Some(self.progress.range.at)
     }
 
-    /// Handles a 401, 403, 404 or 410 response to a request that went directly to the target of an
-    /// earlier redirect. That URL may have expired, so returns the decision to request the caller's
-    /// URL again. Returns `None` for any other response.
+    /// Decides to request the caller's URL again if the target of an earlier redirect may have
+    /// expired: the request went directly to that target, and the response is a 401, 403, 404 or
+    /// 410. Returns `None` in any other case.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::RestartAtCallerUrl)

@@ -251,8 +251,8 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Delivers the next bytes of the body to the sink of this transfer, which began the split
-    /// download. The transfer of a further part has received these bytes.
+    /// Delivers the next bytes of the body to the sink of this transfer, the first one of a split
+    /// download. Another transfer has received these bytes, as a further part of the body.
     ///
     /// # Errors
     /// The errors of [`Transfer::on_body`].

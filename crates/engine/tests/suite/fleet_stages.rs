@@ -263,8 +263,8 @@ fn extraction_faster_than_the_reader_loses_nothing() {
 }
 
 /// Starts a server with a page of `count` different links on long lines, followed by 200,000 copies
-/// of one link. The page arrives in several pieces. The copies use up the memory for values that
-/// may be duplicates.
+/// of one link. The page is long enough to arrive in several pieces. If the fleet has little
+/// memory, the copies use up the part for links that were not yet checked for duplicates.
 fn page_of_links(count: usize) -> H1Peer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());

@@ -394,8 +394,8 @@ fn sending_and_receiving_large_bodies_do_not_deadlock() {
     }
 }
 
-/// A reader that returns a kilobyte at a time, each after a pause in which the driver waits for
-/// nothing else, and fails after some of them.
+/// A reader that returns the given number of pieces of a kilobyte, and then fails. Each read first
+/// sleeps for 15 ms, so that the driver has sent the earlier pieces and waits only for the reader.
 struct FailingReader(u32);
 
 impl Read for FailingReader {

@@ -92,8 +92,8 @@ impl OriginsAndProxies {
         url
     }
 
-    /// Returns the origin of a request that a proxy forwards. The port in the request's target
-    /// determines the origin.
+    /// Returns the origin to which a proxy forwards a plain HTTP request. The port in `target`, the
+    /// request's absolute URL, determines the origin.
     fn place_of(&self, target: &str) -> OriginIndexAndTls {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)

@@ -112,10 +112,11 @@ impl SigV4Parameters {
         Ok(SigV4Parameters { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// Returns the target to sign and send instead of `target`; `None` if `target` itself can be
-    /// used. Some storage services sign the path as it was sent. Other services, such as AWS,
-    /// encode the path once more before they sign it. The returned target has a path for which both
-    /// ways give one signature.
+    /// Returns the target to sign and send instead of `target`; `None` means `target` itself. For
+    /// S3 services, the returned target has the canonical encoding of the path: `/a=b` becomes
+    /// `/a%3Db`. Some storage services sign the path as it was sent. Other services, such as AWS
+    /// S3, first decode the path and encode it again. A path in canonical encoding has the same
+    /// signature at both.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_s3_service(&service) {

@@ -41,8 +41,9 @@ fn idlest_second(takes: &[(MonotonicTime, u64)], end: MonotonicTime) -> u64 {
     starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
 }
 
-/// Simulates transfers that always want bytes, for ten seconds. They wake at most `late` after
-/// bytes become available, and round the number of bytes up to a multiple of `whole`.
+/// Simulates ten seconds of `takers` transfers that share a limit of `rate` bytes per second. Each
+/// transfer takes bytes, in multiples of `whole`, at most `late` after bytes are available. Returns
+/// the time and size of each take, and the end time.
 fn run(rate: u64, takers: u64, late: Duration, whole: u64, seed: u64) -> (Vec<(MonotonicTime, u64)>, MonotonicTime) {
     let mut dice = TestRng(seed | 1);
     let mut now = MonotonicTime(7 * SECOND);

@@ -39,8 +39,8 @@ const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 const INCOMPLETE_CACHE_TIME: Duration = Duration::from_secs(3);
 /// The largest number of HTTPS records in AliasMode that one lookup follows.
 const MAX_HTTPS_ALIASES: u32 = 8;
-/// The time after which an unanswered query is first sent to the next server. It doubles with each
-/// further server, up to the configured timeout.
+/// The time without a response after which a UDP query is also sent to a second server. The time
+/// doubles for each further server, up to the configured timeout.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A query to send. [`NameLookup::query`] returns its contents.

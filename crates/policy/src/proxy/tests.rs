@@ -478,8 +478,8 @@ fn debug_of_proxies_shows_no_password() {
     assert_eq!(format!("{handshake:?}"), "SocksHandshake { state: Choice, .. }");
 }
 
-/// The user name keeps its bytes. In another part they make the URL invalid, so that no request
-/// goes past the proxy.
+/// Checks proxy variables with bytes that are not UTF-8. In a user name, these bytes keep their
+/// values. In a host, they make the URL invalid, so that no request bypasses the proxy.
 #[test]
 fn environment_bytes_that_are_not_utf8_are_encoded() {
     let proxy = |value: &'static [u8]| {

@@ -76,10 +76,11 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns false if the caller must call [`next`](JobQueue::next) after it has pushed a job for
-    /// a host that already has as many running jobs as the host's cap allows. `next` then sets the
-    /// time at which the queue raises the caps of hosts whose jobs do not end. Returns true if
-    /// [`next_wakeup`](JobQueue::next_wakeup) includes that time already, or if caps do not adapt.
+    /// Returns true if the silence timeout is set to a time after `now`, or if caps do not adapt.
+    /// At the silence timeout, which [`next_wakeup`](JobQueue::next_wakeup) includes, the queue
+    /// raises the caps of hosts whose jobs do not end. If the result is false, a caller that has
+    /// pushed a job for a host at its cap must call [`next`](JobQueue::next), which sets the
+    /// timeout.
     pub fn has_silence_timeout_or_needs_none(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }

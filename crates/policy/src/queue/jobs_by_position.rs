@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The largest allowed difference between the number of empty entries and the number of jobs in the
-/// `line` of a [`WaitingJobs`]. A removed job leaves an empty entry. If the difference becomes
-/// larger, all empty entries are removed.
+/// The number by which the empty entries in the `line` of a [`WaitingJobs`] may exceed the jobs
+/// there: beside 34 jobs, 66 entries may be empty. A removed job leaves an empty entry. At a larger
+/// excess, all empty entries are removed.
 const MAX_EXCESS_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions. They are

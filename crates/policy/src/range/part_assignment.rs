@@ -34,8 +34,8 @@ use super::byte_range_set::ByteRangeSet;
 /// The order in which connections may fetch the parts of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartFetchOrder {
-    /// In ascending order, for an output such as a pipe. A part is claimed only if it ends at most
-    /// `ahead` bytes after the bytes already written.
+    /// In ascending order, for an output such as a pipe. Each part ends at most `ahead` bytes after
+    /// the bytes already written; a longer part is cut there.
     InOrder {
         /// The number of received bytes that may wait in memory for the output.
         ahead: u64,
@@ -122,8 +122,8 @@ impl PartTracker {
         }
     }
 
-    /// Moves the end of the first stream's claim `id` up to the next byte that is present or
-    /// claimed by another connection.
+    /// Extends the first stream's claim `id` over the missing bytes after it, up to the next byte
+    /// that is present or claimed by another connection, or to the end of the body.
     pub fn extend_claim(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_of_free_bytes(self.claims[index].at, Some(id));

@@ -55,9 +55,10 @@ use crate::MonotonicTime;
 /// several streams is first measured over this time, too: that is enough if their rate is obviously
 /// higher than the rate of one ([`OBVIOUS_GAIN`]).
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
-/// The time over which the download rate of several streams is measured if it is not obviously
-/// higher than the rate of one stream ([`OBVIOUS_GAIN`]). Also the minimum time for which a single
-/// connection is measured later, for a comparison with several.
+/// The time over which the download rate of several streams is measured, if the first measurement
+/// ([`SHORT_MEASUREMENT`]) shows no obvious gain over one stream ([`OBVIOUS_GAIN`]). Also the
+/// minimum time for which a single connection is measured again later, to compare its rate with
+/// that of several.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for additional connections to open. After this time, the rate of the open
 /// connections together is measured without the others.
@@ -74,9 +75,9 @@ const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which the rate of several connections is compared with the rate that one
 /// connection had.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The time for which a single connection is measured again while the body arrives, to compare its
-/// rate with the rate that several connections had. [`LONG_MEASUREMENT`] is enough if the single
-/// connection is about as fast as they were. The waits for responses are not included.
+/// The time for which a split download is reduced to one connection, to compare the rate of this
+/// connection with the earlier rate of several. The comparison ends after [`LONG_MEASUREMENT`] if
+/// the one connection is about as fast. Waits for responses do not count.
 const COMPARISON_TIME: Duration = Duration::from_millis(500);
 /// The minimum remaining time of the download, at the present rate, for which a trial with more
 /// connections is worthwhile.
@@ -243,9 +244,9 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the rate, in bytes a second, that several connections reached together, if a single
-    /// connection is now measured for a comparison with that rate. Returns `None` if no comparison
-    /// is in progress, or if the other connections still have to complete their requests.
+    /// Returns the highest measured rate of several connections together, in bytes a second, while
+    /// a single connection is measured to be compared with them. Returns `None` if no comparison is
+    /// in progress, or before the other connections have completed their requests.
     pub fn rate_to_compare_with(&self) -> Option<u64> {
         match self.phase {
             SplitPhase::Comparing(comparison) if comparison.requests <= 1 => Some(comparison.several),

@@ -197,9 +197,10 @@ impl H1Machine {
         Ok(())
     }
 
-    /// Returns [`SendRequestError::Closed`] instead of [`SendRequestError::NoBodyExpected`] if the
-    /// connection is closing; otherwise returns `error`. A closing connection dropped the rest of
-    /// the body, so the caller made no mistake.
+    /// Replaces [`SendRequestError::NoBodyExpected`] by [`SendRequestError::Closed`] if the
+    /// connection is closing. Returns any other `error` unchanged. A closing connection expects no
+    /// body bytes, because it has dropped the rest of the body. A caller that passes more bytes
+    /// thus makes no mistake.
     fn closed_or(&self, error: SendRequestError) -> SendRequestError {
         match (error, self.closing) {
             (SendRequestError::NoBodyExpected, Some(reason)) => SendRequestError::Closed(reason),

@@ -307,10 +307,10 @@ impl H1Machine {
         H1Event::Tunnel { id, head }
     }
 
-    /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
-    /// This happens if the response was complete before its request was sent, and the rest of the
-    /// request has been sent since then. The rest must be sent because the server reads the next
-    /// bytes on the connection as the rest of this request (RFC 9112 §9.3).
+    /// Returns `true` if the next call of [`H1Machine::step`] reports a completed exchange without
+    /// any input. This happens after a successful response that ended before its request was sent
+    /// completely: the exchange is complete when the rest of the request has been sent. Without
+    /// that rest, the server would read the next request as a part of this one (RFC 9112 §9.3).
     pub fn has_completion_to_report(&self) -> bool {
         matches!(self.receiver.state, ReceiveState::Early(_)) && self.has_sent_front_request()
     }
@@ -323,7 +323,8 @@ impl H1Machine {
 
     /// Ends the current response and returns [`H1Event::Complete`], or [`H1Event::NeedInput`] if
     /// the rest of the request must be sent first. `more` is true if bytes follow the response in
-    /// the input: the connection is then closed.
+    /// the input. The connection is then closed if the request is unfinished, or if no other
+    /// request waits for a response.
     pub(crate) fn complete_response(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.has_sent_front_request();
         // Bytes after the response are not part of any response. They would have to be kept until

@@ -13,9 +13,9 @@ use core::time::Duration;
 /// have one payload.
 const PING_PAYLOAD: &[u8; 8] = b"haulping";
 
-/// The time, after the timeout for the acknowledgement of the client's SETTINGS, in which the caller
-/// can still pass the acknowledgement. It may have arrived in time while the process was stopped,
-/// and wait in the transport.
+/// The time for which the machine still accepts the acknowledgement of the client's SETTINGS after
+/// it has noticed the timeout. If the process was stopped, the acknowledgement may have arrived in
+/// time, but be still unread in the transport.
 const SETTINGS_GRACE: Duration = Duration::from_secs(1);
 
 fn read_u32(payload: &[u8], at: usize) -> u32 {

@@ -3,11 +3,12 @@
 use super::{H3Error, H3FloodKind};
 use crate::flood_counts::Flood;
 
-/// Limits on HTTP/3 data that make no progress. Each field is the number of frames, streams or
-/// instructions of one kind that may arrive in ten seconds; only [`H3FloodLimits::unread`] counts
-/// waiting bytes. Each frame that makes progress allows one more of every kind.
+/// Limits on HTTP/3 data that make no progress. Each field except [`H3FloodLimits::unread`] is the
+/// number of frames, streams or instructions of one kind that may arrive in ten seconds. Each
+/// received field section makes progress, and so does each DATA frame with payload in either
+/// direction: it raises all these limits by one for the current ten seconds.
 ///
-/// Data without progress occupy no memory, except those counted by [`H3FloodLimits::unread`].
+/// Data without progress occupy no memory, except the bytes that [`H3FloodLimits::unread`] limits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3FloodLimits {
     /// The number of frames of unknown types, on all streams together. Default 1,000.

@@ -281,8 +281,8 @@ impl H3Machine {
         self.remove_finished_request(id);
     }
 
-    /// Reports the completion of a response that ended before the request was sent completely.
-    /// Called when the caller has supplied the rest of the request.
+    /// Reports that the exchange on stream `id` is complete, if its response has already ended.
+    /// Called when the end of the request has been added to the output.
     pub(crate) fn complete_before_request(&mut self, id: u64) {
         if self.requests.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {
             self.remove_finished_request(id);

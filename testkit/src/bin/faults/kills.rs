@@ -104,10 +104,10 @@ struct KillTry {
     /// The number of bytes that the origin sent again: a byte that was sent three times counts as
     /// two.
     twice: u64,
-    /// The largest number of bytes that the origin may send again; if it sends more, the try has
-    /// failed. The limit is one part (a range that is fetched on one connection) for each
-    /// connection of a killed process, plus [`MAX_IN_FLIGHT`] bytes for every connection of the
-    /// try.
+    /// The largest accepted value of `twice`, as a sum:
+    /// * for each connection of a killed process, the length of a part (the longest range that haul
+    ///   requested, at most [`PART`]),
+    /// * for each connection of any process of the try, [`MAX_IN_FLIGHT`].
     bound: u64,
     /// A description of the try for the report of a failure.
     description: String,

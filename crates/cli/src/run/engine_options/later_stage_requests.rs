@@ -112,8 +112,8 @@ impl LaterStage {
         FileOptions { beneath: options.beneath.or_else(directory), ..options }
     }
 
-    /// Returns true if an extracted value determines the host of this stage's requests through a
-    /// header field such as `Host`.
+    /// Returns true if `Host`, or another field by which servers select a virtual host, contains
+    /// the placeholder `{}`. The extracted value, and so the page, then chooses the host.
     fn page_names_host(&self) -> bool {
         self.group.stages[self.number].request.fields_by_value.iter().any(|(name, _)| is_host_field(name))
     }

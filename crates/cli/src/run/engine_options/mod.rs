@@ -133,8 +133,8 @@ fn http3_policy(global: &GlobalArgs, transfer: &TransferArgs) -> Http3Policy {
     }
 }
 
-/// Returns the settings that make the engine behave as curl where haul differs. Some of them apply
-/// only to the curl persona.
+/// Returns the settings for the behaviours of curl that the engine has off by default. Most are on
+/// only if haul acts as curl. A few are always on, or depend on options.
 fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
     CurlCompat {

@@ -264,8 +264,9 @@ pub(crate) fn options_for(
     }
 }
 
-/// Adapts the file options of a request with `-C` to an upload. The option is about the content
-/// that is sent, so the whole response is appended to the output file, as by curl.
+/// Returns the options of the output file for the response to an upload. With `-C`, which then
+/// concerns the content that is sent, the whole response is appended to the file, as by curl.
+/// Without `-C`, the options stay the same.
 pub(crate) fn append_whole_response(options: FileOptions) -> FileOptions {
     FileOptions { append: options.append.map(|_| AppendPosition::WholeAtEnd), ..options }
 }
@@ -371,8 +372,9 @@ pub(crate) fn standard_output(group: &UrlGroup) -> Descriptor {
     shown_output(group, Descriptor::stdout())
 }
 
-/// Returns `output`, a duplicate of standard output, as the destination of response bodies. Unless
-/// `-o -` is given, the returned output refuses binary content on a terminal.
+/// Returns `output`, a duplicate of standard output, as the destination of bodies or records. The
+/// returned output refuses binary content on a terminal, unless `-o -` is given or the group prints
+/// records.
 pub(crate) fn shown_output(group: &UrlGroup, output: Descriptor) -> Descriptor {
     let is_records = group.record_output().is_some();
     if is_records || names_stdout(group) { output } else { output.refusing_binary_on_terminal() }

@@ -48,8 +48,9 @@ impl UploadContent {
         Self::with_unknown_length(BodyPiece::Once(stdin_content()), request)
     }
 
-    /// Returns upload content of unknown length. With `-r`, as in curl, `Content-Range` has the
-    /// range of that option, without a complete length (RFC 9110 section 14.4).
+    /// Returns upload content of unknown length. With `-r 0-9`, as in curl, `Content-Range` has
+    /// `0-9/*`: the complete length is unknown (RFC 9110 section 14.4). Fails if `-C` gives an
+    /// offset.
     fn with_unknown_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "an upload of unknown length cannot be resumed; leave -C out"));

@@ -342,8 +342,9 @@ fn client_certificate_remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns true if `cause`, the text of an error, says that the URL to which a redirect leads
-/// cannot be requested. Otherwise, such an error after a request is due to an invalid response.
+/// Returns true if `cause`, the text of an error about an unsupported scheme, says that a redirect
+/// led to the URL with this scheme. An error of this kind that does not say so, but comes after a
+/// request, means that the response is not valid HTTP.
 fn is_about_redirect(cause: &str) -> bool {
     cause.contains("redirect")
 }

@@ -98,10 +98,11 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns the target of Location in the last response, for `%{redirect_url}`. Like curl,
-    /// ignores the status, so the Location of a 201 response is a target, too. `follows` is true if
-    /// redirects are followed. In that case, returns a target only if the transfer succeeded, or if
-    /// the redirect itself was refused. Returns `None` if there is no target.
+    /// Returns the URL to which Location in the last response leads, for `%{redirect_url}`. Like
+    /// curl, uses the Location of any status, such as 201. `follows` is true if redirects are
+    /// followed. With `follows`, returns `None` if the transfer failed, except by a refused
+    /// redirect (too many redirects, or an unsupported scheme). Also returns `None` without a valid
+    /// Location.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);

@@ -49,8 +49,9 @@ pub(crate) struct RecordRequestBase {
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
     pub(crate) request: PerItemRequestOptions,
-    /// True if the URL has an origin that the command line names, and the record or row names no
-    /// other virtual host in its header fields.
+    /// True if the request may contain the credentials of the command line: the command line names
+    /// the URL's origin, and no header field of the record or row (such as `Host`) names another
+    /// host.
     pub(crate) is_trusted: bool,
 }
 

@@ -227,8 +227,8 @@ pub(crate) fn run_joined(
     Ok(exit_code(plan, &fleet.run(client, items, output, report)?))
 }
 
-/// Returns the exit code of a run in parallel: that of the first failure in the order of the input
-/// or, if haul acts as curl with `-Z`, in time.
+/// Returns the exit code of a run in parallel: that of the failed transfer whose URL comes first in
+/// the input. If haul acts as curl with `-Z`, it is that of the transfer that failed earliest.
 fn exit_code(plan: &RunPlan, summary: &FleetSummary) -> u8 {
     let is_curls = plan.global.persona.is_curl() && plan.global.parallel;
     if is_curls { summary.earliest_exit_code } else { summary.exit_code }

@@ -136,8 +136,9 @@ impl ReservedOutputNames {
         })
     }
 
-    /// Returns a check like [`Self::path_check`] that reserves no name, because the engine numbers
-    /// the files. It only refuses the names that [`Self::refuse_used`] refuses.
+    /// Returns a check of names for files that the engine numbers. The check only refuses the names
+    /// that [`Self::refuse_used`] refuses. Unlike [`Self::path_check`], it reserves no name, since
+    /// a numbered file replaces no other file.
     pub(crate) fn used_path_check(&self) -> FilePathCheck {
         let names = self.clone();
         FilePathCheck::new(move |path, target| names.refuse_used(path, &target.to_url()))
@@ -171,9 +172,10 @@ impl ReservedOutputNames {
         refuse_files_of_jobs(path, url)
     }
 
-    /// Refuses the name of a missing file that the run itself writes, or that belongs to a job. The
-    /// name is for the body of `url`. An existing file needs no check if the engine numbers the
-    /// files, because it is not replaced.
+    /// Refuses the output file name `path` for the body of `url` if the run itself will write that
+    /// file, or if the file would belong to a job. Only for runs whose files the engine numbers, so
+    /// that none is replaced. The name of an existing file is therefore refused only if SQLite
+    /// keeps the file beside a job.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] if the name is refused.

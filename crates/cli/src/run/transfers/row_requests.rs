@@ -41,8 +41,9 @@ pub(crate) struct RowRequestBuilder {
     /// credentials. They also lack the request content of the command line (such as `-d`), unless
     /// this content contains placeholders, which the columns of a row replace.
     secretless: Arc<RequestOptions>,
-    /// The method of requests with the options `secretless` if these options lack the content of
-    /// the command line: GET. `None` leaves the method of the options unchanged.
+    /// The method of requests with the options `secretless`: GET if these options lack the content
+    /// of the command line, and the command line names no method (by `-X` or `-I`, for example).
+    /// `None` keeps the method of the options.
     method_without_content: Option<&'static str>,
     /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,

@@ -57,11 +57,12 @@ pub(crate) struct UrlItems {
     /// The settings for the records in the group's JSON Lines lists; `None` if each line of a list
     /// is a URL.
     pub(super) records: Option<RecordRequestBase>,
-    /// True if the group's URLs are paginated listings whose further pages need separate
-    /// destinations, or a check of their protocols.
+    /// True if the group's URLs are paginated listings, and the pages after the first need
+    /// destinations of their own or a check of their URLs' schemes (`--proto`).
     has_listings: bool,
-    /// The origin of the last URL; `None` before the first one. If the next URL has the same
-    /// origin, it shares the memory of this value.
+    /// The origin of the last URL that was parsed for the name of its output file; `None` if that
+    /// URL is invalid, or before the first one. The next URL shares this value if its origin is the
+    /// same.
     near: Option<Origin>,
     /// The index of a URL source (an argument or a list), and the destination that the bodies of
     /// all its URLs share. `None` if the last source has no such destination, or before the first
@@ -87,9 +88,9 @@ pub(crate) struct UrlItems {
     first_origin: Option<FirstOrigin>,
 }
 
-/// The progress counts of a run, as far as the iterator over a list of URLs changes them. The
-/// iterator counts each URL that it skips and, at the end of the list, sets the total number of
-/// URLs.
+/// The progress counts that the iterator over a list of URLs updates. The iterator counts each URL
+/// that it skips. At the end of the list, the iterator sets the total number of URLs, if
+/// `are_all_urls` is true.
 #[derive(Default)]
 pub(crate) struct ProgressCountsForList {
     /// The progress counts of the run; `None` if the run does not need them.

@@ -45,9 +45,9 @@ pub(crate) struct InProgressSummary {
 pub(crate) enum WaitsCountedInTimeout {
     /// The whole wait counts towards the timeout.
     All,
-    /// Only the pause that a server asked for (`Retry-After`) counts towards the timeout. The time
-    /// in the queue behind other requests does not, since the program chose how many run in
-    /// parallel.
+    /// The time in the queue behind other requests does not count, since the program chose how many
+    /// run in parallel. Only a pause that the server asks for (`Retry-After`) counts: if it is
+    /// longer than a waiting request's timeout, the request fails when the timeout expires.
     Pauses,
 }
 

@@ -135,8 +135,9 @@ impl RequestExecutor {
         id
     }
 
-    /// Accepts a request, and returns its id, its transfer if `may_start` is true and it has
-    /// started, and how the caller must wake the event loop otherwise.
+    /// Accepts a request. If `may_start` is true, starts its transfer unless other requests or a
+    /// limit prevent it. Returns the id, the transfer if it was started, and how the caller must
+    /// wake the event loop.
     fn accept(
         &self,
         request: Request,
@@ -281,9 +282,10 @@ impl RequestExecutor {
         }
     }
 
-    /// Fails all requests after an event loop has failed. A request that the program submits when
-    /// it gets these errors waits for the next event loop. It must not start on the program's
-    /// thread, since this thread forgets all requests in progress afterwards.
+    /// Fails all requests after an event loop has failed with `error`. First sets `is_over`, so
+    /// that no request starts meanwhile. A request that the program submits when it gets these
+    /// errors waits for the next event loop. If that request started on the program's thread, the
+    /// executor's thread would discard it with the requests in progress.
     fn fail_all_of_run(&self, error: &Error) {
         self.lock().is_over = true;
         self.fail_all(error);

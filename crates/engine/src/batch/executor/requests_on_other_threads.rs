@@ -93,9 +93,9 @@ impl RequestExecutor {
         }
     }
 
-    /// Gives `work`, the request `id` that this thread has started, to the event loop, which
-    /// continues the request. Returns `work` if the event loop has failed meanwhile, and the
-    /// request with it; otherwise `None`.
+    /// Gives the request `id`, which this thread has started, to the event loop. The event loop
+    /// continues the request from its state `work`. Returns `None` in this case. If the event loop
+    /// has failed meanwhile, the request has ended with an error: returns `work`.
     pub(in crate::batch) fn hand_over(
         self: &Arc<Self>,
         client: &Client,

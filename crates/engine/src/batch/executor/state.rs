@@ -31,8 +31,8 @@ pub(super) struct RequestExecutorState {
     /// The requests in progress that wait for a retry, by id. They do not count towards the limits
     /// on concurrent requests.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
-    /// The transfers of the requests in `retrying`, each with a deadline. A transfer that still
-    /// waits for its retry at the deadline fails.
+    /// The transfers of the requests in `retrying`. A transfer that has a deadline, and still waits
+    /// for its retry at that time, fails.
     pub(super) retries: WaitingRetries,
     /// The maximum number of requests in `retrying`. A further request that is to be retried keeps
     /// its place among the running requests.
@@ -53,9 +53,9 @@ pub(super) struct RequestExecutorState {
     pub(super) is_retired: bool,
     /// The time since when the event loop has no request; `None` if it has one.
     pub(super) idle_since: Option<Instant>,
-    /// The id of the request that a thread other than the event loop's began last. While the
-    /// request is in `running`, the other thread runs it. `None` if there was no such request, or
-    /// if the last one was handed over to the event loop.
+    /// The id of the request that a thread other than the event loop's started last. That thread
+    /// runs the request as long as `running` contains the id. `None` if no other thread has started
+    /// a request, or if the last such request was handed over to the event loop.
     pub(super) on_other_thread: Option<u64>,
     /// The requests in progress that another thread began, and that the event loop has not taken
     /// over yet.
@@ -64,10 +64,10 @@ pub(super) struct RequestExecutorState {
     /// request ends and no other waits or is in progress. Another thread can then use the
     /// connection.
     pub(super) pools_last_connection: bool,
-    /// True if the request that ended last used a connection that was already open. Only such a
-    /// connection moves to the pool for another thread. The event loop keeps a new connection,
-    /// since the server may get no other request, and closes the connection as soon as the server
-    /// does.
+    /// True if the request that ended last used a connection that was already open. The event loop
+    /// moves only such a connection to the client's pool, where another thread can use it. A new
+    /// connection stays with the event loop, which closes it as soon as the server does: perhaps no
+    /// other request to that server follows.
     pub(super) has_reused_connection: bool,
     /// True if the body of the request that ended last was long ([`LONG_BODY`](super::LONG_BODY)).
     /// The next body is then probably long, too. So the event loop, not another thread, runs the

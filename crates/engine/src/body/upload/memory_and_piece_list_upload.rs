@@ -13,8 +13,8 @@ use rustix::fd::BorrowedFd;
 use super::one_shot::{OneShotReader, OneShotSource};
 use super::{BodyPiece, BodyUpload, FILE_TRUNCATED, FileRange, SourceOpener};
 
-/// The minimum duration of a slow read of content. If a slow read does not fill the buffer, its
-/// bytes are sent at once, before the next read.
+/// The time after which an upload sends a buffer that a slow source has only partly filled. The
+/// time counts from the first read into the buffer. Before its end, the upload reads on.
 const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// An upload from one buffer in memory.

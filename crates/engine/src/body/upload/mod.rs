@@ -392,8 +392,9 @@ impl BodyPiece {
         }
     }
 
-    /// Returns true if a read of this piece may have to wait. Returns false for a reader of known
-    /// length: it is treated like memory, since it cannot return `WouldBlock`.
+    /// Returns true if a read of this piece may have to wait. Returns false for a
+    /// [`RepeatableSource`] with a reader of known length: even an event loop reads that reader
+    /// directly, like a file.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,

@@ -301,9 +301,10 @@ impl HttpConnection {
         call_on_any_protocol!(self, connection => connection.response_count())
     }
 
-    /// Returns the host slots of complete responses that are kept until the server is known to have
-    /// sent no extra response. A host slot is the permit for one transfer to a host. The responses
-    /// lose their slots, so that other transfers can use them.
+    /// Returns the host slots of transfers whose responses are complete, but are kept until the
+    /// server is known to have sent no extra response (only with HTTP/1.1). A host slot is the
+    /// permit for one transfer to a host. The transfers give up their slots, so that other
+    /// transfers can start. Each slot is returned once.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),

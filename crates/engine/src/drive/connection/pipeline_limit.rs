@@ -3,11 +3,13 @@
 //!
 //! A server may close each connection after a few requests, or accept only a few outstanding
 //! requests, without announcing it. Requests that were already sent then stay unanswered.
-//! Therefore, the next connection begins with a limit: at first, it sends in total only as many
-//! requests as the last connection answered. Later, the limit on outstanding requests is half the
-//! number of responses that this connection has received. The limit thus grows as long as the
-//! server keeps up (like TCP's slow start), and at most half as many requests as were answered are
-//! sent in vain. A peer that has answered everything has no limit.
+//! Therefore, the next connection has a limit. At first, it sends in total only as many requests as
+//! the last connection answered. Later, half as many requests may be outstanding as this connection
+//! has answered. For example, if the last connection answered 4 requests, at most 4 may be
+//! outstanding at first, 2 after the fourth response, and 4 after the eighth. The limit thus grows
+//! as long as the server keeps up (like TCP's slow start). If the server closes the connection in
+//! this later phase, about half as many requests as were answered are sent in vain. A peer that has
+//! always answered everything has no limit.
 //!
 //! ```
 //! use haul::drive::connection::PipelineLimit;
@@ -39,9 +41,9 @@ pub struct PipelineLimit {
 
 impl PipelineLimit {
     /// Limits the outstanding requests on this connection. `answered` is the number of requests
-    /// that the previous connection to this peer answered before it closed. At first, at most
-    /// `answered` requests are sent in total. Later, half as many requests as this connection has
-    /// answered may be outstanding.
+    /// that the previous connection to this peer answered before it closed. After n responses on
+    /// this connection, the limit is the larger of `answered` - n and n / 2 (rounded up). With 4,
+    /// for example, it is 4 at first, 2 after two to four responses, and 4 after eight.
     pub fn set(&mut self, answered: usize) {
         self.limit = Some(answered.max(1));
     }

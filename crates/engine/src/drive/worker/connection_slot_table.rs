@@ -179,10 +179,9 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns the time until which the event loop may sleep; `None` if no slot has a timer. This
-    /// time may be earlier than the timeouts of all slots: when received bytes postpone a slot's
-    /// timeout, the slot's timer is not changed before it expires. The event loop then wakes up
-    /// once for nothing.
+    /// Returns the time at which the event loop must wake up: the time of the earliest timer, or
+    /// `None` if no slot has a timer. The wake-up may be needless: received bytes may postpone a
+    /// slot's timeout, but the slot's timer moves to the new timeout only when it expires.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {

@@ -9,9 +9,10 @@ use crate::lru::LruMap;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 
-/// The maximum number of peers whose properties ([`PeerRecord`]) are remembered. Each takes about
-/// 100 bytes. If there are more, the peer that was seen longest ago is forgotten, and must be
-/// observed again. At worst, a request on the next connection to that peer stays unanswered.
+/// The maximum number of peers whose properties ([`PeerRecord`]) a worker remembers. Each record
+/// takes about 100 bytes. Beyond this number, the worker forgets the record that it used longest
+/// ago, and must detect that peer's properties again. At worst, the peer closes the next connection
+/// without answering a request, for example if `answers_once` was forgotten.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The properties of a peer that earlier connections have shown. Records are found by a hash of the
@@ -92,9 +93,10 @@ impl Worker {
         });
     }
 
-    /// Stores in the peer's record how many requests the peer is expected to answer on one
-    /// connection, as the connection in slot `token` has shown. Does nothing while that connection
-    /// takes further requests, or if the connection has shown no limit.
+    /// Stores in the peer's record how many requests the next connection to the peer is expected to
+    /// answer before it closes. The number comes from the connection in slot `token`. Does nothing
+    /// while that connection still accepts requests, or if neither that connection nor an earlier
+    /// one has shown such a limit.
     pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
             return;

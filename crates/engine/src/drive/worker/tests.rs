@@ -153,8 +153,8 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     )
 }
 
-/// Waits until the slot's socket has input. The worker does not notice the input, since it handles
-/// events only when it sleeps.
+/// Waits until the slot's socket has input, or the peer has closed the connection. The worker does
+/// not notice either event, since it handles events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
     while connection.is_open_without_input() {

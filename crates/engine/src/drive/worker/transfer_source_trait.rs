@@ -111,8 +111,9 @@ pub trait Scheduler: Send + Sync {
     fn on_out_of_descriptors(&self);
 
     /// Writes the output of several transfers, which was gathered in memory to save system calls.
-    /// `worker` is the index of the calling worker. If the output has no room, the worker with the
-    /// index 0 waits until the output is writable. Returns whether the output has room.
+    /// `worker` is the index of the calling worker. Returns [`OutputReadiness::Full`] if the output
+    /// has no room for the rest. The worker with the index 0 then waits until the output is
+    /// writable. If the caller is another worker, this method sends a message to worker 0.
     ///
     /// # Errors
     /// The output cannot be written any more. The run ends.

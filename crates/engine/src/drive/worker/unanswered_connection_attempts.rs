@@ -118,8 +118,8 @@ impl UnansweredConnectAttempts {
 }
 
 impl Worker {
-    /// Starts to count the connection attempt of this connection slot (a connection with its
-    /// transfers) as unanswered.
+    /// Counts the connection attempt of the slot `token` towards [`MAX_UNANSWERED_ATTEMPTS`],
+    /// unless the attempt was answered or failed at once.
     pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
@@ -153,9 +153,10 @@ impl Worker {
         }
     }
 
-    /// Records that the host of the connection slot `token` has answered: it has completed the
-    /// handshake of a connection for HTTP/2 or HTTP/3. Removes the extra slots (each allows one
-    /// transfer more than the limit) that were added while the slot's transfers waited.
+    /// Records that the host has completed the handshake of the HTTP/2 or HTTP/3 connection in the
+    /// connection slot `token`. The handshake counts as the host's answer. Removes the extra slots
+    /// that were added while the slot's transfers waited for the answer. (An extra slot allows one
+    /// transfer more than the limit.)
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
             slot.attempt = ConnectAnswerState::Settled;
@@ -185,9 +186,10 @@ impl Worker {
         }
     }
 
-    /// Adds an extra slot for each transfer that has waited for [`LATE_AFTER`] until a server
-    /// accepts its connection, or for [`SILENT_AFTER`] until a first response begins. Until the
-    /// host answers, another transfer may start for each extra slot. The waiting transfers go on.
+    /// Adds extra slots for transfers whose hosts do not answer in time. Each extra slot allows one
+    /// transfer more than the limit, until the host answers. The waiting transfers go on. A host
+    /// must accept a connection within [`LATE_AFTER`], and begin its first response within
+    /// [`SILENT_AFTER`] after that. [`Self::add_extra_slots_for`] lists exceptions.
     pub(super) fn add_extra_slots_for_unanswered(&mut self) {
         while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.mark_late_or_silent(token, ConnectAnswerState::Fresh(number), ConnectAnswerState::Late) {

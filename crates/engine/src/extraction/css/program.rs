@@ -66,8 +66,9 @@ enum StepCondition {
 }
 
 /// The state of the CSS selectors in a page: for the document and for each open element, the steps
-/// (compound selectors) that elements inside it may match. Empty if each selector depends only on
-/// the element that it matches.
+/// (compound selectors) that elements inside it may match. For example, the children of an open
+/// `ul` may match the step `li` of `ul > li`. Empty if each selector depends only on the element
+/// that it matches.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
     stack: Vec<OpenElementMatchState>,
@@ -240,8 +241,9 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns true if the attributes of an element are needed to run the steps in `steps`: a step
-    /// tests an attribute, or is the last step of a query for which `takes_attribute` returns true.
+    /// Returns true if a step in the bit set `steps` needs the attributes of an element. A step
+    /// needs attributes if it tests one, or if it is the last step of a query for the value of one.
+    /// `takes_attribute` returns true for the index of such a query.
     pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
         self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {
             step.conditions.iter().any(StepCondition::tests_attribute)

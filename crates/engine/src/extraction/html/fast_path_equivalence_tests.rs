@@ -16,8 +16,8 @@ use crate::{Error, ErrorKind, Result, Target};
 /// need state, count siblings, and test the attributes of each element.
 const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
 
-/// Queries for which the fast paths are used: for names alone, attributes of some elements, and the
-/// text of cells.
+/// Groups of queries, each searched with and without the fast paths. Most queries are for the text
+/// or an attribute of named elements (`td`, `a@href`), for which the fast paths are used.
 const QUERIES: [&[&str]; 8] = [
     &["td"],
     &["a@href"],

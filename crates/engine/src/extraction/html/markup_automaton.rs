@@ -51,9 +51,10 @@ const PREDICTIONS_PER_TRANSITION: usize = 16;
 /// The index that stands for no state or no transition of a [`MarkupAutomaton`].
 const NO_INDEX: u16 = u16::MAX;
 
-/// The initial credit of a [`MarkupAutomaton`]. Each transition that matches adds 1 to the credit,
-/// and each position without a matching transition costs [`MISSING_TRANSITION_COST`]. If the credit
-/// is used up, markup repeats rarely, and the automaton pauses.
+/// The initial credit of a [`MarkupAutomaton`], a measure of how often markup repeats. Each
+/// transition that matches adds 1, and each position without a matching transition costs
+/// [`MISSING_TRANSITION_COST`]. If less than this cost is left, the automaton pauses, and its
+/// credit becomes a quarter of the initial one.
 const INITIAL_CREDIT: u32 = 400;
 /// The maximum credit of a [`MarkupAutomaton`], see [`INITIAL_CREDIT`].
 const MAX_CREDIT: u32 = 1000;
@@ -173,10 +174,10 @@ impl MarkupAutomaton {
         usize::from(self.states[usize::from(state)].skipped_depth)
     }
 
-    /// Returns the index of the state that follows the state `parent` after the start tag of
-    /// `element`, and adds the state if it is new. With [`AutomatonStateKind::StartTag`], the
-    /// result is a state inside this start tag instead. Returns `None` if there are too many
-    /// states.
+    /// Returns the index of the state below `parent` for `element`: the state in the content of the
+    /// element or, with [`AutomatonStateKind::StartTag`], the state inside its start tag. Adds the
+    /// state if it is missing. If there are already [`MAX_STATES`] states, clears the automaton
+    /// instead, and returns `None`.
     pub(super) fn child_state(&mut self, parent: u16, element: &OpenElement, kind: AutomatonStateKind) -> Option<u16> {
         let mut child = self.states[usize::from(parent)].first_child;
         while let Some(state) = self.states.get(usize::from(child)) {
@@ -222,10 +223,12 @@ impl MarkupAutomaton {
         if entry.kind == AutomatonStateKind::StartTag { entry.parent } else { state }
     }
 
-    /// Runs the automaton from the cursor `from` on, and returns the position at which no
-    /// transition matches. The text in a selected element (one whose text a query selects) is
-    /// tested by `hits`. The automaton also stops before such a text if the regular expression of
-    /// `--extract` may match in it.
+    /// Runs the automaton from the cursor `from`, and returns the position at which it stops:
+    /// - No transition matches, or fewer than [`MAX_LITERAL_SIZE`] bytes are left.
+    /// - The end of a text or of an attribute value is not in `bytes`.
+    /// - The regular expression of `--extract` may match in the text of a selected element (one
+    ///   whose text a query selects). `hits` tests this. Without `hits`, the automaton stops at
+    ///   each such text.
     #[inline(never)]
     pub(super) fn match_markup(
         &mut self,
@@ -304,10 +307,11 @@ impl MarkupAutomaton {
         }
     }
 
-    /// Returns the index of the transition that follows the transition `previous` and matches
-    /// `window`, the next bytes of the page. Stores it as the prediction number `slot` of
-    /// `previous`. If `previous` is [`NO_INDEX`], the transition must start in the state `first`.
-    /// Returns `None`, and lowers the credit, if no transition matches.
+    /// Returns the index of a transition that matches `window`, the next bytes of the page, and
+    /// starts in the state to which the transition `previous` leads. Stores this index in
+    /// `previous`, as the prediction with the index `slot`. If `previous` is [`NO_INDEX`], the
+    /// transition starts in the state `first`, and nothing is stored. Returns `None`, and lowers
+    /// the credit, if no transition matches.
     #[inline(never)]
     fn find_next_transition(
         &mut self,

@@ -199,10 +199,10 @@ impl MarkupSkipper<'_, '_> {
         }
     }
 
-    /// Adds transitions for the tags from the index `at` on, up to the next text, to the
-    /// [`MarkupAutomaton`]. `state` is the index of the automaton's state at `at`. The open
-    /// elements and the skipped element stay the same, because the caller continues before these
-    /// tags.
+    /// Adds transitions to the [`MarkupAutomaton`] for the tags from the index `at` on, up to the
+    /// next text. `state` is the index of the automaton's state at `at`. The caller will read these
+    /// tags again, from an earlier index. Therefore restores the open elements and the skipped
+    /// element that it had before the call.
     fn learn_without_advancing(&mut self, bytes: &[u8], at: usize, state: u16) {
         let (open, skipped) = (self.open.clone(), self.skipped);
         self.caches.automaton.restore_open_elements(self.open, state);

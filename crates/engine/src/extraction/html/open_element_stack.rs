@@ -189,9 +189,9 @@ impl OpenElementStack {
         self.stack.last_mut().expect("the document stays open").flags |= IS_SELECTED;
     }
 
-    /// Returns true if a start tag passes its quick test `test` in the current stack. Then it
-    /// closes no open element, and no parent element is missing. The test may fail for such a tag,
-    /// too.
+    /// Returns true if the quick test `test` shows that a start tag only opens its element in the
+    /// current stack: the tag closes no open element, and no parent element is missing. A tag that
+    /// fails the quick test may nevertheless meet this condition.
     #[inline(always)]
     pub(super) fn passes_quick_test(&self, test: StartTagQuickTest) -> bool {
         self.current().flags & test.flags == test.flags

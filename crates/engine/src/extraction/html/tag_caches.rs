@@ -70,8 +70,9 @@ pub(super) struct CachedStartTag {
     pub(super) length: u8,
     pub(super) has_attributes: bool,
     pub(super) is_void: bool,
-    /// True if a query may select an element with this name. The fast path then reads the tag only
-    /// if one query selects the text of all elements with this name.
+    /// True if a query may select an element with this name.
+    /// [`MarkupSkipper`](super::markup_skipper::MarkupSkipper) then reads the tag only if a single
+    /// query matches the name, and selects the text of all elements with it.
     pub(super) may_be_selected: bool,
 }
 
@@ -221,10 +222,12 @@ impl CachedStartTag {
         })
     }
 
-    /// Returns the effect of this start tag on the open elements, after the tag has failed its
-    /// [`StartTagQuickTest`]. `Some(true)`: the tag only opens its element (or is void).
-    /// `Some(false)`: the tag is an `<a>` that closes the innermost element, another `<a>`, so that
-    /// the stack stays the same. `None`: the tag may have other effects.
+    /// Returns the effect that this start tag, which has failed its [`StartTagQuickTest`], has on
+    /// the stack of open elements:
+    /// * `Some(true)`: the tag only opens its element. (A void element is not kept open.)
+    /// * `Some(false)`: the stack stays the same. The tag is an `<a>` directly inside another
+    ///   `<a>`, which the tag closes and replaces.
+    /// * `None`: the tag may have other effects.
     #[inline(never)]
     pub(super) fn effect_if_quick_test_fails(&self, open: &OpenElementStack) -> Option<bool> {
         if !open.is_in_html() {

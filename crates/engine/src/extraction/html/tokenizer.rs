@@ -23,9 +23,9 @@ pub(super) trait TokenSink {
     /// Returns the rules for tags with this name, such as whether their attributes are needed.
     fn rules(&self, name: TagName) -> TagSearchRules;
 
-    /// Reads the beginning of `bytes` directly, without tokens, as far as the sink supports this.
-    /// The tokenizer calls it outside of tags. Returns the number of bytes read; 0 by default.
-    /// After a part was read, the remaining bytes must begin with a `<` or directly follow a tag.
+    /// Reads text and tags at the beginning of `bytes` without the tokenizer, as far as the sink
+    /// can. The tokenizer calls this function only outside of tags. Returns the number of bytes
+    /// read; 0 by default. The bytes read must end before a `<` or after a tag, not within a text.
     fn read_common_markup(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }

@@ -38,8 +38,9 @@ pub(super) enum InsertionMode {
     Body,
 }
 
-/// A value that is passed on later, because an element that began earlier, and whose text a query
-/// selects, is still open. Values are passed on in the order in which their elements begin.
+/// A value that waits until the outermost open element whose text a query selects has ended: the
+/// text of that element, or a text or an attribute value inside. The values are then passed on in
+/// the order in which their elements begin.
 enum DeferredValue {
     /// The text of an element: the range from `start` to `end` of the page's collected text
     /// ([`ElementText`]). `end` is `None` while the element is open.
@@ -72,8 +73,9 @@ pub(super) struct PageParserState {
     pub(super) text: ElementText,
     /// The values that are passed on when the outermost selected element ends.
     deferred: Vec<DeferredValue>,
-    /// For each open element whose text a query selects, the outermost first: the indices in
-    /// `deferred` of its own values (its text and its attribute values).
+    /// The open elements whose text a query selects, the outermost first. Each entry is the range
+    /// of `deferred` with the values of this element itself (texts and attribute values), without
+    /// those of elements inside it.
     selected: Vec<Range<usize>>,
     /// The total number of bytes of the attribute values in `deferred`.
     deferred_bytes: usize,
@@ -197,9 +199,9 @@ impl PageParserState {
         self.open_texts == 0 && self.deferred.is_empty() && self.separate_text.is_none()
     }
 
-    /// Begins to collect the text of an element, and returns true, if [`Self::collects_nothing`] is
-    /// true and the element is not void. Otherwise returns false. `rules` are the rules for the
-    /// element's name.
+    /// Begins to collect the text of an element. `rules` are the rules for the element's name, and
+    /// contain the index of the query that selects the text. Returns false and does nothing if the
+    /// element is void, or if [`Self::collects_nothing`] is false.
     pub(super) fn begin_single_text(&mut self, rules: TagSearchRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;

@@ -63,8 +63,9 @@ impl DocumentMemoryBudget {
         self.is_exceeded
     }
 
-    /// Takes `bytes` bytes from the budget. As soon as the values need more than [`LARGE_DOCUMENT`]
-    /// bytes, waits until no other thread has large values.
+    /// Takes `bytes` bytes from the budget; fails if fewer bytes are left. When the document needs
+    /// more than [`LARGE_DOCUMENT`] bytes in all, waits for the lock [`LARGE_VALUES`], which allows
+    /// one large document at a time.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfBudget> {
         let Some(left) = self.left.checked_sub(bytes) else {
             self.is_exceeded = true;

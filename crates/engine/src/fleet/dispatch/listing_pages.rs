@@ -1,5 +1,6 @@
-//! The pages of paginated listings in the queue: each page follows its previous page, both in the
-//! order of the output and in the window of its stage.
+//! The pages of paginated listings in the queue. A page is queued when its previous page has ended.
+//! If the output is in input order, the body of the page directly follows the body of the previous
+//! page.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,8 +24,8 @@ pub(in crate::fleet) struct PaginatedListing {
     /// The value of the previous stage from which the URL of the first page was made; `None` if the
     /// URL comes from the input.
     value: Option<Box<[u8]>>,
-    /// The settings of the requests for all pages of the listing that differ from the settings of
-    /// the stage; `None` if there is no difference.
+    /// The settings of the first page's request that differ from the settings of the stage. The
+    /// requests for all later pages use these settings, too. `None` if there is no difference.
     request: Option<Box<PerItemRequestOptions>>,
     /// The destinations of the bodies of the second and later pages. `None` if the stage's
     /// [`ExtractedValueMapper`](crate::fleet::ExtractedValueMapper) chooses them, or if all pages

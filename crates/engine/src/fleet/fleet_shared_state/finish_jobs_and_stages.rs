@@ -28,8 +28,8 @@ pub(super) struct FleetTally {
     pub(super) fatal: Option<Error>,
     /// The number of stages that have ended. Stages end in order, beginning with the first.
     ended: usize,
-    /// True while a worker ends a stage: the values that the stage holds until its end are not yet
-    /// in the queue of the next stage.
+    /// True while a worker ends a stage, and adds the values that the stage held until its end to
+    /// the queue of the next stage. Meanwhile, no other worker ends a stage or the fleet.
     is_ending_stage: bool,
 }
 

@@ -254,7 +254,8 @@ impl OrderedWindow {
 
     /// Returns the number of body bytes that the window accepts now for a slot. If the number is 0,
     /// the window later calls `waker` with `token`, and the caller then calls this function again.
-    /// The slot can get exclusive use of the sink only if there is a waker.
+    /// A call with a waker may also give the slot exclusive use of the sink
+    /// ([`DeliveryOrder::Whole`]). A call without a waker only returns the number.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -379,8 +380,8 @@ impl OrderedWindow {
         state.slot_mut(self.order, slot).outside = now;
     }
 
-    /// Passes the stored content of a slot to the sink, if the slot streams. Returns true if new
-    /// bytes of the slot can go directly to the sink.
+    /// Passes the stored content of a slot to the sink if the slot streams (its bytes go directly
+    /// to the sink). Returns true if the sink has taken all this content and has room for more.
     fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
         self.claim_output(state, slot);
         if !self.is_streaming(state, slot) {

@@ -1,10 +1,10 @@
 //! The progress rule. It ensures that a fleet never deadlocks while its output has room, although
 //! it delivers bodies in order and limits memory and concurrent transfers.
 //!
-//! The rule has three parts. The window and the dispatcher apply them, and make no such decisions
-//! themselves. A *slot* holds one body of a window, the *head* is the first unfinished slot, and a
-//! slot *streams* if its bytes go directly to the sink. The *caps* are the limits on concurrent
-//! transfers.
+//! The rule has three parts, the functions in the table. The dispatcher and the windows (each an
+//! ordered queue of the bodies of one stage) only apply them. A *slot* holds one body of a window.
+//! A slot *streams* if its bytes go directly to the sink. In input order, the *head* is the first
+//! unfinished slot. The *caps* limit concurrent transfers, each of which takes a slot of the caps.
 //!
 //! | part | decides | applied by |
 //! |---|---|---|
@@ -12,9 +12,10 @@
 //! | [`OrderedWindowMemory::credit`] | how many bytes a slot may receive | the window |
 //! | [`OrderedWindowMemory::may_continue`] | which waiting transfers are woken | the window |
 //!
-//! A transfer that waits to be tried again gives its slot of the caps back. Its slot in the window
-//! remains, with the content that it resumes after, and so does its claim on the sink. So it is
-//! *awaited* like any other if it is the head, or if it has the sink to itself.
+//! A transfer is *awaited* if the others of its stage wait for its content: its slot is the head,
+//! or it has claimed the sink (has exclusive use of it). A transfer that waits to be tried again
+//! gives its slot of the caps back, but keeps its slot in the window. If it will resume after the
+//! content received so far, it also keeps this content and its claim. So it can be awaited, too.
 //!
 //! # Proof
 //!
@@ -68,22 +69,24 @@ use crate::sink::descriptor_writer::OutputReadiness;
 pub(super) struct QueueHead {
     /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The lowest priority that a new transfer of the first transfer's stage can have. Retries have
-    /// lower priorities.
+    /// The smallest priority number that a new transfer of the first transfer's stage can have. The
+    /// first transfer is a retry exactly if `first` is smaller than this number.
     pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
-    /// The queued transfer for which all other transfers of its stage wait: the head of the window,
-    /// or the transfer with exclusive use of the sink. If several stages have such a transfer, this
-    /// is the transfer of the last of these stages. `None` if no stage has such a transfer.
+    /// The queued transfer whose content must be output before that of all other transfers of its
+    /// stage: the first unfinished one in input order, or the one with exclusive use of the sink.
+    /// If several stages have such a transfer in the queue, the one of the last stage applies.
+    /// `None` if no stage has one.
     pub(super) awaited: Option<u64>,
-    /// True if the last stage with unfinished transfers has a full queue, but none of that stage's
-    /// transfers has started.
+    /// True if the last stage with unfinished transfers has a full queue, and none of its transfers
+    /// is running. Earlier stages wait for this stage, and may occupy all slots.
     pub(super) is_last_stuck: bool,
 }
 
-/// The permission to start a transfer: any transfer within the limits on concurrent transfers, and
-/// possibly one transfer beyond these limits.
+/// The permission to start a queued transfer. Within the limits on concurrent transfers, that
+/// transfer must have a priority number smaller than `below`. The transfer `beyond_caps` may start
+/// even beyond these limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
     /// The priority of the transfer that may start even beyond the limits on concurrent transfers;
@@ -94,9 +97,9 @@ pub(super) struct StartPermission {
 }
 
 impl QueueHead {
-    /// Returns the permission to start a transfer. Returns `None` if no transfer may start: the
-    /// window is full, the first transfer in the queue is no retry, and no other transfers wait for
-    /// a queued transfer.
+    /// Returns the permission to start a transfer. Returns `None` if no transfer may start, because
+    /// all of these hold: the output window may keep no more bytes, the first transfer in the queue
+    /// is not a retry, no queued transfer is `awaited`, and `is_last_stuck` is false.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.awaited.or(stuck);

@@ -58,9 +58,10 @@ impl Resolver {
         self.https_records_for(LookupCaller::EventLoop, host, port, notify)
     }
 
-    /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
-    /// for an event loop. For a blocking caller, there are records only if the user chose the name
-    /// servers: otherwise the system's resolver looks up addresses, and no name server is asked.
+    /// Looks up HTTPS records like [`https_records`](Self::https_records), for the kind of caller
+    /// `waiter`. A blocking caller gets records only if the user chose the name servers. Without
+    /// chosen name servers, the addresses for such a caller come from the system's resolver, and
+    /// haul asks no name server.
     pub(crate) fn https_records_for(
         &self,
         waiter: LookupCaller,

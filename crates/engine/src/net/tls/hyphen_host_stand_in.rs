@@ -143,8 +143,8 @@ fn current_name() -> Option<Arc<HyphenHostName>> {
     CURRENT_NAME.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider, changed so that the hash of a handshake covers the real
-/// host name and not its stand-in (the valid name that rustls gets instead).
+/// Returns the default crypto provider with a changed handshake hash. If rustls gets a stand-in for
+/// a host name that it rejects, the hash covers the real name, which the server receives.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -186,9 +186,9 @@ fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::qu
     suite.quic
 }
 
-/// A hash function for handshake messages that covers the real host name, which the server
-/// receives, and not its stand-in: rustls gets another, valid name if it would reject the real name
-/// because of a hyphen.
+/// A hash function for handshake messages that hashes the real host name in place of its stand-in.
+/// rustls rejects a name such as `-a.example`, and gets the stand-in `xa.example` instead. The
+/// server receives the real name, and both sides must hash the same bytes.
 struct HandshakeHashWithRealName(&'static dyn Hash);
 
 impl Hash for HandshakeHashWithRealName {
@@ -235,14 +235,16 @@ impl Context for RealNameHashContext {
     }
 }
 
-/// A check of certificates that works for every host name. rustls rejects host names with a label
-/// that begins or ends with a hyphen; for such names, this check compares the certificate's names
-/// itself. For other names, only the check `inner` applies.
+/// A certificate check that also supports the host names that rustls rejects: names with a label
+/// that begins or ends with a hyphen, such as `-a.example`. For these names, `inner` checks the
+/// certificate path, and this check compares the certificate's names with the host name. For other
+/// names, `inner` checks both.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of the certificate path and, for ordinary host names, of the name. For a host name
-    /// with a hyphen at the beginning or end of a label, a name mismatch that this check finds is
-    /// ignored. This check must examine the name last, so that a mismatch excludes other faults.
+    /// The check of the certificate path and then of the name. For a host name with a hyphen at the
+    /// beginning or end of a label, [`HyphenNameCheck`] ignores a name mismatch that this check
+    /// finds, and compares the real name itself. This check must examine the name last: a name
+    /// mismatch then shows that nothing else is wrong.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

@@ -37,8 +37,9 @@ fn public_key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDe
     is_version1.then(|| content.subject_public_key_info().to_der().ok().map(Into::into))?
 }
 
-/// Returns a certificate of version 1, which has neither a version field nor extensions. It names
-/// `issuer`, or itself as its issuer. Its signature does not fit.
+/// Returns a certificate of version 1 (no version field, no extensions). `issuer` is the name and
+/// the key of its issuer; `None` makes a self-issued certificate. The signature is invalid, because
+/// it was made with a version field.
 #[cfg(test)]
 pub(super) fn version1_certificate(
     key: &rcgen::KeyPair,

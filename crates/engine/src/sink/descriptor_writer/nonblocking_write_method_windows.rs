@@ -30,7 +30,8 @@ impl WriteMethod {
 /// Duplicates the handle of standard output.
 ///
 /// # Errors
-/// The system has no handle left. Without a standard output, only later writes fail.
+/// The system has no handle left. Without a standard output, this call succeeds, and later writes
+/// fail.
 pub(super) fn stdout_file() -> io::Result<OwnedFile> {
     io::stdout().as_handle().try_clone_to_owned()
 }

@@ -62,16 +62,17 @@ impl FileSink {
         self.clobber.replaces()
     }
 
-    /// Finds the existing file at the path of the sink, and stores the path to which a complete new
-    /// file can be renamed (`target`). Returns the metadata of the existing file, or `None` if no
-    /// file exists.
+    /// Finds the existing file at the path of the sink. Returns its metadata, or `None` if no file
+    /// exists. Stores in `target` the path to which a complete new file can be renamed, such as the
+    /// path to which a link leads.
     ///
     /// If `makes` is true and the path is a link to a missing file, creates that file and removes
     /// it again, because only this reveals whether the kernel follows the link.
     ///
     /// # Errors
-    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if a link, a FIFO or a device
-    /// has the name, and the user did not choose the name.
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
+    /// name, and a link, a FIFO, a device or a directory has it. With [`ClobberMode::Number`], the
+    /// result is `None` instead of this error, because the new file gets a numbered name.
     pub(super) fn find_existing(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
         (self.target, self.replaced) = (Some(self.path.clone()), None);
         let Some(found) = none_if_missing(fs::symlink_metadata(&self.path))? else { return Ok(None) };

@@ -63,7 +63,7 @@ pub enum AppendPosition {
     At(u64),
     /// The body is appended to the existing file. Only the rest of the content is requested.
     AtEnd,
-    /// The whole body is appended to the existing file. No range is requested: curl's `-C` with an
-    /// upload is about the content that is sent.
+    /// The whole body is appended to the existing file, and no range is requested. This is for an
+    /// upload with curl's `-C`, whose offset applies to the content that is sent.
     WholeAtEnd,
 }

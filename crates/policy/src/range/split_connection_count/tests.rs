@@ -299,10 +299,11 @@ fn missing_connections_do_not_count_as_slow() {
     assert_eq!([busy(49_999_999), busy(50_000_000)], [3, 1]);
 }
 
-/// Compares six connections, which have together brought 1,200 bytes a second, with fewer. Each
-/// step is a time in milliseconds, the bytes received so far, and the number of incomplete
-/// requests. Returns the final number of connections, or `None` while the comparison lasts, and the
-/// rate of one connection.
+/// Runs a comparison of six connections with fewer. It begins at 500 ms, after the six have
+/// together brought 1,200 bytes a second. Each step is a sample during the comparison: its time in
+/// milliseconds, the bytes received since 500 ms, and the number of incomplete requests. Returns
+/// the final number of connections (`None` while the comparison lasts), and the rate of one
+/// connection.
 fn compared(steps: &[(u32, u64, usize)]) -> (Option<usize>, u64) {
     let mut splitter = planner(SplitPhase::Settled(6));
     splitter.single = 2000;
@@ -451,8 +452,8 @@ fn comparison_sets_its_timeout_anew() {
     }
 }
 
-/// Returns the rate of a lossy link after `ms` milliseconds: `burst` for the first stream in its
-/// slow start, and then `each` for each connection.
+/// Returns the `rate` function of a lossy link for [`simulate`]. Up to 120 ms, in the slow start of
+/// the first stream, the rate is `burst`. Later, the rate is `each` for each connection.
 fn lossy(burst: u64, each: u64) -> impl Fn(u32, usize) -> (u64, bool) {
     move |ms, n| (if ms <= 120 { burst } else { each * n as u64 }, true)
 }

@@ -373,8 +373,8 @@ impl ProgressReporter {
         is_printed || !self.folds
     }
 
-    /// Ends the bar of a transfer whose error was printed. With curl's bar, this prints the empty
-    /// line that curl prints for a bar that was not drawn.
+    /// Prints the empty line that curl prints after a transfer that has not drawn its bar. Does
+    /// nothing unless haul acts as curl. If the transfer failed, the caller prints its error first.
     pub(crate) fn end_bar(&self) {
         if let Some(mut bar) = self.bar().filter(|_| self.persona.is_curl()) {
             bar.end_undrawn();

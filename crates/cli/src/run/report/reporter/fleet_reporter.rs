@@ -15,9 +15,9 @@ use crate::run::report::error_message;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::urlnum_variable::UrlNumbers;
 
-/// The reporter of the transfers that run in parallel in the engine's fleet. `reporter` prints the
-/// results of its URL group (`--next` separates groups). A transfer of another group in the same
-/// fleet carries the [`UrlGroupReporter`] of that group, which prints its result instead.
+/// The reporter of the transfers that run in parallel in the engine's fleet. The reporter of a
+/// transfer's URL group (`--next` separates groups) prints the transfer's result: the
+/// [`UrlGroupReporter`] in the [`FleetJob::context`], or `reporter` if there is no context.
 pub(crate) struct FleetReporter {
     reporter: Arc<UrlGroupReporter>,
     numbers: UrlNumbers,

@@ -65,8 +65,9 @@ pub struct H1Connection {
     /// True if the connection may carry only a single request, because an earlier connection to the
     /// peer received an extra response (one that no request asked for).
     is_one_request_only: bool,
-    /// True if requests that were sent have been removed from the end of the queue. Their responses
-    /// are not read: the connection closes after the last response of the queue.
+    /// True if a passed deadline has removed sent requests from the end of the queue
+    /// ([`Self::cut_queue`]). The connection closes after the last response of the queue, so the
+    /// responses to the removed requests are not read.
     is_cut: bool,
     /// True if the server sent an extra response (one that no request asked for). The responses
     /// before it may then belong to other requests.
@@ -442,8 +443,9 @@ impl H1Connection {
     }
 
     /// Sets the value to which the socket's low-water mark (`SO_RCVLOWAT`) is raised while a body
-    /// arrives fast. The caller passes one value for bodies that the kernel moves to the sink, and
-    /// another one for copied bodies. Does nothing over TLS, where each body is decrypted.
+    /// arrives fast: [`rcvlowat::MARK_WHEN_MOVED`] if the kernel moves the body to the sink, else
+    /// [`rcvlowat::MARK_WHEN_COPIED`]. Does nothing over TLS, where the value is always
+    /// [`rcvlowat::MARK_WHEN_DECRYPTED`].
     pub(super) fn set_raised_mark(&mut self, raised_mark: usize) {
         if self.stream.is_secure() {
             return;

@@ -37,14 +37,15 @@ use crate::buffer_pool::Buffer;
 use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
-/// The time to wait for the peer to close its side of the connection, after haul has closed its own
-/// side. If no byte arrives in this time, the kept responses are accepted, as if the peer had
-/// closed.
+/// The time that the peer has to close its side of the connection, after haul has closed its own
+/// side at the end of a pipeline. If no byte arrives in this time, haul accepts the responses in
+/// [`UnconfirmedResponses`], as it does when the peer closes.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The number of complete responses that are kept until the end of a pipeline
-/// ([`UnconfirmedResponses`]) is at most this factor times the maximum number of outstanding
-/// requests. A pipeline that has reached this limit takes no further request.
+/// The number of kept responses ([`UnconfirmedResponses`]) at which a pipeline takes no further
+/// request, as a multiple of the maximum number of outstanding requests. For example, if 10
+/// requests may be outstanding, the pipeline takes none after 40 kept responses. The responses that
+/// are then outstanding are kept, too.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
 /// The complete responses of pipelined requests that are kept until the end of the pipeline. At
@@ -54,8 +55,9 @@ const MAX_RESPONSES_PER_DEPTH: usize = 4;
 pub(super) struct UnconfirmedResponses {
     /// The transfers with the kept responses, each with the time when its response was complete.
     held: Vec<(Box<Transfer>, Instant)>,
-    /// The time at which all requests had been answered; `None` while a request is outstanding. If
-    /// no other request follows immediately, the pipeline ends.
+    /// The time at which the last outstanding request was answered. The pipeline then ends, unless
+    /// another request follows at once. `None` while a request is outstanding, or without a
+    /// pipeline.
     idle_since: Option<Instant>,
     /// The end of the wait for the peer's close: [`PEER_CLOSE_TIMEOUT`] after haul has closed its
     /// side of the connection. If no byte has arrived by then, the kept responses are accepted.

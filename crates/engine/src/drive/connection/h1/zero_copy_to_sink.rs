@@ -59,8 +59,9 @@ impl H1Connection {
         matches!(self.direct, ZeroCopyDecision::Moved(_))
     }
 
-    /// Waits in `poll` until the body in progress can continue, but not beyond `deadline`. A caller
-    /// that waits in a blocking receive does not need this.
+    /// Waits in `poll` until the connection can receive, send or read more content, but not beyond
+    /// `deadline`. If the body goes directly to a pipe, first waits for room in the pipe. A caller
+    /// with blocking receives does not need this.
     ///
     /// # Errors
     /// The errors of `poll(2)`.

@@ -56,8 +56,9 @@ const MAX_IDLE_RECEIVES: usize = 16;
 /// The longest time without a datagram from the server after which a PING is sent, while a request
 /// is unanswered. A server closes a silent connection after 10 s to 30 s.
 const MAX_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(8);
-/// The shortest time after which such a PING is sent. Both sides wait for at least three probe
-/// timeouts (RFC 9000 section 10.1), which are longer than twice this time.
+/// The shortest time without a datagram from the server after which a PING is sent, while a request
+/// is unanswered. Neither side closes the connection before three probe timeouts (RFC 9000 section
+/// 10.1), which are longer than twice this time.
 const MIN_KEEP_ALIVE_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Returns the time without a datagram from the server after which a PING is sent, while a request
@@ -107,8 +108,9 @@ pub struct H3Connection {
     /// The error that ended the QUIC connection; `None` while it is open. The error is reported
     /// after all received bytes of the streams have been read.
     lost: Option<ConnectionError>,
-    /// True if the server sent a GOAWAY frame but made progress: it had answered at least one
-    /// request, or still had one to answer. The requests that it refused are then sent again.
+    /// True if the server sent a GOAWAY frame, and has answered a request or still has one to
+    /// answer. The requests that this frame refuses are then sent again. Such a repetition does not
+    /// count towards the limit on replays.
     closes_with_progress: bool,
     /// The HTTP/3 error code with which haul closes the connection.
     close_code: H3ErrorCode,
@@ -411,8 +413,9 @@ impl H3Connection {
     }
 
     /// Returns true if the acknowledgements of the last receive should be sent later, together with
-    /// new requests. This requires an event loop, which sends at the end of its round, and finished
-    /// transfers, after which other transfers may start.
+    /// new requests. All of these must hold: transfers have finished, so that others may start; an
+    /// event loop, which sends at the end of its round, drives the connection; and the connection
+    /// is neither closing nor uploading content.
     fn defers_output(&self, waker: ConnectionWaker<'_>, finished: &FinishedTransfers) -> bool {
         !waker.may_block() && !finished.is_empty() && !self.closing && !self.is_uploading()
     }

@@ -17,8 +17,8 @@ const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause before a receive. A longer pause would delay the sender, which waits for
 /// acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// The divisor for the part of the socket's receive buffer that may fill during a pause: the
-/// buffer's size divided by this number.
+/// The ratio of the socket's receive buffer to the bytes that may arrive in one pause. With 8, a
+/// pause is no longer than the time in which an eighth of the buffer fills.
 const BUFFER_DIVISOR: usize = 8;
 
 /// The measured speed of a connection, and the pause before a receive. During the pause, many

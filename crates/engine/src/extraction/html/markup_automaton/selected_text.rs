@@ -1,5 +1,5 @@
-//! Collects the text of a selected element by the automaton, if the regular expression of
-//! `--extract` may match in it.
+//! Lets the automaton collect the text of an element that a query selects. The automaton does so
+//! only if the regular expression of `--extract` may match in the text.
 
 use haul_policy::page_reference::PageBase;
 
@@ -131,8 +131,9 @@ impl MarkupAutomaton {
     }
 
     /// Moves the cursor `here` over the literal of its predicted transition and over the
-    /// [`VariableBytes`] after it. Adds a text there to the collected text. Returns false if the
-    /// variable bytes have no end in `bytes`, or if the text cannot be collected.
+    /// [`VariableBytes`] after the literal. If these are a text, adds them to the collected text.
+    /// Returns false if the end of the variable bytes is not in `bytes`. Also returns false if the
+    /// text needs too much memory, or if its element keeps white space, such as `<pre>`.
     fn advance(&self, bytes: &[u8], here: &mut AutomatonCursor, texts: &mut SelectedTextCollector<'_, '_>) -> bool {
         let (transition, start) = (&self.transitions[usize::from(here.predicted)], here.at);
         let slot = usize::from(here.previous) % PREDICTIONS_PER_TRANSITION;

@@ -12,9 +12,9 @@ use super::{MAX_LITERAL_SIZE, NO_INDEX, PREDICTIONS_PER_TRANSITION, TRANSITIONS_
 /// `MarkupAutomaton::states`.
 #[derive(Clone, Copy)]
 pub(super) struct AutomatonState {
-    /// The index of the parent state: the state in which the innermost open element is closed. For
-    /// a state inside a start tag, the parent is the state before the `<`. [`NO_INDEX`] for the
-    /// root state, in which no element is open.
+    /// The index of the parent state, which lacks the innermost open element: the parent of
+    /// `html > body` is `html`. The parent of a state inside a start tag is the state before the
+    /// `<`. [`NO_INDEX`] for the root state, in which no element is open.
     pub(super) parent: u16,
     /// The index of the child state that was added last; [`NO_INDEX`] if there is none.
     pub(super) first_child: u16,
@@ -93,12 +93,14 @@ pub(in crate::extraction::html) struct MarkupTransition {
     /// The offset in the literal, in bytes, of the `<` of the start tag that is still incomplete at
     /// the literal's end. `None` if there is no such tag, or if its `<` is in an earlier literal.
     pub(in crate::extraction::html) tag_start: Option<u8>,
-    /// The offset in the literal, in bytes, after a start tag that opens an element whose text a
-    /// query selects and the automaton skips. `None` if the literal opens no such element.
+    /// The offset in the literal, in bytes, after the start tag of a skipped element: a query
+    /// selects its text, but the text is collected only if the regular expression of `--extract`
+    /// may match in it. `None` if there is no such tag.
     pub(in crate::extraction::html) skipped_start: Option<u8>,
-    /// Predictions of the next transition: indexes in `MarkupAutomaton::transitions`, or
-    /// [`NO_INDEX`]. The entry to use is the index of the transition before this one, modulo
-    /// [`PREDICTIONS_PER_TRANSITION`]. It contains the transition that followed the last time.
+    /// Predictions of the transition that follows this one: indexes in
+    /// `MarkupAutomaton::transitions`, or [`NO_INDEX`]. If the transition before this one has the
+    /// index `p`, the prediction is the entry `p` modulo [`PREDICTIONS_PER_TRANSITION`]. This entry
+    /// is the transition that followed the last time.
     pub(super) predictions: [u16; PREDICTIONS_PER_TRANSITION],
 }
 
@@ -111,8 +113,9 @@ pub(in crate::extraction::html) struct AutomatonCursor {
     pub(super) at: usize,
     /// The index of the `<` of the start tag that contains the cursor. Only used inside a tag.
     pub(super) tag: usize,
-    /// The index of the automaton's current state. [`MarkupAutomaton::match_markup`] does not
-    /// update it; there, `previous` leads to the current state.
+    /// The index of the automaton's current state. In [`MarkupAutomaton::match_markup`], this field
+    /// keeps the state at the start of the call; the current state is then the target of the
+    /// transition `previous`.
     ///
     /// [`MarkupAutomaton::match_markup`]: super::MarkupAutomaton::match_markup
     pub(super) state: u16,
@@ -123,8 +126,8 @@ pub(in crate::extraction::html) struct AutomatonCursor {
     pub(super) predicted: u16,
 }
 
-/// A transition of the [`MarkupAutomaton`](super::MarkupAutomaton) whose literal opened an element
-/// that a query selects, and the position of that literal.
+/// A [`MarkupTransition`] that the automaton followed at a position in the page. Its literal
+/// contains the start tag of an element whose text a query selects.
 #[derive(Clone, Copy)]
 pub(in crate::extraction::html) struct ElementOpeningTransition {
     /// The index in the page's bytes at which the literal begins.
@@ -145,8 +148,9 @@ pub(in crate::extraction::html) struct MatchedMarkupEnd {
     /// The index after the last start tag that opened an element whose text a query selects and the
     /// automaton skipped. `None` if no such tag was read.
     pub(in crate::extraction::html) skipped_start: Option<usize>,
-    /// The transition that opened the selected element whose text must be collected, because the
-    /// regular expression of `--extract` may match in it. `None` if no text must be collected.
+    /// The transition that opened the selected element in whose text the automaton stopped. The
+    /// regular expression of `--extract` may match there, or the text is incomplete. The caller
+    /// collects this text. `None` if the automaton stopped elsewhere.
     pub(in crate::extraction::html) collected: Option<ElementOpeningTransition>,
 }
 

@@ -21,7 +21,8 @@ pub(super) struct OpenSeparateTextElement {
     /// True if a query selects the text of this element or of an element inside it. Only then is
     /// its text collected.
     pub(super) is_needed: bool,
-    /// True if a space was due before the next word when this element began. It is due again after
-    /// the element, because the text around it continues as if the element were not there.
+    /// True if, when this element began, the collected text needed a space before its next word.
+    /// The end of the element restores this state, because the surrounding text continues as if the
+    /// element were not there.
     pub(super) was_separated: bool,
 }
