@@ -84,8 +84,11 @@ fn unknown_scheme_remedy_suggests_http_or_https() {
 
 #[test]
 fn output_file_error_remedy_depends_on_the_cause() {
-    assert!(of_write(io::ErrorKind::NotFound).contains("--create-dirs"));
-    assert!(of_write(io::ErrorKind::NotADirectory).contains("--create-dirs"));
+    for kind in [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory] {
+        let error = Error::with_source(ErrorKind::Write, "failed to write d/f", kind.into());
+        assert!(file_remedy(&error, "", true).contains("--create-dirs"));
+        assert_eq!(of_write(kind), "the file or its directory does not exist", "no output of a transfer");
+    }
     assert!(of_write(io::ErrorKind::PermissionDenied).contains("name another place"));
     assert!(of_write(io::ErrorKind::ReadOnlyFilesystem).contains("--output-dir"));
     assert!(of_write(io::ErrorKind::StorageFull).contains("free some space"));
