@@ -85,7 +85,7 @@ fn unknown_scheme_remedy_suggests_http_or_https() {
 #[test]
 fn output_file_error_remedy_depends_on_the_cause() {
     for kind in [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory] {
-        let error = Error::with_source(ErrorKind::Write, "failed to write d/f", kind.into());
+        let error = Error::with_source(ErrorKind::Write, "failed to write d/f", io::Error::from(kind));
         assert!(file_remedy(&error, "", true).contains("--create-dirs"));
         assert_eq!(of_write(kind), "the file or its directory does not exist", "no output of a transfer");
     }
