@@ -57,6 +57,9 @@ pub(super) enum DnsCacheEntry {
     },
 }
 
+/// The waiting callbacks and the early addresses of a lookup in progress.
+type LookupInProgress<'a> = (&'a mut Vec<LookupCallback>, Option<&'a Arc<[IpAddr]>>);
+
 impl DnsCacheEntry {
     /// Returns the time of the last use of the cached answer; `None` while the name is being looked
     /// up.
@@ -112,7 +115,7 @@ impl ResolverState {
         &mut self,
         name: &Arc<str>,
         family: AddressFamily,
-    ) -> Option<(&mut Vec<LookupCallback>, Option<&Arc<[IpAddr]>>)> {
+    ) -> Option<LookupInProgress<'_>> {
         let asked = |entry: Option<&DnsCacheEntry>| matches!(entry, Some(DnsCacheEntry::Asked { .. }));
         let families = [AddressFamily::Any, family];
         let key =
