@@ -687,10 +687,10 @@ haul_status haul_client_set_proxy(haul_client *client, const char *url);
 haul_status haul_client_set_scheme_proxies(haul_client *client, const char *http, const char *https);
 
 // Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list. The list
-// stays when the proxy changes, but haul_client_set_proxy_from_environment replaces it with the
-// environment's no_proxy. A later call of this function replaces that list; a later call of
-// haul_client_set_proxy drops it.
+// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL, the default, removes the list.
+// haul_client_set_proxy and haul_client_set_scheme_proxies keep this list.
+// haul_client_set_proxy_from_environment replaces the list with the environment's no_proxy. The
+// next call of any of these four functions drops the environment's list.
 haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 
 // Sets the proxies to the current values of the environment variables http_proxy, https_proxy,
