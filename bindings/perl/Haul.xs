@@ -63,6 +63,7 @@ PROTOTYPES: DISABLE
 
 BOOT:
     hk_names_begin(aTHX);
+    hk_signals_begin(aTHX);
     request_code = CvXSUB(get_cv("HTTP::Haul::request", 0));
 
 SV *
@@ -154,6 +155,7 @@ CLONE(...)
   CODE:
     PERL_UNUSED_VAR(items);
     hk_names_clone(aTHX);
+    hk_signals_clone(aTHX);
 
 int
 _is_secret(name)

@@ -283,6 +283,7 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
     dSP;
     SV *died = NULL;
     I32 got;
+    hk_deferred *deferred;
     PUSHSTACKi(PERLSI_UNKNOWN);
     ENTER;
     SAVETMPS;
@@ -292,7 +293,10 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
     for (int i = 0; i < count; i++)
         PUSHs(arguments[i]);
     PUTBACK;
+    deferred = hk_pause_deferral(aTHX);
     got = call_sv(code, (result ? G_SCALAR : G_VOID | G_DISCARD) | G_EVAL);
+    if (deferred)
+        hk_defer_signals(aTHX_ deferred);
     SPAGAIN;
     if (result) {
         SV *value = got > 0 ? POPs : &PL_sv_undef;

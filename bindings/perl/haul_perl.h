@@ -27,6 +27,17 @@
 #include "perl.h"
 #include "XSUB.h"
 
+/* Names that Perl 5.14 does not have. */
+#ifndef av_top_index
+#define av_top_index(av) av_len(av)
+#endif
+#ifndef TAINTING_get
+#define TAINTING_get (PL_tainting)
+#endif
+#ifndef isSPACE_A
+#define isSPACE_A(c) ((c) == '\v' || isSPACE(c))
+#endif
+
 #include <haul.h>
 
 /* A haul_client with the state that Perl needs beside it. */
@@ -111,25 +122,21 @@ void hk_signals(pTHX_ CV *cv);
 SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *url, STRLEN len, UV limit);
 
 /* signals.c */
-#define HK_DEFERRED 8
-typedef struct hk_deferred_signal {
-    int number;
-    SV *handler;               /* the Perl handler at that time */
-#ifdef HAS_SIGACTION
-    struct sigaction was;
-#endif
-} hk_deferred_signal;
-/* Signals that hk_restore_signals has to restore. At most HK_DEFERRED signals with handlers that
- * Perl calls at once are deferred. */
+/* The signals that hk_restore_signals has to restore. */
 typedef struct hk_deferred {
     U32 flags;
     int count;
-    hk_deferred_signal signals[HK_DEFERRED];
+    U8 numbers[SIG_SIZE];
 } hk_deferred;
+void hk_signals_begin(pTHX);
+void hk_signals_clone(pTHX);
 /* Defers the signals whose handlers Perl would call at once, until hk_restore_signals. libhaul asks
  * for deferred signals while it waits, and engine.c then runs their handlers. */
 void hk_defer_signals(pTHX_ hk_deferred *deferred);
 void hk_restore_signals(pTHX_ hk_deferred *deferred);
+/* Restores the signals before Perl code runs in a call of libhaul. Returns what the caller passes to
+ * hk_defer_signals afterwards, or NULL if there is no such call. */
+hk_deferred *hk_pause_deferral(pTHX);
 
 /* request.c */
 /* Begins an exchange. If the URL is an object whose text cannot be made, stores the exception. */

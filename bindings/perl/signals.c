@@ -1,7 +1,8 @@
 /* signals.c: signal handlers that Perl would call in the middle of libhaul's code: those of
  * POSIX::sigaction without `safe`, and all with PERL_SIGNALS=unsafe. An exception of such a handler
  * would jump out of libhaul, and the connection would stay open. This file therefore defers their
- * signals while libhaul works, as Perl defers all others. */
+ * signals while libhaul works, as Perl defers all others. Perl code that libhaul calls meanwhile has
+ * its handlers as the program set them. */
 #include "haul_perl.h"
 
 #if defined(HAS_SIGACTION) && defined(SA_SIGINFO)
@@ -18,71 +19,101 @@ static void *handler_of(const struct sigaction *action) {
     return action->sa_flags & SA_SIGINFO ? (void *)action->sa_sigaction : (void *)action->sa_handler;
 }
 
-static bool is_called_at_once(pTHX_ const struct sigaction *action) {
-    return handler_of(action) == AT_ONCE(action->sa_flags & SA_SIGINFO);
-}
-
 /* Perl does not defer the signals of a fault in the program. */
 static bool is_fault(int number) {
     return number == SIGILL || number == SIGBUS || number == SIGSEGV || number == SIGFPE;
 }
 
-/* Defers one signal, if its handler would be called at once. */
-static void defer(pTHX_ hk_deferred *deferred, int number) {
-    hk_deferred_signal *entry = &deferred->signals[deferred->count];
-    struct sigaction action;
-    if (is_fault(number) || sigaction(number, NULL, &entry->was) != 0 || !is_called_at_once(aTHX_ &entry->was))
-        return;
-    action = entry->was;
+/* Sets the function of an action to one of Perl's. Mask and flags stay. */
+static void set_function(int number, struct sigaction action, void *plain, void *with_info) {
     if (action.sa_flags & SA_SIGINFO)
-        action.sa_sigaction = (void (*)(int, siginfo_t *, void *))DEFERRED(1);
+        action.sa_sigaction = (void (*)(int, siginfo_t *, void *))with_info;
     else
-        action.sa_handler = (void (*)(int))DEFERRED(0);
-    if (sigaction(number, &action, NULL) != 0)
-        return;
-    entry->number = number;
-    entry->handler = hk_keep(aTHX_ PL_psig_ptr[number]);
-    deferred->count++;
+        action.sa_handler = (void (*)(int))plain;
+    (void)sigaction(number, &action, NULL);
 }
 
-void hk_defer_signals(pTHX_ hk_deferred *deferred) {
+/* Defers the signals whose handlers Perl would call at once. */
+static void defer(pTHX_ hk_deferred *deferred) {
     bool has_posix = FALSE;
-    deferred->flags = PL_signals & PERL_SIGNALS_UNSAFE_FLAG;
-    deferred->count = 0;
-    PL_signals &= ~PERL_SIGNALS_UNSAFE_FLAG;
     for (int number = 1; PL_psig_ptr && number < NSIG && number < SIG_SIZE; number++) {
-        if (!PL_psig_ptr[number])
+        struct sigaction action;
+        if (!PL_psig_ptr[number] || is_fault(number))
             continue;
         /* Without POSIX there is no such handler, and no system call is needed to find out. */
         if (!has_posix && !(has_posix = cBOOL(get_cv("POSIX::sigaction", 0))))
             return;
-        if (deferred->count < HK_DEFERRED)
-            defer(aTHX_ deferred, number);
+        if (sigaction(number, NULL, &action) != 0 || handler_of(&action) != AT_ONCE(action.sa_flags & SA_SIGINFO))
+            continue;
+        set_function(number, action, DEFERRED(0), DEFERRED(1));
+        deferred->numbers[deferred->count++] = (U8)number;
     }
 }
 
-void hk_restore_signals(pTHX_ hk_deferred *deferred) {
-    PL_signals |= deferred->flags;
+/* Restores them. An action that is no longer the deferred one stays. */
+static void restore(pTHX_ hk_deferred *deferred) {
     for (int i = 0; i < deferred->count; i++) {
-        const hk_deferred_signal *entry = &deferred->signals[i];
-        struct sigaction now;
-        /* A callback may have set another handler, which stays. */
-        if (PL_psig_ptr[entry->number] == entry->handler && sigaction(entry->number, NULL, &now) == 0
-            && handler_of(&now) == DEFERRED(now.sa_flags & SA_SIGINFO))
-            (void)sigaction(entry->number, &entry->was, NULL);
+        struct sigaction action;
+        int number = deferred->numbers[i];
+        if (sigaction(number, NULL, &action) == 0 && handler_of(&action) == DEFERRED(action.sa_flags & SA_SIGINFO))
+            set_function(number, action, AT_ONCE(0), AT_ONCE(1));
     }
+    deferred->count = 0;
 }
 
 #else
 
-void hk_defer_signals(pTHX_ hk_deferred *deferred) {
-    deferred->flags = PL_signals & PERL_SIGNALS_UNSAFE_FLAG;
-    deferred->count = 0;
-    PL_signals &= ~PERL_SIGNALS_UNSAFE_FLAG;
+static void defer(pTHX_ hk_deferred *deferred) {
+    PERL_UNUSED_ARG(deferred);
 }
 
-void hk_restore_signals(pTHX_ hk_deferred *deferred) {
-    PL_signals |= deferred->flags;
+static void restore(pTHX_ hk_deferred *deferred) {
+    PERL_UNUSED_ARG(deferred);
 }
 
 #endif
+
+typedef struct {
+    hk_deferred *deferred;     /* the signals of the call of libhaul that is in progress, or NULL */
+} my_cxt_t;
+
+#define MY_CXT_KEY "HTTP::Haul::_deferred"
+START_MY_CXT
+
+void hk_signals_begin(pTHX) {
+    MY_CXT_INIT;
+    MY_CXT.deferred = NULL;
+}
+
+/* A new thread is not in a call of libhaul. */
+void hk_signals_clone(pTHX) {
+#ifdef USE_ITHREADS
+    MY_CXT_CLONE;
+    MY_CXT.deferred = NULL;
+#endif
+}
+
+void hk_defer_signals(pTHX_ hk_deferred *deferred) {
+    dMY_CXT;
+    deferred->flags = PL_signals & PERL_SIGNALS_UNSAFE_FLAG;
+    deferred->count = 0;
+    PL_signals &= ~PERL_SIGNALS_UNSAFE_FLAG;
+    defer(aTHX_ deferred);
+    MY_CXT.deferred = deferred;
+}
+
+void hk_restore_signals(pTHX_ hk_deferred *deferred) {
+    dMY_CXT;
+    MY_CXT.deferred = NULL;
+    PL_signals |= deferred->flags;
+    restore(aTHX_ deferred);
+}
+
+/* `exit` in Perl code leaves libhaul without a return. The pointer is NULL then. */
+hk_deferred *hk_pause_deferral(pTHX) {
+    dMY_CXT;
+    hk_deferred *deferred = MY_CXT.deferred;
+    if (deferred)
+        hk_restore_signals(aTHX_ deferred);
+    return deferred;
+}
