@@ -400,13 +400,16 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     HV *response;
     SV *value, *content = NULL;
     STRLEN method_len;
-    const char *method_text = SvPV(method, method_len);
-    bool wants_timings = engine->timings;
+    const char *method_text;
+    bool wants_timings = engine->timings, is_tainted = TAINTING_get && SvTAINTED(method);
 
-    hk_begin(aTHX_ &x, engine, method_text, method_len, url);
-    if (x.error)
+    hk_begin(aTHX_ &x, engine, "", 0, url);
+    if (x.error || !(method = text_of(aTHX_ &x, method)))
         return refused(aTHX_ &x);
-    if (x.tainted || (TAINTING_get && SvTAINTED(method))) {
+    method_text = SvPV(method, method_len);
+    x.call.method.data = method_text;
+    x.call.method.len = method_len;
+    if (x.tainted || is_tainted) {
         x.error = newSVpvs_flags("Insecure dependency in connect while running with -T switch\n", SVs_TEMP);
         return refused(aTHX_ &x);
     }

@@ -77,6 +77,15 @@ for my $options ({ headers => { A => bless [], 'Textless' } }, { headers => { A 
     my $response = eval { $http->post($server->url('/x'), { content => 'abc', %$options }) };
     is($response && "$response->{status} $response->{content}", "599 no text\n", 'object whose text cannot be made is 599');
 }
+for my $request ([GET => bless [], 'Textless'], [(bless [], 'Textless'), $server->url('/x')]) {
+    my $response = eval { $http->request(@$request) } || { status => 'none', content => $@ };
+    is("$response->{status} $response->{content}", "599 no text\n", 'method or URL whose text cannot be made is 599');
+    my @responses = eval { $http->batch([$request, $server->url('/x')]) };
+    is(join(' ', map { $_->{status} } @responses), '599 200', 'method or URL whose text cannot be made is 599 in a batch');
+}
+my @seen;
+eval { $http->each([bless([], 'Textless'), $server->url('/x')], sub { push @seen, "$_[2] $_[0]{status}" }) };
+is(join(', ', sort @seen), '0 599, 1 200', 'URL whose text cannot be made is 599 in each');
 
 $@ = 'mine';
 $http->get($server->url('/x'), { data_callback => sub { eval { die 'inner' } } });

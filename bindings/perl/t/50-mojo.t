@@ -41,6 +41,13 @@ for my $url ('http://127.0.0.1:1/', 'no url') {
     $async->get_p($url, { retries => 0 })->catch(sub { $failed = shift })->wait;
     like($failed, $url eq 'no url' ? qr/\ACannot parse URL/ : qr/\ACould not connect/, 'failure rejects the promise');
 }
+{
+    package Textless;
+    use overload '""' => sub { die "no text\n" }, fallback => 1;
+}
+$failed = 'died';
+eval { $async->get_p(bless [], 'Textless')->catch(sub { $failed = shift })->wait };
+is($failed, 'no text', 'URL whose text cannot be made rejects the promise');
 HTTP::Haul::Promise->new(HTTP::Haul->new(max_size => 10))->get_p($server->url('/page/12345'))->catch(sub { $failed = shift })->wait;
 is($failed, 'Size of response body exceeds the maximum allowed of 10', 'max_size rejects the promise');
 

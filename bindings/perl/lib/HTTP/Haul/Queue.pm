@@ -173,14 +173,17 @@ sub add {
     my $index = $self->{added}++;
     # Only what the request has: most are a URL.
     my $fields = $args->{headers} || $http->{default_headers} ? $http->_fields($args->{headers}) : {};
-    my %state = (method => $method, url => "$url", args => $args, fields => $fields, request => $request);
+    my %state = (method => $method, url => $url, args => $args, fields => $fields, request => $request);
     $state{content} = $args->{content} if defined $args->{content};
     $state{foreign} = $jar if $jar;
     $state{timings} = 1 if $args->{timings};
     $state{retry} = $rules->state($http->{_holds} ||= {}) if $rules;
     $state{tainted} = 1 if ${^TAINT} && HTTP::Haul::_is_tainted($url);
     $self->{states}{$index} = \%state;
-    $self->_submit($index);
+    # Making text of an object may die.
+    my $has_text = eval { $_ = "$_" for grep { ref } @state{qw(method url)}; 1 };
+    if ($has_text) { $self->_submit($index) }
+    else           { $self->_finish($index, HTTP::Haul::_internal_error($url, "$@")) }
     return $index;
 }
 
