@@ -133,6 +133,8 @@ my $typed = HTTP::Haul->new(default_headers => { accept => 'application/vnd.api+
 $response = $typed->post_json($server->url('/x'), { a => 1 });
 is($response->{headers}{'x-accept'}, 'application/vnd.api+json', 'Accept of default_headers is sent with JSON');
 is($response->{headers}{'content-type'}, 'application/vnd.api+json', 'Content-Type of default_headers is sent with JSON');
+$response = HTTP::Haul->new(default_headers => { accept => undef, 'Content-Type' => undef })->post_json($server->url('/x'), { a => 1 });
+is("$response->{headers}{'x-accept'} $response->{headers}{'content-type'}", 'application/json application/json', 'undefined default_headers do not replace those of JSON');
 
 # In a program of its own, because the modules are loaded once. One of them is missing.
 my $program = <<'END';

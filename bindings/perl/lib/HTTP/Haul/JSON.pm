@@ -26,8 +26,9 @@ sub _json {
 sub request {
     my ($http, $method, $url, $data, $args) = @_;
     my %fields = %{ $args ? $args->{headers} || {} : {} };
-    # Fields of the object count as well as those of the request.
-    my %has = map { lc($_) => 1 } keys %fields, keys %{ $http->{default_headers} || {} };
+    # Fields of the object count as well as those of the request, unless they are undefined.
+    my $default = $http->{default_headers} || {};
+    my %has = map { lc($_) => 1 } keys %fields, grep { defined $default->{$_} } keys %$default;
     $fields{'Accept'} = 'application/json' unless $has{accept};
     my %more;
     if ($data) {
