@@ -115,6 +115,13 @@ is($ua->get($server->url('/basic'))->code, 200, 'credentials of LWP are used');
     my $own = LWP::UserAgent->new(cookie_jar => HTTP::Haul::Jar->new);
     $own->get($server->url('/login'));
     like($own->get($server->url('/echo'))->content, qr/^Cookie: sid=1$/m, 'HTTP::Haul::Jar works in LWP');
+    # LWP before 6.47 adds the cookies again before it repeats a request.
+    my $repeated = HTTP::Request->new(GET => $server->url('/echo'), [Cookie => 'lang=de; flag']);
+    for my $sid (2, 3) {
+        $own->cookie_jar->add($server->url('/login'), "sid=$sid");
+        $own->cookie_jar->add_cookie_header($repeated);
+    }
+    is($repeated->header('Cookie'), 'lang=de; flag; sid=3', 'repeated request has each cookie once');
 }
 
 # Bodies.

@@ -129,14 +129,20 @@ sub clear_temporary_cookies {
 
 # ---- Methods of HTTP::Cookies, for LWP::UserAgent ----
 
+# Returns the name in a pair of a Cookie field.
+sub _name_of { return $_[0] =~ /\A\s*([^=]*?)\s*=/ ? $1 : '' }
+
 sub add_cookie_header {
     my ($self, $request) = @_;
     my $url = $request->uri or return;
     return unless $url =~ m{\Ahttps?://}i;
     my $cookies = $self->cookie_header("$url");
-    # Those of the program come first.
-    my @own = grep { length } $request->header('Cookie');
-    $request->header(Cookie => join '; ', @own, $cookies) if length $cookies;
+    return $request unless length $cookies;
+    # Those of the program come first. LWP before 6.47 calls this for a request again, which then has
+    # the cookies of the jar already, perhaps with old values.
+    my %is_in_jar = map { _name_of($_) => 1 } split /; /, $cookies;
+    my @own = grep { length && !$is_in_jar{ _name_of($_) } } map { split /\s*;\s*/ } $request->header('Cookie');
+    $request->header(Cookie => join '; ', @own, $cookies);
     return $request;
 }
 
