@@ -137,6 +137,10 @@ impl SpeedWatch {
         if self.is_too_slow {
             return SpeedVerdict::TooSlow;
         }
+        if self.paused_since.is_some() {
+            // The clock stands still, so the rest of the interval would never pass.
+            return SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.check_interval) };
+        }
         let last = self.checks.back().map_or(0, |look| look.0);
         SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.check_interval - (self.clock - last)) }
     }
@@ -300,6 +304,18 @@ mod tests {
         }
         watch.on_resume(MonotonicTime(1000 * SECOND));
         assert_eq!(stalls_from(&mut watch, MonotonicTime(1000 * SECOND)), Some(3));
+    }
+
+    #[test]
+    fn paused_watch_is_checked_at_whole_intervals() {
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(30), MonotonicTime(0));
+        let mut now = MonotonicTime(SECOND - 1);
+        watch.on_pause(now);
+        for _ in 0..3 {
+            let next_look = now + Duration::from_secs(1);
+            assert_eq!(watch.check(now), SpeedVerdict::Fine { next_look });
+            now = next_look;
+        }
     }
 
     #[test]
