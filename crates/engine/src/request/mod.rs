@@ -78,7 +78,8 @@ pub struct RetryPause<'a> {
     pub wait: Duration,
     /// The description of the failure that caused the retry.
     pub cause: &'a str,
-    /// The number of the retry, counted from 1.
+    /// The number of the retry, counted from 1. It is 0 for the repetition of a request that the
+    /// server did not process, because that does not count as a retry.
     pub retry: u32,
     /// The maximum number of retries.
     pub most: u32,

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime};
 
 use haul_policy::queue::HostId;
@@ -327,16 +328,25 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Returns the pause before a repetition that does not count as a retry. `earlier` is the
-    /// number of earlier pauses. The transfer then waits. Returns `None` if the time limit would
-    /// end before the pause.
-    pub(crate) fn backoff(&mut self, earlier: u32, now: Instant) -> Option<Duration> {
-        let pause = self.options.retry.delay.unwrap_or_else(|| retry::backoff(earlier, entropy()));
-        let is_in_time = self.deadline().is_none_or(|end| time_conversions::add_saturating(now, pause) < end);
-        if is_in_time {
-            self.facts.enter_phase(TransferPhase::Pause, now);
+    /// Returns the pause before a repetition that does not count as a retry, because of `error`.
+    /// `earlier` is the number of earlier pauses. The transfer then waits, and the time limit of
+    /// its attempt includes the pause. The fixed delay of the retry rules applies only if they
+    /// allow retries. Returns `None` if a time limit, also that of the retry rules, would end
+    /// before the pause.
+    pub(crate) fn backoff(&mut self, earlier: u32, error: &Error, now: Instant) -> Option<Duration> {
+        let rules = &self.options.retry;
+        let delay = rules.delay.filter(|_| rules.max > 0);
+        let pause = delay.unwrap_or_else(|| retry::backoff(earlier, entropy()));
+        let end_of_pause = time_conversions::add_saturating(now, pause);
+        let elapsed = end_of_pause.saturating_duration_since(self.attempt.first_started);
+        if self.deadline().is_some_and(|end| end <= end_of_pause) || rules.max_time.is_some_and(|most| elapsed > most) {
+            return None;
         }
-        is_in_time.then_some(pause)
+        self.report_pause(pause, 0, Some(error));
+        self.facts.enter_phase(TransferPhase::Pause, now);
+        let milliseconds = pause.as_millis().try_into().unwrap_or(u32::MAX);
+        self.attempt.repetition_pause = NonZeroU32::new(milliseconds);
+        Some(pause)
     }
 
     /// Limits the time that the target of a redirect, such as a mirror, has for its response: to a
@@ -370,7 +380,7 @@ impl Transfer {
         now: Instant,
     ) -> TransferStep {
         self.trace_retry(trouble, wait, error);
-        self.report_pause(wait, error);
+        self.report_pause(wait, self.attempt.counted_attempts + 1, error);
         if self.options.keep_history {
             let error = match (error, &self.head) {
                 (Some(error), _) => error.duplicate(),
@@ -419,25 +429,33 @@ impl Transfer {
 
     /// Continues a transfer after it released its host slot (the permit for one transfer to the
     /// host) for the pause before a retry. `slot` is its new host slot. If `restarts_clock` is
-    /// true, the time limit of the attempt begins now, not at the end of the pause.
+    /// true, the time limit of the attempt begins now, not at the end of the pause. A repetition
+    /// that is no retry continues its attempt; only the wait for the slot does not count.
     pub(crate) fn resume_with_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
         self.scheduling.host_slot = Some(slot);
-        if restarts_clock {
-            self.begin_attempt(now);
+        let waited = now.saturating_duration_since(self.facts.phase_began);
+        match self.attempt.repetition_pause.take() {
+            _ if !restarts_clock => {}
+            Some(pause) => {
+                let pause = Duration::from_millis(pause.get().into());
+                self.postpone_deadline(waited.saturating_sub(pause));
+            }
+            None => self.begin_attempt(now),
         }
     }
 
-    /// Reports the pause `wait` before a retry, and the `error` that is its cause, to
+    /// Reports the pause `wait` before a retry with the number `retry` (0 for a repetition that does
+    /// not count as a retry), and the `error` that is its cause, to
     /// [`RequestOptions::pauses`](crate::RequestOptions::pauses). Without an `error`, the cause is
     /// the response's status.
-    fn report_pause(&self, wait: Duration, error: Option<&Error>) {
+    fn report_pause(&self, wait: Duration, retry: u32, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let cause = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
         pauses.begins(&RetryPause {
             url: &self.current.first_target().to_url(),
             wait,
             cause: &cause,
-            retry: self.attempt.counted_attempts + 1,
+            retry,
             most: self.options.retry.max,
         });
     }

@@ -320,6 +320,7 @@ impl Transfer {
     fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = time_conversions::earliest(of_attempt, self.total_deadline());
+        self.attempt.repetition_pause = None;
     }
 
     /// Postpones the deadline of the attempt by the time that it waits for a file descriptor.

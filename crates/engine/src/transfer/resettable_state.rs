@@ -1,7 +1,7 @@
 //! Groups of a transfer's fields that are reset together. A reset replaces the whole group, so that
 //! no field can be forgotten.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
@@ -112,6 +112,9 @@ pub(crate) struct AttemptCountsAndDeadline {
     /// The host's refusal of the current request because of overload; `None` if the request was not
     /// refused.
     pub(super) refusal: Option<OverloadRefusal>,
+    /// The length in milliseconds of the latest pause before a repetition that does not count as a
+    /// retry; the current attempt continues then. `None` if it had no such pause.
+    pub(super) repetition_pause: Option<NonZeroU32>,
     /// True if at least one request of this transfer was passed to a connection.
     pub(super) has_sent: bool,
     /// The time at which the first attempt of the transfer began.
@@ -129,6 +132,7 @@ impl AttemptCountsAndDeadline {
             descriptor_waits: 0,
             load_retries: 0,
             refusal: None,
+            repetition_pause: None,
             has_sent: false,
             first_started: now,
             deadline: None,

@@ -2,6 +2,7 @@ mod auth;
 mod delivery;
 mod end_of_exchange;
 mod exchange_record;
+mod refused_request;
 mod request_content;
 mod request_fields;
 mod response;

@@ -24,7 +24,7 @@ fn note(times: &Times) {
 
 fn posting(options: RequestOptions, body: RequestBody) -> RequestOptions {
     let mut options = RequestOptions { method: "POST".into(), body: Some(body), ..options };
-    options.retry.max = 0;
+    options.retry.max = 1;
     options.retry.delay = Some(PAUSE);
     options
 }

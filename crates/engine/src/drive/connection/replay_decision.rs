@@ -19,7 +19,8 @@ const FREE_REPLAYS: u32 = 3;
 
 /// Returns the pause before the request of a reset stream is sent again; `None` if it is not. The
 /// server must not have processed the request (`retryable`), and at most [`FREE_REPLAYS`]
-/// repetitions are allowed. This repetition does not count if `is_uncounted` is true.
+/// repetitions are allowed. This repetition does not count if `is_uncounted` is true. The function
+/// `error` returns the reason of the reset, with which a pause is reported.
 ///
 /// The first repetition follows at once. Before a further one, a server that may be overloaded gets
 /// the pause of a retry ([`Transfer::backoff`]).
@@ -31,6 +32,7 @@ pub(super) fn pause_before_replay(
     retryable: bool,
     is_uncounted: bool,
     is_only_request: bool,
+    error: impl FnOnce() -> Error,
     now: Instant,
 ) -> Option<Duration> {
     if !retryable || transfer.has_spent_content() {
@@ -40,7 +42,7 @@ pub(super) fn pause_before_replay(
     let replays = transfer.attempt.replays;
     let pause = match replays.checked_sub(2) {
         _ if replays > FREE_REPLAYS => return None,
-        Some(earlier) if !is_uncounted => transfer.backoff(earlier, now)?,
+        Some(earlier) if !is_uncounted => transfer.backoff(earlier, &error(), now)?,
         _ => Duration::ZERO,
     };
     // A connection that refuses its only request, or one request repeatedly, may be about to close.

@@ -149,7 +149,11 @@ impl BodyFigures {
 impl RetryPauseFigures {
     fn line(&self, columns: usize) -> String {
         let (seconds, most) = (seconds_until(self.left), self.most);
-        let again = format!("again in {seconds} s ({} of {most})", self.retry);
+        let again = match self.retry {
+            // The repetition does not count.
+            0 => format!("again in {seconds} s"),
+            retry => format!("again in {seconds} s ({retry} of {most})"),
+        };
         let whole = format!("{}; {again}", self.cause);
         // The number of columns of other texts is not known.
         let fits = whole.is_ascii() && whole.len() <= columns;
@@ -347,8 +351,10 @@ mod tests {
         };
         assert_eq!(pause.line(80), "the server answered 503; again in 2 s (1 of 3)");
         assert_eq!(pause.line(30), "again in 2 s (1 of 3)");
-        assert_eq!(RetryPauseFigures { cause: "\u{65e5}".to_owned(), ..pause }.line(80), "again in 2 s (1 of 3)");
+        let other = |cause: &str, retry| RetryPauseFigures { cause: cause.to_owned(), retry, ..pause };
+        assert_eq!(other("\u{65e5}", 1).line(80), "again in 2 s (1 of 3)");
         assert_eq!(seconds_until(Duration::ZERO), 1);
+        assert_eq!(other("refused", 0).line(80), "refused; again in 2 s");
     }
 
     #[test]

@@ -37,8 +37,15 @@ impl H2Connection {
             self.pipeline_limit.on_refusal();
         }
         let is_only_request = self.active.is_empty();
-        let pause =
-            replay_decision::pause_before_replay(&mut active.transfer, retryable, is_uncounted, is_only_request, now);
+        let error = || Error::new(ErrorKind::Http2Stream, reason.to_string());
+        let pause = replay_decision::pause_before_replay(
+            &mut active.transfer,
+            retryable,
+            is_uncounted,
+            is_only_request,
+            error,
+            now,
+        );
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let pause = if wants_older && active.transfer.fall_back_to_http1() { Some(Duration::ZERO) } else { pause };
         let after = if let Some(pause) = pause {
@@ -49,8 +56,7 @@ impl H2Connection {
                 _ if started => ExchangeFailurePoint::InResponse,
                 _ => ExchangeFailurePoint::BeforeResponse,
             };
-            let error = Error::new(ErrorKind::Http2Stream, reason.to_string());
-            let error = replay_decision::refusal_error(&active.transfer, retryable, error);
+            let error = replay_decision::refusal_error(&active.transfer, retryable, error());
             active.transfer.on_failure(error, broke, now)
         };
         finished.push((active.transfer, after));

@@ -32,8 +32,15 @@ impl H3Connection {
             _ => is_refused && self.served > active.served_before,
         };
         let is_only_request = self.active.is_empty();
-        let pause =
-            replay_decision::pause_before_replay(&mut active.transfer, retryable, is_uncounted, is_only_request, now);
+        let error = || Error::new(ErrorKind::Http3, reason.to_string());
+        let pause = replay_decision::pause_before_replay(
+            &mut active.transfer,
+            retryable,
+            is_uncounted,
+            is_only_request,
+            error,
+            now,
+        );
         let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
         let pause = if wants_older && active.transfer.fall_back_from_http3() { Some(Duration::ZERO) } else { pause };
         let after = if let Some(pause) = pause {
@@ -44,8 +51,7 @@ impl H3Connection {
                 _ if started => ExchangeFailurePoint::InResponse,
                 _ => ExchangeFailurePoint::BeforeResponse,
             };
-            let error = Error::new(ErrorKind::Http3, reason.to_string());
-            let error = replay_decision::refusal_error(&active.transfer, retryable, error);
+            let error = replay_decision::refusal_error(&active.transfer, retryable, error());
             active.transfer.on_failure(error, broke, now)
         };
         finished.push((active.transfer, after));
