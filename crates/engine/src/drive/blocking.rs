@@ -271,7 +271,8 @@ fn split_transfer(
             ControlFlow::Continue(BlockingExchangeState::Next(transfer, ConnectionSource::Pool, None))
         }
         Err(connection) => {
-            let live = ActiveExchange::new(*connection, SplitRateMonitor::Disabled);
+            let mut live = ActiveExchange::new(*connection, SplitRateMonitor::Disabled);
+            live.keep_unwritten(live.connection.is_shared());
             ControlFlow::Continue(BlockingExchangeState::Live(live))
         }
     }

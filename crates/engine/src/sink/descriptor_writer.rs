@@ -25,6 +25,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IsTerminal};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 #[cfg(unix)]
@@ -59,6 +60,10 @@ const FLUSH_THRESHOLD: usize = 64 << 10;
 /// driver would wait for it. It is above the flow-control window of a connection. Only decoded
 /// content can exceed it.
 const MAX_KEPT: usize = 16 << 20;
+/// The number of kept bytes above which a [`BlockingOutputSink`] has no credit. With fewer bytes,
+/// the peer sends more while the output takes them: an output with a small buffer would otherwise
+/// wait for a round trip each time that it is full.
+const MAX_KEPT_WITH_CREDIT: usize = 256 << 10;
 /// The number of bytes at the beginning of an output that are searched for a NUL byte, as in curl.
 /// A NUL means that the content is binary.
 const BINARY_CHECK_LENGTH: usize = 2000;
@@ -69,6 +74,8 @@ const BINARY_CHECK_LENGTH: usize = 2000;
 pub struct DescriptorWriter {
     file: File,
     way: WriteMethod,
+    /// False once the capacity of the pipe was enlarged, or the system refused that.
+    may_enlarge: AtomicBool,
     backlog: Vec<u8>,
     done: usize,
     /// The number of bytes that must still be searched for NUL, if the output is a terminal that
@@ -102,7 +109,7 @@ impl DescriptorWriter {
     pub fn new(file: OwnedFile) -> Self {
         let file = File::from(file);
         let way = WriteMethod::for_file(&file);
-        Self { file, way, backlog: Vec::new(), done: 0, unchecked: 0 }
+        Self { file, way, may_enlarge: AtomicBool::new(true), backlog: Vec::new(), done: 0, unchecked: 0 }
     }
 
     /// Makes the writer accept only text if the output is a terminal, since binary content can make
@@ -167,8 +174,12 @@ impl DescriptorWriter {
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputReadiness> {
         let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < MIN_DIRECT_WRITE;
-        if small || self.unchecked > 0 || self.flush()? == OutputReadiness::Full {
+        if small || self.unchecked > 0 {
             return pieces.iter().try_fold(OutputReadiness::Free, |_, piece| self.write(piece));
+        }
+        if self.flush()? == OutputReadiness::Full {
+            pieces.iter().for_each(|piece| self.backlog.extend_from_slice(piece));
+            return Ok(OutputReadiness::Full);
         }
         while !pieces.is_empty() {
             match self.try_write(pieces)? {
@@ -236,7 +247,7 @@ impl DescriptorWriter {
     /// empty. Returns the number of bytes written, or `None` if the descriptor accepts no bytes
     /// now.
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
-        nonblocking_write_method::try_write(&self.file, self.way, parts)
+        nonblocking_write_method::try_write(&self.file, self.way, &self.may_enlarge, parts)
     }
 
     fn compact(&mut self) {
@@ -285,12 +296,12 @@ impl BlockingOutputSink {
     }
 
     /// Writes the buffered bytes. Waits until all are written, unless the driver waits for the
-    /// descriptor.
-    fn write_buffered(&mut self) -> Result<()> {
-        if self.keeps_unwritten && self.output.waiting_bytes() <= MAX_KEPT {
-            self.output.flush().map(drop)
-        } else {
-            self.output.drain(self.until)
+    /// descriptor. `readiness` is the result of the latest write: a full output is not tried again.
+    fn write_buffered(&mut self, readiness: OutputReadiness) -> Result<()> {
+        match readiness {
+            _ if !self.keeps_unwritten || self.output.waiting_bytes() > MAX_KEPT => self.output.drain(self.until),
+            OutputReadiness::Full => Ok(()),
+            OutputReadiness::Free => self.output.flush().map(drop),
         }
     }
 }
@@ -304,8 +315,8 @@ impl Sink for BlockingOutputSink {
     fn bytes(&mut self, offered: OfferedBodyBytes<'_>) -> Result<()> {
         self.written = true;
         // Buffered bytes are written before the next read, which may take long.
-        self.output.write(offered.bytes())?;
-        self.write_buffered()
+        let readiness = self.output.write(offered.bytes())?;
+        self.write_buffered(readiness)
     }
 
     fn keeps_in_memory(&self) -> bool {
@@ -314,12 +325,12 @@ impl Sink for BlockingOutputSink {
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         self.written = true;
-        self.output.write_pieces(pieces)?;
-        self.write_buffered()
+        let readiness = self.output.write_pieces(pieces)?;
+        self.write_buffered(readiness)
     }
 
     fn credit(&mut self, _: Option<&Arc<dyn TransferWaker>>, _: usize) -> u64 {
-        if self.keeps_unwritten && self.output.waiting_bytes() > 0 { 0 } else { u64::MAX }
+        if self.keeps_unwritten && self.output.waiting_bytes() > MAX_KEPT_WITH_CREDIT { 0 } else { u64::MAX }
     }
 
     fn keep_unwritten(&mut self, keeps: bool) {
@@ -334,7 +345,7 @@ impl Sink for BlockingOutputSink {
     }
 
     fn write_kept(&mut self) -> Result<()> {
-        self.output.flush().map(drop)
+        if self.keeps_unwritten { self.output.flush().map(drop) } else { self.output.drain(self.until) }
     }
 
     #[cfg(unix)]
@@ -441,6 +452,34 @@ mod tests {
             drop(sink);
             assert!(reading.join().unwrap() == bytes, "{way:?}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn few_kept_bytes_leave_credit() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let output = DescriptorWriter { way: WriteMethod::Poll, ..DescriptorWriter::new(writer.into()) };
+        let mut sink = BlockingOutputSink::new(output, None);
+        sink.keep_unwritten(true);
+        sink.bytes(OfferedBodyBytes::borrowed(&[7; 200_000])).unwrap();
+        assert_eq!((sink.credit(None, 0), sink.full_output().is_some()), (u64::MAX, true));
+        sink.bytes(OfferedBodyBytes::borrowed(&[7; 200_000])).unwrap();
+        assert_eq!((sink.credit(None, 0), sink.full_output().is_some()), (0, true));
+    }
+
+    #[cfg(linux_calls)]
+    #[test]
+    fn pipe_is_enlarged_at_most_once() {
+        use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+
+        let (_reader, writer) = io::pipe().unwrap();
+        let mut output = DescriptorWriter::new(writer.into());
+        while output.write(&[7; 50_000]).unwrap() == OutputReadiness::Free {}
+        let (_reader, writer) = io::pipe().unwrap();
+        output.file = File::from(rustix::fd::OwnedFd::from(writer));
+        let size = fcntl_setpipe_size(&output.file, 1 << 16).unwrap();
+        while output.write(&[7; 50_000]).unwrap() == OutputReadiness::Free {}
+        assert_eq!(fcntl_getpipe_size(&output.file).unwrap(), size);
     }
 
     #[test]

@@ -219,7 +219,8 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Writes the kept bytes, as far as the output accepts them now. By default, does nothing.
+    /// Writes the kept bytes, as far as the output accepts them now. If the sink waits itself
+    /// ([`Sink::keep_unwritten`]), writes all of them. By default, does nothing.
     ///
     /// # Errors
     /// The bytes cannot be written, for example because the pipe has lost its reader.

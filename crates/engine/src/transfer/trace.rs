@@ -179,6 +179,9 @@ impl Transfer {
             return Ok(());
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
+            // The observer may print the trailers on the output of the body, which comes first.
+            self.body.keep_unwritten(false);
+            self.body.write_kept()?;
             trace.event(&TraceEvent::Trailers { fields });
             if let Some(error) = trace.failure() {
                 return Err(error);

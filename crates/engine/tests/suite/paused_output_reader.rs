@@ -10,6 +10,7 @@ use std::thread;
 
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::pipe_capacity::enlarge;
+use haul::trace::{TraceEvent, TransferObserver};
 use haul::{Client, ErrorKind, RequestOptions, Result, Target};
 use testkit::frames::{Frame, H2Peer, H2ScriptConnection, data, headers, ping, rst, settings};
 
@@ -144,6 +145,41 @@ fn stream_reset_during_pause_loses_no_received_byte() {
     let (result, read) = pipe.fetch(&peer.url("/"), options, move |reader| read_late(reader, &resumed, filled));
     assert_eq!(result.map_err(|error| error.kind()), Err(ErrorKind::Http2Stream));
     assert!(read == body(SIZE)[..SIZE / 2], "{} bytes", read.len());
+}
+
+/// An observer that prints trailers on the output of the body.
+#[derive(Debug)]
+struct TrailerPrinter(PipeWriter);
+
+impl TransferObserver for TrailerPrinter {
+    fn event(&self, event: &TraceEvent<'_>) {
+        if let TraceEvent::Trailers { fields } = event {
+            (&self.0).write_all(fields.raw()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn trailers_are_printed_after_the_kept_body() {
+    let (resume, resumed) = pause();
+    let peer = H2Peer::start(move |_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        send_half(conn, asked.stream)?;
+        conn.send(data(asked.stream, false, &body(SIZE)[SIZE / 2..]))?;
+        conn.send(ping([1; 8]))?;
+        // The client keeps the body now.
+        conn.frame_of(Frame::PING)?;
+        conn.send(headers(asked.stream, true, &[("x-end", "1")]))?;
+        resume()?;
+        conn.drain()
+    });
+    let pipe = FullPipe::new();
+    let (filled, printer) = (pipe.filled, TrailerPrinter(pipe.writer.try_clone().unwrap()));
+    let options = RequestOptions { trace: Some(Arc::new(printer)), ..defaults() };
+    let (result, read) = pipe.fetch(&peer.url("/"), options, move |reader| read_late(reader, &resumed, filled));
+    assert!(result.is_ok(), "{result:?}");
+    assert!(read.starts_with(&body(SIZE)) && read[SIZE..].starts_with(b"x-end"), "{} bytes", read.len());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind as IoKind, IoSlice, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -82,8 +83,14 @@ pub(super) fn wait(file: &File, deadline: Option<Instant>) -> Result<bool> {
 
 /// Tries once to write the bytes of `parts`, without waiting. At least one part must not be
 /// empty. Returns the number of bytes written, or `None` if the descriptor accepts no bytes
-/// now.
-pub(super) fn try_write(mut this: &File, mut way: WriteMethod, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
+/// now. Before the first `None` for a pipe, tries to enlarge the pipe, and makes `may_enlarge`
+/// false.
+pub(super) fn try_write(
+    mut this: &File,
+    mut way: WriteMethod,
+    may_enlarge: &AtomicBool,
+    parts: &[IoSlice<'_>],
+) -> Result<Option<usize>> {
     let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
     loop {
         let outcome = match way {
@@ -106,8 +113,12 @@ pub(super) fn try_write(mut this: &File, mut way: WriteMethod, parts: &[IoSlice<
             Ok(n) => return Ok(Some(n)),
             Err(error) if error.kind() == IoKind::Interrupted => {}
             // The pipe is widened only once it is full, since a small body is not worth the
-            // call.
-            Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && enlarge(this) => {}
+            // call. A refusal is remembered.
+            Err(error)
+                if error.kind() == IoKind::WouldBlock
+                    && way == WriteMethod::Nowait
+                    && may_enlarge.swap(false, Ordering::Relaxed)
+                    && enlarge(this) => {}
             Err(error) if error.kind() == IoKind::WouldBlock && way != WriteMethod::Direct => return Ok(None),
             // Another process that shares the descriptor made it non-blocking: wait here, as
             // for a file.

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind as IoKind, IoSlice, Write};
 use std::os::windows::io::AsHandle;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rustix::fd::RawFd;
@@ -54,7 +55,12 @@ pub(super) fn wait(_file: &File, _deadline: Option<Instant>) -> Result<bool> {
 
 /// Writes some bytes of `parts`, of which at least one must not be empty. Returns the number of
 /// bytes written, and never `None`, because the write blocks.
-pub(super) fn try_write(mut file: &File, _way: WriteMethod, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
+pub(super) fn try_write(
+    mut file: &File,
+    _way: WriteMethod,
+    _may_enlarge: &AtomicBool,
+    parts: &[IoSlice<'_>],
+) -> Result<Option<usize>> {
     loop {
         match file.write_vectored(parts) {
             Ok(0) => return Err(write_error(IoKind::WriteZero.into())),
