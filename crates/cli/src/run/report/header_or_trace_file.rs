@@ -4,10 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use haul::system::file_metadata_and_flags::create_for_appending;
+use haul::system::file_metadata_and_flags::{create_for_appending, is_file_at, is_same_file};
 use haul::{Error, ErrorKind, Result};
 
 use crate::file_and_environment_access::Stdout;
+use crate::system::standard_streams;
 
 /// A file to which response heads or a trace are written while transfers run.
 pub(crate) struct HeaderOrTraceFile {
@@ -42,6 +43,17 @@ impl HeaderOrTraceFile {
 
     pub(crate) fn stderr() -> Self {
         Self::new("standard error", Box::new(std::io::stderr()))
+    }
+
+    /// Returns true if the file that `path` selects, as for [`open`](Self::open), is the same file as
+    /// standard output: `-`, or `%` if the two streams have one file.
+    pub(crate) fn is_stdout(path: &Path) -> bool {
+        let Ok(stdout) = standard_streams::stdout_file() else { return false };
+        match path.as_os_str().as_encoded_bytes() {
+            b"-" => true,
+            b"%" => standard_streams::stderr_file().is_ok_and(|stderr| is_same_file(&stdout, &stderr).unwrap_or(false)),
+            _ => is_file_at(&stdout, path).unwrap_or(false),
+        }
     }
 
     fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {

@@ -14,4 +14,4 @@ pub(crate) mod run_counts;
 pub(crate) mod statistics;
 pub(crate) mod transfer_report;
 pub(crate) mod urlnum_variable;
-mod verbose_and_trace_output;
+pub(crate) mod verbose_and_trace_output;

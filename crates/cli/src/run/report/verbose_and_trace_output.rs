@@ -61,6 +61,12 @@ impl fmt::Debug for Tracer {
     }
 }
 
+/// Returns true if the trace (`-v`, `--trace`) is written to the same file as standard output.
+pub(crate) fn is_trace_on_stdout(args: &TraceArgs) -> bool {
+    let path = args.file.as_deref().unwrap_or(Path::new("%"));
+    args.form != TraceFormat::Off && HeaderOrTraceFile::is_stdout(path)
+}
+
 impl Tracer {
     /// Returns the observer for `-v`, `--trace`, `-D`, `--etag-save -`, and for curl's warnings
     /// about retries. `None` if the run needs none of these.
@@ -345,6 +351,19 @@ mod tests {
         let raw = b"HTTP/1.1 401 No token: x\r\nSet-Cookie: sid=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
         let shown = "HTTP/1.1 401 No token: x\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
         assert_eq!(shown_head(raw), shown);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn trace_on_stdout_is_recognized_by_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let is_shared = |form, path: &Path| {
+            is_trace_on_stdout(&TraceArgs { form, file: Some(path.into()), ..TraceArgs::default() })
+        };
+        assert!(is_shared(TraceFormat::Lines, Path::new("-")));
+        assert!(is_shared(TraceFormat::Hex, Path::new("/dev/fd/1")));
+        assert!(!is_shared(TraceFormat::Off, Path::new("-")));
+        assert!(!is_shared(TraceFormat::Hex, file.path()));
     }
 
     #[test]

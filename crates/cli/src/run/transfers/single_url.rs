@@ -35,6 +35,7 @@ use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::transfer_report::TransferReport;
+use crate::run::report::verbose_and_trace_output::is_trace_on_stdout;
 
 /// The transfer of one URL: a URL to fetch, or one to which content is uploaded.
 pub(crate) struct SingleUrlTransfer<'a> {
@@ -135,7 +136,10 @@ pub(crate) fn run(
     let named = Arc::new(Mutex::new(file));
     let content = Arc::new(Mutex::new(FinishedTransferContent::default()));
     let progress = Arc::clone(reporter.progress());
-    let sink = Box::new(ProgressSink { sink, progress, named: Arc::clone(&named), content: Arc::clone(&content) });
+    let (named_by_sink, content_of_sink) = (Arc::clone(&named), Arc::clone(&content));
+    let waits_for_output = is_trace_on_stdout(&global.trace);
+    let sink =
+        Box::new(ProgressSink { sink, progress, waits_for_output, named: named_by_sink, content: content_of_sink });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
@@ -211,6 +215,9 @@ fn report_outcome(
 struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
+    /// True if the sink keeps no bytes that the output does not accept, because the trace goes to
+    /// the same file as the body. The trace would get into the middle of the body.
+    waits_for_output: bool,
     named: Arc<Mutex<Option<PathBuf>>>,
     /// The content of the response for the `--jsonl` record; stored when the response is complete.
     content: Arc<Mutex<FinishedTransferContent>>,
@@ -257,7 +264,7 @@ impl Sink for ProgressSink {
     }
 
     fn keep_unwritten(&mut self, keeps: bool) {
-        self.sink.keep_unwritten(keeps);
+        self.sink.keep_unwritten(keeps && !self.waits_for_output);
     }
 
     fn full_output(&mut self) -> Option<rustix::fd::BorrowedFd<'_>> {
