@@ -38,8 +38,9 @@ pub(super) struct SequentialRequestsJob<'a> {
     /// part in `post`. Instead, the part `post-few`, with a twentieth of the requests, compares it
     /// with haul. `None` if no client is so slow; there is then no part `post-few`.
     pub(super) slow_to_post: Option<&'static str>,
-    /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
-    /// times. `None` if haul replaces no other library in the language's clients.
+    /// The goal for a library whose requests haul can send, such as Python's requests: the library
+    /// with haul, the library without haul, and the maximum ratio of their CPU times. `None` if no
+    /// such library takes part.
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
 

@@ -1,8 +1,9 @@
-//! The first 4 KiB of 70 files at a round trip of 20 ms, with a new process for each file. It
-//! measures what each process costs in addition to its round trip.
+//! The cost of a new process for each file, in addition to its round trip. 70 processes, one after
+//! the other, fetch the first 4 KiB of a file each, at a round trip of 20 ms.
 //!
-//! The parts are plain HTTP and TLS. The relay does not delay the TCP handshake. The CPU time is
-//! that of the started processes only, without the agent, as in the job `fetcher`.
+//! The job has a part for plain HTTP and a part for TLS. The relay does not delay the TCP
+//! handshake. The CPU time does not include haul's agent, because the agent is not a child of the
+//! measured process.
 
 use std::fs;
 use std::time::Duration;

@@ -242,8 +242,9 @@ impl BytesSink {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
-    /// Returns the bytes of a body that was received without the interpreter lock. The body must not
-    /// be in a Python `bytes` object, as that of a lone request may be.
+    /// Returns the bytes of a body that a thread of the engine has received into a sink from
+    /// [`outside_interpreter`](Self::outside_interpreter). Other bodies may be in a Python `bytes`
+    /// object, for which this method must not be called.
     #[cfg(feature = "arrow")]
     pub(crate) fn into_vec(self) -> Vec<u8> {
         debug_assert!(!matches!(self.store, CollectedBytes::BytesObject(_)));

@@ -83,8 +83,8 @@ const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// requests had queued. 0 is the earlier rate reduced like the limit, and 1 is the earlier rate. If
 /// the limit falls from 20 to 10, the threshold is 70 % of the earlier rate.
 const QUEUE_SHARE: f64 = 0.4;
-/// The minimum request rate in a test with a lower limit, as a share of the best rate so far, for
-/// which the lower limit is kept. A lower rate shows that the lower limit made the host slower.
+/// The share of the best request rate so far that a test with a lower limit must reach to succeed.
+/// If a test fails, the former limit returns. Tests from limits of 6 or less need not reach it.
 const BEST_SHARE: f64 = 0.9;
 /// The time after which the limit on concurrent requests to a host grows if other requests wait to
 /// start and no running request ends.

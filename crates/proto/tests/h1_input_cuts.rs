@@ -51,8 +51,8 @@ fn h1_input_byte_by_byte_gives_same_events() {
     }
 }
 
-/// Checks the number of complete responses in each session, and the error with which it ends. Three
-/// requests are sent, so that a connection that stays open ends before the next response.
+/// Checks the number of complete responses in each session, and its final error. Three requests are
+/// sent. If the connection could carry another response, its end is therefore an error.
 #[test]
 fn h1_test_sessions_cover_every_kind_of_framing() {
     let outcomes: Vec<(usize, Option<H1Error>)> = SESSIONS

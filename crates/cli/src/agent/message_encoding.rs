@@ -181,9 +181,10 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`AgentValue`] for an enum whose variants have no data. A table assigns a number
-/// to each variant. A `non_exhaustive` enum is declared `as open`: a variant that is not in the
-/// table is encoded as a number that fails to decode.
+/// Implements [`AgentValue`] for an enum whose variants have no data. A table assigns a number to
+/// each variant, such as `TlsVersion as open { V1_2 = 2, V1_3 = 3 }`. The words `as open` are for a
+/// `non_exhaustive` enum, whose table may be incomplete: any other variant is encoded as a number
+/// that fails to decode.
 macro_rules! frame_numbers {
     ($type:ty { $($variant:ident = $number:literal),+ $(,)? }) => {
         frame_numbers!(@impl $type { $($variant = $number),+ } {});

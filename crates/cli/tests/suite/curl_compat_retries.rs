@@ -34,8 +34,8 @@ fn retry_all_errors_retries_only_reported_errors() {
     assert!((0..3).all(|at| received(&peer, at).contains("Range: bytes=3-\r\n")));
 }
 
-/// Some servers compare only dates with If-Range, and answer with the whole content although its
-/// ETag is the same.
+/// Tests a retry that requests the missing bytes and gets the whole content. Some servers compare
+/// only dates with If-Range, and ignore that the ETag is the same.
 #[test]
 fn retry_with_continue_at_uses_a_whole_response() {
     let dir = tempfile::tempdir().unwrap();

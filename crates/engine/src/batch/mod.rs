@@ -345,10 +345,11 @@ impl Batch {
         }
     }
 
-    /// Returns a descriptor for `poll` and similar calls. It is readable while
-    /// [`try_next`](Self::try_next) or [`woken_tasks`](Self::woken_tasks) has something to return.
-    /// With [`BatchOptions::direct`], it may also be readable when `try_next` has no result yet: it
-    /// receives then. Do not read from it. The first call creates it.
+    /// Returns a descriptor for `poll` and similar calls. The first call creates it. The descriptor
+    /// is readable while [`try_next`](Self::try_next) or [`woken_tasks`](Self::woken_tasks) has
+    /// something to return. With [`BatchOptions::direct`], it may also be readable when `try_next`
+    /// has no result yet, for example when a part of a response has arrived: `try_next` then
+    /// receives that part. Do not read from the descriptor.
     ///
     /// # Errors
     /// The process or the system has no file descriptors left, or the process is a forked child.

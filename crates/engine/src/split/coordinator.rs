@@ -45,9 +45,10 @@ const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
 /// The number of consecutive failed parts after which the split download ends.
 const MAX_FAILURES: u32 = 6;
-/// The time without a received byte on any connection after which the split download ends. The
-/// first transfer, which began the download, then fetches the rest of the body alone: its own range
-/// may be complete, while the server delays only the additional requests.
+/// The longest time for which all connections of a split download may receive nothing. After this
+/// time, the split ends, and the first transfer, which began the download, fetches the rest of the
+/// body alone. This may succeed: the server may delay only the additional requests, while the range
+/// of the first transfer is complete.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The margin that is added to the estimated time until the first byte of the first part arrives.
 /// (A part is a byte range that another connection requests.) The estimate is one and a half times

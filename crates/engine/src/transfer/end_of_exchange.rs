@@ -190,10 +190,10 @@ impl Transfer {
         Some(after)
     }
 
-    /// Makes the sink discard the response heads that were written to it, and returns these heads:
-    /// the next attempt writes them again before its own heads. Used for a response without a body.
-    /// Does nothing, and returns no bytes, unless `curl_compat.retries_whole` is set and the sink
-    /// can discard the heads.
+    /// Discards the written response heads from the sink, and returns them. The next attempt writes
+    /// them again before its own heads. Used for a response whose body was not delivered. Returns
+    /// no bytes if [`repeats_heads`](Self::repeats_heads) is false, if the output has not begun, or
+    /// if the sink cannot discard it.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.progress.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
@@ -260,7 +260,7 @@ impl Transfer {
         if resumes && self.progress.range.at.saturating_sub(self.progress.failed_at) >= RETRIES_RENEWED_AFTER {
             // The transfer has advanced and keeps its bytes, so this counts as its first failure.
             // After a restart it has kept none.
-            self.attempt.counted_attempts = self.attempt.counted_attempts.min(self.attempt.restarts);
+            self.attempt.counted_attempts = self.attempt.counted_attempts.min(self.attempt.restarts.into());
         }
         if left_http3 && may_repeat && (resumes || !self.progress.has_begun) {
             // TCP might have succeeded, so this is not counted as an attempt.

@@ -101,12 +101,12 @@ pub(crate) struct AttemptCountsAndDeadline {
     pub(super) counted_attempts: u32,
     /// The number of times that the transfer started again from the beginning, because it could not
     /// continue after the bytes that it already had.
-    pub(super) restarts: u32,
+    pub(super) restarts: u16,
     /// The number of times that a request was sent again because the server had not processed it.
     /// The server refused the request, or closed the connection.
-    pub(crate) replays: u32,
-    /// The number of times that the transfer has waited for a free file descriptor.
-    pub(crate) descriptor_waits: u32,
+    pub(crate) replays: u8,
+    /// The number of times that the transfer has waited for a free file descriptor, at most 255.
+    pub(crate) descriptor_waits: u8,
     /// The number of retries of this transfer because its host was overloaded.
     pub(super) load_retries: u8,
     /// The host's refusal of the current request because of overload; `None` if the request was not

@@ -15,7 +15,7 @@ use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 
 /// The number of times that one transfer's request may be repeated after a refusal without counting
 /// as a retry. The server may be restarting, or may accept fewer streams than it announced.
-const FREE_REPLAYS: u32 = 3;
+const FREE_REPLAYS: u8 = 3;
 
 /// Returns the pause before the request of a reset stream is sent again; `None` if it is not. The
 /// server must not have processed the request (`retryable`), and at most [`FREE_REPLAYS`]
@@ -38,11 +38,11 @@ pub(super) fn pause_before_replay(
     if !retryable || transfer.has_spent_content() {
         return None;
     }
-    transfer.attempt.replays += u32::from(!is_uncounted);
+    transfer.attempt.replays = transfer.attempt.replays.saturating_add(u8::from(!is_uncounted));
     let replays = transfer.attempt.replays;
     let pause = match replays.checked_sub(2) {
         _ if replays > FREE_REPLAYS => return None,
-        Some(earlier) if !is_uncounted => transfer.backoff(earlier, &error(), now)?,
+        Some(earlier) if !is_uncounted => transfer.backoff(earlier.into(), &error(), now)?,
         _ => Duration::ZERO,
     };
     // A connection that refuses its only request, or one request repeatedly, may be about to close.
@@ -87,7 +87,7 @@ impl LostRequest {
     ) -> TransferStep {
         // A request that was sent with a method that is not idempotent is not repeated, as in curl.
         let is_new = !self.was_sent || (!self.has_response && self.was_served && is_idempotent(transfer.method()));
-        transfer.attempt.replays += 1;
+        transfer.attempt.replays = transfer.attempt.replays.saturating_add(1);
         let may_repeat = is_new && !self.by_protocol && transfer.attempt.replays <= FREE_REPLAYS;
         if may_repeat && !transfer.has_spent_content() {
             transfer.reuse.needs_new_connection = true;

@@ -16,7 +16,7 @@ const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
 /// The maximum number of times that a transfer waits for a free file descriptor, for
 /// [`DESCRIPTOR_RETRY_DELAY`] each. After that, the transfer fails, unless other transfers are
 /// active.
-const MAX_DESCRIPTOR_WAITS: u32 = 250;
+const MAX_DESCRIPTOR_WAITS: u8 = 250;
 
 impl Worker {
     /// Handles the transfers in `waiting`, whose connection could not be opened because of `error`.
@@ -59,7 +59,7 @@ impl Worker {
     /// delay does not count towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         self.remove_extra_slot_of(&mut transfer);
-        transfer.attempt.descriptor_waits += 1;
+        transfer.attempt.descriptor_waits = transfer.attempt.descriptor_waits.saturating_add(1);
         transfer.facts.enter_phase(TransferPhase::Idle, self.now);
         if self.free_descriptor() {
             self.to_place.push_back((transfer, None));

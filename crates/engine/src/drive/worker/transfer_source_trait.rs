@@ -69,11 +69,11 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Adds an extra slot: allows one transfer more than the limit on all transfers, while a
-    /// running transfer waits: its host, `slot`, has accepted the connection but sends no response.
-    /// Returns false if the host has answered an earlier transfer, since such a host is only slow.
-    /// Also returns false if no further slot may be added. Each success needs a later call of
-    /// [`Scheduler::remove_extra_slot`].
+    /// Adds an extra slot: one transfer more than the limit on all transfers may run while the
+    /// transfer with the host slot `slot` waits. Its host has accepted the connection, but sends no
+    /// response. Returns false if the host has answered an earlier transfer, since such a host is
+    /// only slow. Also returns false if no further slot may be added. Each success needs a later
+    /// call of [`Scheduler::remove_extra_slot`].
     fn add_extra_slot_for_silent_host(&self, _slot: HostId) -> bool {
         false
     }

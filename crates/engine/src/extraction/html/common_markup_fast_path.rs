@@ -135,9 +135,10 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Opens an element in the body whose start tag closes no other element and lacks no parent
-    /// element. `properties` is the bit set of the element's properties, such as
-    /// [`properties::IS_VOID`]. `is_selected` is true if the element's text is collected.
+    /// Opens an element in the body. The start tag must not affect other elements. For example,
+    /// `<li>` may close an earlier `<li>`, and `<td>` may need an implied `<tr>`. `properties` is
+    /// the bit set of the element's properties, such as [`properties::IS_VOID`]. `is_selected` is
+    /// true if the element's text is collected.
     fn open_without_other_effects(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {

@@ -82,9 +82,9 @@ pub(super) struct PageParserState {
     /// The number of texts that are being collected. An open element counts once for each query
     /// that selects its text.
     open_texts: usize,
-    /// The number of bytes of the collected text that several values contain, because their
-    /// elements are nested: a byte in n values counts n − 1 times. Only bytes before the index
-    /// `counted` are included.
+    /// The number of extra bytes that separate copies of the values would need, compared with the
+    /// collected text. A byte in three values, such as the texts of three nested elements, counts
+    /// twice. Only bytes before the index `counted` are included.
     repeated: usize,
     /// The index in the collected text up to which `repeated` counts.
     counted: usize,

@@ -7,9 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of waiting transfers to which the queue is usually filled from the input. Above it,
-/// input is only read after no waiting transfer could start for [`READ_FURTHER_AFTER`], because it
-/// may be for another host: at once up to [`SECOND_QUEUE_TARGET`], then in steps.
+/// The number of waiting transfers up to which the queue is filled from the input. Pipelines of n
+/// requests multiply the number by n. If the hosts of the waiting transfers allow no further start,
+/// the input is read on after [`READ_FURTHER_AFTER`], since the next item may be for another host.
+/// The queue then grows to [`SECOND_QUEUE_TARGET`], and later in steps.
 pub(super) const QUEUE_TARGET: usize = 256;
 pub(super) const SECOND_QUEUE_TARGET: usize = 8 * QUEUE_TARGET;
 pub(super) const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);

@@ -112,9 +112,9 @@ struct OrderedWindowState {
     claimed: Option<u64>,
     held: usize,
     finished: u64,
-    /// The wakers of the transfers that wait for room, with the tokens of their connections, by
-    /// slot number. A transfer on a shared connection asks for credit at each receive, and replaces
-    /// its waker each time.
+    /// The wakers of the transfers that wait for room or for their turn, by slot number. Each is
+    /// stored with the token of the transfer's connection. A later wait replaces the waker of its
+    /// slot. For example, a transfer on a shared connection asks for room at each receive.
     waiting: BTreeMap<u64, (Arc<dyn TransferWaker>, usize)>,
     /// True if the sink has received content since the last flush.
     dirty: bool,

@@ -483,8 +483,8 @@ impl ResolverInner {
         self.copy_settings(self.state.try_lock().ok().as_deref())
     }
 
-    /// Makes a state with the overrides, the chosen name servers and the transport in `state`;
-    /// without them if `state` is `None`.
+    /// Makes a copy of this resolver with an empty cache. The overrides, the chosen name servers
+    /// and the transport come from `state`; they are not set if `state` is `None`.
     fn copy_settings(&self, state: Option<&ResolverState>) -> Self {
         let Self { ask, uses_dns, files, options, .. } = self;
         let copy = Self::new(*options, files.clone(), *uses_dns, Arc::clone(ask));
