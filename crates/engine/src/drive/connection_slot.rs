@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use mio::{Interest, Registry, Token};
@@ -395,6 +396,7 @@ impl ConnectionSlot {
             };
             let inbox = around.inbox;
             let resolver = around.client.resolver();
+            let name_news = connecting.name_news();
             let progress = connecting.step(&mut ConnectContext {
                 now: around.now,
                 tls: around.client.tls(),
@@ -402,9 +404,10 @@ impl ConnectionSlot {
                 #[cfg(feature = "http3")]
                 quic: around.client.quic_resources(load),
                 resolve: &mut |host, port, family| {
-                    let inbox = Arc::clone(inbox);
+                    let (inbox, news) = (Arc::clone(inbox), Arc::clone(&name_news));
                     resolver.lookup_for_connection((host, port), family, LookupCaller::EventLoop, move || {
-                        inbox.send(WorkerMessage::Resolved(token))
+                        news.store(true, Ordering::Release);
+                        inbox.send(WorkerMessage::Resolved(token));
                     })
                 },
                 https_records: &mut |host, port| {

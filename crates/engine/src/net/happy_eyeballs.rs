@@ -151,6 +151,10 @@ impl ConnectOptions {
 /// needed because no event reports that the backlog has room again.
 const UNIX_SOCKET_RETRY_DELAY: Duration = Duration::from_millis(10);
 
+/// The maximum time for which a race waits for further addresses after all known addresses have
+/// failed.
+pub(super) const MAX_LATE_ADDRESS_WAIT: Duration = Duration::from_secs(3);
+
 /// The result of [`ConnectRace::step`]: a connected socket, an error, or attempts still in
 /// progress.
 #[derive(Debug)]
@@ -187,6 +191,9 @@ pub struct ConnectRace {
     failure: Option<(SocketAddr, io::Error)>,
     /// True if further addresses may follow, so that the race cannot fail yet.
     awaits_addresses: bool,
+    /// The time at which the race fails although further addresses may follow; `None` while an
+    /// attempt is in progress.
+    gives_up_at: Option<Instant>,
     /// True if `failure` is an error of binding the local address.
     could_not_bind: bool,
     /// The observer to which each connection attempt is reported; `None` if nothing is reported.
@@ -222,6 +229,7 @@ impl ConnectRace {
             unix_retry: now,
             failure: None,
             awaits_addresses: false,
+            gives_up_at: None,
             could_not_bind: false,
             trace: None,
         }
@@ -232,6 +240,11 @@ impl ConnectRace {
     pub fn add_addresses(&mut self, addresses: Vec<SocketAddr>, awaits_more: bool) {
         self.order.add(addresses);
         self.awaits_addresses = awaits_more;
+    }
+
+    /// Replaces the local settings of the attempts that have not begun.
+    pub(super) fn replace_binding(&mut self, bind: &LocalBinding) {
+        self.bind.clone_from(bind);
     }
 
     /// Makes the race report each connection attempt to this observer.
@@ -359,11 +372,15 @@ impl ConnectRace {
                 }
             }
         }
-        if self.racing.is_empty() && !self.awaits_addresses {
-            ConnectRaceStatus::Failed(self.failure_error())
-        } else {
-            ConnectRaceStatus::Pending
+        if !self.racing.is_empty() {
+            self.gives_up_at = None;
+            return ConnectRaceStatus::Pending;
         }
+        let gives_up_at = *self.gives_up_at.get_or_insert(now + MAX_LATE_ADDRESS_WAIT);
+        if !self.awaits_addresses || gives_up_at <= now {
+            return ConnectRaceStatus::Failed(self.failure_error());
+        }
+        ConnectRaceStatus::Pending
     }
 
     /// Returns the time at which to call [`step`](Self::step) even if no socket is ready: the start
@@ -371,7 +388,7 @@ impl ConnectRace {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let next = if self.unix.is_some() { Some(self.unix_retry) } else { self.order.next_timeout() };
-        Some(next.map_or(self.deadline, |next| self.deadline.min(next)))
+        Some(next.into_iter().chain(self.gives_up_at).fold(self.deadline, Instant::min))
     }
 
     /// Returns the sockets of the pending attempts, so that the caller can wait until one is
@@ -400,8 +417,12 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the error of a race whose time limit has passed.
-    pub(super) fn timeout_error(&self) -> Error {
+    /// Returns the error of a race whose time limit has passed. If every known address has failed,
+    /// that is the failure.
+    pub(super) fn timeout_error(&mut self) -> Error {
+        if self.racing.is_empty() && self.awaits_addresses && self.failure.is_some() {
+            return self.failure_error();
+        }
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.or(self.failure.as_ref().map(|(peer, _)| *peer));
         let port = port.map_or(0, |peer| peer.port());

@@ -124,6 +124,12 @@ impl LocalBinding {
         }
     }
 
+    /// Returns true if a local address has the same family as `peer`, or if any local address may be
+    /// used.
+    pub(super) fn has_family_of(&self, peer: &SocketAddr) -> bool {
+        self.addresses.as_ref().is_none_or(|all| all.iter().any(|address| address.is_ipv4() == peer.is_ipv4()))
+    }
+
     /// Binds a socket that will connect to `peer`, and sets the priority and type of service of its
     /// packets.
     ///

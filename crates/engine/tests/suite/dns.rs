@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::common::{DRIVERS, following};
 use haul::dns_over_https::DnsOverHttps;
 use haul::net::dns::{AddressFamily, ChosenDnsServers, DnsCacheOptions, HttpsLookupStatus, LookupStatus, Resolver};
+use haul::net::local_address::LocalInterface;
 use haul::net::tls::{Pem, TlsOptions};
 use haul::{Client, ErrorKind};
 use haul_policy::dns::https_record::HttpsRecord;
@@ -158,6 +159,55 @@ fn late_address_joins_connecting() {
         let url = origin.url("/small").replace("127.0.0.1", "web.example");
         let got = driver.get(&client(&server), &url, &following());
         assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {}", got.message);
+    }
+}
+
+/// Returns a name server that answers for 127.0.0.1 at once, and never for IPv6 addresses.
+fn server_with_silent_ipv6() -> DnsServer {
+    DnsServer::start(|query| match query.record_type {
+        TYPE_A => vec![query.addresses(&[local(1)])],
+        _ => Vec::new(),
+    })
+    .unwrap()
+}
+
+/// Asserts that the IPv6 query was not sent a second time, as it is after a second without a reply.
+fn assert_asked_once(server: &DnsServer) {
+    assert_eq!(server.queries().iter().filter(|query| query.record_type != TYPE_A).count(), 1);
+}
+
+#[test]
+fn silent_family_does_not_delay_connecting() {
+    for driver in DRIVERS {
+        let (origin, server) = (Origin::builder().start().unwrap(), server_with_silent_ipv6());
+        let url = origin.url("/small").replace("127.0.0.1", "web.example");
+        let got = driver.get(&client(&server), &url, &following());
+        assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {}", got.message);
+        assert_asked_once(&server);
+    }
+}
+
+#[test]
+fn silent_family_of_local_name_delays_nothing() {
+    for driver in DRIVERS {
+        let (origin, server) = (Origin::builder().start().unwrap(), server_with_silent_ipv6());
+        let mut options = following();
+        options.connect.interface = Some(LocalInterface::parse("host!local.example").unwrap());
+        let got = driver.get(&client(&server), &origin.url("/small"), &options);
+        assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {}", got.message);
+        assert_asked_once(&server);
+    }
+}
+
+#[test]
+fn refusal_is_reported_while_addresses_are_awaited() {
+    for driver in DRIVERS {
+        let server = server_with_silent_ipv6();
+        let port = testkit::unused_port::unused_port();
+        let mut options = following();
+        options.connect.timeout = Duration::from_secs(1);
+        let got = driver.get(&client(&server), &format!("http://web.example:{port}/"), &options);
+        assert_eq!(got.exit, 7, "{driver:?} {}", got.message);
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 
 use std::cell::RefCell;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,7 @@ fn open_connection(
     let mut buffer = None;
     // True once a lookup has given the addresses of one family, and goes on in the background.
     let mut has_early_addresses = false;
+    let name_news = connecting.name_news();
     loop {
         let now = Instant::now();
         timer.call_if_due(now)?;
@@ -87,11 +89,23 @@ fn open_connection(
             resolve: &mut |host, port, family| {
                 let found = match has_early_addresses || key.may_connect_without(host) {
                     true => {
-                        client.resolver().lookup_for_connection((host, port), family, LookupCaller::EventLoop, || ())?
+                        let news = Arc::clone(&name_news);
+                        let notify = move || news.store(true, Ordering::Release);
+                        client.resolver().lookup_for_connection(
+                            (host, port),
+                            family,
+                            LookupCaller::EventLoop,
+                            notify,
+                        )?
                     }
                     false => Some(resolve(client, host, port, family, opens_by, &mut shared_timer.borrow_mut())?),
                 };
-                has_early_addresses |= found.as_ref().is_some_and(|found| !found.is_complete);
+                let is_early = found.as_ref().is_some_and(|found| !found.is_complete);
+                if is_early && !has_early_addresses {
+                    // The next step asks again, with a callback.
+                    name_news.store(true, Ordering::Release);
+                }
+                has_early_addresses |= is_early;
                 Ok(found)
             },
             https_records: &mut |host, port| {

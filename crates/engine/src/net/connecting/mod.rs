@@ -30,6 +30,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use haul_policy::alt_svc::AlpnProtocol;
@@ -71,6 +72,9 @@ pub(crate) struct Connecting {
     phase: ConnectPhase,
     /// True if the lookup of a name on the route continues, so that further addresses may follow.
     awaits_addresses: bool,
+    /// True if a lookup has reported a change, so that the names on the route are to be asked for
+    /// again.
+    name_news: Arc<AtomicBool>,
     /// The TLS options of the connection key, completed with the server's keys for Encrypted Client
     /// Hello. `None` before these keys are known, or if no keys are wanted: the options of the
     /// connection key then apply.
@@ -156,7 +160,7 @@ pub(crate) struct ConnectContext<'a> {
     #[cfg(feature = "http3")]
     pub(crate) quic: QuicReceiveMemory<'a>,
     /// The callback that looks up a name. It returns `None` while no address is known. If it
-    /// returns an incomplete list, it is called again in later steps.
+    /// returns an incomplete list, it is called again once [`Connecting::name_news`] is set.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// The callback that looks up the HTTPS records of an origin. It returns `None` while the
     /// lookup is pending.
@@ -212,6 +216,7 @@ impl Connecting {
             reopened: 0,
             phase: ConnectPhase::Resolving,
             awaits_addresses: false,
+            name_news: Arc::default(),
             ech_tls: None,
             has_sent_keys: false,
             http3: options.http3_cache.clone(),
@@ -391,9 +396,20 @@ impl Connecting {
     }
 
     /// Adds addresses that became known after connecting has begun (RFC 8305 section 3). Does
-    /// nothing if the lookups on the route have ended.
+    /// nothing if the lookups on the route have ended, if they have reported no change, or if no
+    /// attempt can use further addresses.
     fn add_late_addresses(&mut self, context: &mut ConnectContext<'_>) {
         if !self.awaits_addresses || matches!(self.phase, ConnectPhase::Resolving) {
+            return;
+        }
+        let is_racing = !matches!(self.phase, ConnectPhase::Staging { .. });
+        #[cfg(feature = "http3")]
+        let is_racing = is_racing || self.quic.is_some();
+        if !is_racing {
+            self.awaits_addresses = false;
+            return;
+        }
+        if !self.name_news.swap(false, Ordering::AcqRel) {
             return;
         }
         let route = match ResolvedRoute::resolve(&self.key, &mut *context.resolve) {
@@ -406,14 +422,20 @@ impl Connecting {
         #[cfg(feature = "http3")]
         self.add_quic_addresses(route.as_ref(), context);
         match (&mut self.phase, route) {
-            (ConnectPhase::Racing { race, .. }, route) => {
-                let addresses = route.map(|route| route.addresses().to_vec()).unwrap_or_default();
-                race.add_addresses(addresses, self.awaits_addresses);
+            (ConnectPhase::Racing { race, .. }, Some(route)) => {
+                race.replace_binding(&route.bind);
+                race.add_addresses(route.addresses().to_vec(), self.awaits_addresses);
             }
+            (ConnectPhase::Racing { race, .. }, None) => race.add_addresses(Vec::new(), false),
             #[cfg(feature = "http3")]
             (ConnectPhase::QuicFirst { route: known, .. }, Some(route)) => **known = route,
             _ => {}
         }
+    }
+
+    /// Returns the flag that a driver sets when a lookup reports a change.
+    pub(crate) fn name_news(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.name_news)
     }
 
     /// Returns true if the lookup of a name on the route continues.

@@ -107,6 +107,9 @@ impl Connecting {
         }
         let addresses = route.and_then(|route| self.addresses(route, &endpoint, context).ok().flatten());
         if let Some(quic) = &mut self.quic {
+            if let Some(route) = route {
+                quic.replace_binding(&route.bind);
+            }
             quic.add_addresses(addresses.unwrap_or_default(), self.awaits_addresses);
         }
     }

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use haul_policy::proxy::Proxy;
+use haul_policy::proxy::{Proxy, ProxyKind};
 
 use crate::net::dns::{AddressFamily, AvailableAddresses};
 use crate::net::happy_eyeballs::{ConnectOptions, ConnectRace, with_port};
@@ -24,9 +24,10 @@ pub(super) struct ResolvedRoute {
     /// The name of the first host on the route, for error messages.
     entry: String,
     to: FirstHopAddresses,
-    /// False if the lookup of the first host continues, so that further addresses may follow.
+    /// False if the lookup of the first host or of the local address continues, so that further
+    /// addresses may follow.
     pub(super) is_complete: bool,
-    bind: LocalBinding,
+    pub(super) bind: LocalBinding,
     /// The destination addresses to request from the proxies on the route, one entry for each
     /// proxy. An entry is `None` if the proxy itself resolves the destination's name.
     pub(super) proxy_destinations: Vec<Option<IpAddr>>,
@@ -70,16 +71,13 @@ impl ResolvedRoute {
             ask(host, port, family).map_err(|error| with_kind(error, kind))
         };
         let mut bind = LocalBinding::from_options(&key.connect);
+        let mut bind_is_complete = true;
         if let Some(interface) = &key.connect.interface {
             bind.device.clone_from(&interface.device);
             if let Some(host) = &interface.host {
-                let Some(addresses) = resolve(host, 0, AddressFamily::Any, ErrorKind::Interface)? else {
-                    return Ok(None);
-                };
-                if !addresses.is_complete {
-                    return Ok(None);
-                }
-                bind.addresses = Some(addresses.addresses.to_vec());
+                let Some(found) = resolve(host, 0, key.family, ErrorKind::Interface)? else { return Ok(None) };
+                bind_is_complete = found.is_complete;
+                bind.addresses = Some(found.addresses.to_vec());
             }
         }
         let local = |socket: UnixSocketAddress, proxy_destinations, bind| Self {
@@ -110,7 +108,8 @@ impl ResolvedRoute {
                     // Only one address can be requested, and more proxies can reach IPv4 (SOCKS 4
                     // nothing else).
                     let v4 = addresses.iter().find(|address| address.is_ipv4());
-                    if v4.is_none() && !found.is_complete {
+                    let needs_v4 = matches!(proxy.kind(), ProxyKind::Socks4);
+                    if v4.is_none() && needs_v4 && !found.is_complete {
                         return Ok(None);
                     }
                     v4.or(addresses.first()).copied()
@@ -136,8 +135,16 @@ impl ResolvedRoute {
                 }
             }
         }
+        if !bind_is_complete {
+            // An address whose family has no local address yet is connected to later.
+            addresses.retain(|address| bind.has_family_of(address));
+            if addresses.is_empty() {
+                return Ok(None);
+            }
+        }
+        let is_complete = found.is_complete && bind_is_complete;
         let (entry, to) = (host.to_owned(), FirstHopAddresses::Addresses(addresses));
-        Ok(Some(Self { entry, to, is_complete: found.is_complete, bind, proxy_destinations }))
+        Ok(Some(Self { entry, to, is_complete, bind, proxy_destinations }))
     }
 
     /// Returns the race to connect to the addresses of the first host on the route. `spread` is the

@@ -18,7 +18,7 @@ use super::connection::{QuicConnection, QuicReceiveResult};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::QuicSocketOpenError;
 use crate::net::attempt_schedule::AttemptOrder;
-use crate::net::happy_eyeballs::{ConnectOptions, connect_error, timeout_error};
+use crate::net::happy_eyeballs::{ConnectOptions, MAX_LATE_ADDRESS_WAIT, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;
 use crate::net::receive_memory_budget::SharedRecvMemory;
@@ -46,6 +46,9 @@ pub(crate) struct QuicAddressRace {
     failure: Option<Error>,
     /// True if further addresses may follow, so that the race cannot fail yet.
     awaits_addresses: bool,
+    /// The time at which the race fails although further addresses may follow; `None` while an
+    /// attempt is in progress.
+    gives_up_at: Option<Instant>,
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
@@ -92,6 +95,7 @@ impl QuicAddressRace {
             session_key: key.session_key(),
             failure: None,
             awaits_addresses: false,
+            gives_up_at: None,
             stepped: now,
             has_more: false,
             trace: None,
@@ -103,6 +107,11 @@ impl QuicAddressRace {
     pub(crate) fn add_addresses(&mut self, addresses: Vec<SocketAddr>, awaits_more: bool) {
         self.order.add(addresses);
         self.awaits_addresses = awaits_more;
+    }
+
+    /// Replaces the local settings of the attempts that have not begun.
+    pub(crate) fn replace_binding(&mut self, bind: &LocalBinding) {
+        self.bind.clone_from(bind);
     }
 
     /// Makes the race report each attempt to this observer.
@@ -174,7 +183,12 @@ impl QuicAddressRace {
                 }
             }
         }
-        if self.racing.is_empty() && !self.awaits_addresses { Err(self.failure_error()) } else { Ok(None) }
+        if !self.racing.is_empty() {
+            self.gives_up_at = None;
+            return Ok(None);
+        }
+        let gives_up_at = *self.gives_up_at.get_or_insert(now + MAX_LATE_ADDRESS_WAIT);
+        if !self.awaits_addresses || gives_up_at <= now { Err(self.failure_error()) } else { Ok(None) }
     }
 
     /// Returns the time at which to call [`step`](Self::step) even if no socket is ready; `None` if
@@ -187,6 +201,7 @@ impl QuicAddressRace {
             .filter_map(|attempt| attempt.next_timeout())
             .chain(self.order.next_timeout())
             .chain(rest)
+            .chain(self.gives_up_at)
             .min()
     }
 
