@@ -24,8 +24,9 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of challenges that are answered for one target. A further challenge is
 /// treated as the final response. Without a limit, a server could reject each nonce as stale.
 const MAX_ANSWERS: u8 = 3;
-/// The same maximum for challenges which say that the nonce was stale, as in curl. With many
-/// transfers in parallel, a nonce for few requests is often stale.
+/// The maximum number of challenges which say that the nonce was stale, for all targets of a
+/// transfer together, as in curl. With many transfers in parallel, a nonce for few requests is often
+/// stale.
 const MAX_STALE_ANSWERS: u8 = 50;
 
 /// The state of a transfer's authentication to the servers of its targets.
@@ -40,6 +41,9 @@ pub(super) struct AuthState {
     pub(super) sent: SentAuthScheme,
     /// The number of challenges to which the transfer has sent credentials for the current target.
     answers: u8,
+    /// The number of such challenges to all targets of the transfer which said that the nonce was
+    /// stale.
+    stale_answers: u8,
     /// The last Digest challenge that the transfer has received from the current target.
     challenge: Option<Box<DigestChallenge>>,
     /// True if the last request answered `challenge`. It is false if the request answered a nonce
@@ -64,6 +68,7 @@ impl AuthState {
         identity: None,
         sent: SentAuthScheme::Nothing,
         answers: 0,
+        stale_answers: 0,
         challenge: None,
         has_answered_challenge: false,
         is_probe: false,
@@ -78,9 +83,15 @@ impl AuthState {
     }
 
     /// Makes the authentication state for the target of a redirect. All fields are reset, except
-    /// two: the caller's target (whose URL may contain credentials), and whether haul has chosen
-    /// Basic to answer any server of this transfer.
+    /// three: the caller's target (whose URL may contain credentials), whether haul has chosen
+    /// Basic to answer any server of this transfer, and the number of stale nonces.
     pub(super) fn for_redirect(&self) -> Self {
+        Self { stale_answers: self.stale_answers, ..self.for_retry() }
+    }
+
+    /// Makes the authentication state for another attempt. Unlike
+    /// [`for_redirect`](Self::for_redirect), also resets the number of stale nonces.
+    pub(super) fn for_retry(&self) -> Self {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }
 
@@ -318,8 +329,13 @@ impl Transfer {
         };
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
-        let is_stale = matches!(&choice, ChosenAuthScheme::Digest(new) if new.is_stale());
-        if login.answers >= if is_stale { MAX_STALE_ANSWERS } else { MAX_ANSWERS } {
+        // The nonce that was just answered cannot replace itself (RFC 7616 section 3.3).
+        let is_answered = |new: &DigestChallenge| {
+            login.has_answered_challenge && login.challenge.as_ref().is_some_and(|own| own.has_same_nonce(new))
+        };
+        let is_stale = matches!(&choice, ChosenAuthScheme::Digest(new) if new.is_stale() && !is_answered(new));
+        let is_last = if is_stale { login.stale_answers >= MAX_STALE_ANSWERS } else { login.answers >= MAX_ANSWERS };
+        if is_last {
             return None;
         }
         let is_new = match (&choice, &identity.credentials) {
@@ -351,7 +367,8 @@ impl Transfer {
         if let Some(error) = self.resend_error() {
             return Some(BodyDisposition::Fail(error));
         }
-        self.auth.answers += 1;
+        self.auth.answers = self.auth.answers.saturating_add(1);
+        self.auth.stale_answers += u8::from(is_stale);
         self.auth.challenge = match choice {
             ChosenAuthScheme::Digest(challenge) => Some(Box::new(challenge)),
             _ => None,

@@ -399,7 +399,7 @@ impl Transfer {
         let at = time_conversions::add_saturating(now, wait);
         self.begin_attempt(at);
         // The answers to challenges are limited for each attempt.
-        self.auth = self.auth.for_redirect();
+        self.auth = self.auth.for_retry();
         self.proxy_auth = ForwardProxyAuthState::default();
         if self.options.curl_compat.retries_whole {
             self.restart_at_first_target();

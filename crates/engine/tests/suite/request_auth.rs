@@ -183,6 +183,23 @@ fn stale_nonce_is_retried_unlike_wrong_password() {
         let endless = ChallengeServer::start(|_, before| challenge(&format!("n{}", before.len()), ", stale=true"));
         let got = driver.get(&client, &endless.url("/"), &options);
         assert_eq!((got.exit, got.status, endless.take().len()), (22, 401, 51), "{driver:?}");
+        // The nonce that was just answered cannot be stale, so the password is wrong.
+        let same = ChallengeServer::start(|_, _| challenge("n1", ", stale=true"));
+        let got = driver.get(&client, &same.url("/"), &options);
+        assert_eq!((got.exit, got.status, same.take().len()), (22, 401, 2), "{driver:?}");
+    }
+}
+
+#[test]
+fn stale_nonces_are_limited_over_redirects() {
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|_, before| match before.len() % 31 {
+            30 => format!("307 Temporary Redirect\r\nLocation: /{}", before.len()),
+            _ => challenge(&format!("n{}", before.len()), ", stale=true"),
+        });
+        let got = driver.get(&Client::new(), &server.url("/"), &me(AllowedAuthSchemes::DIGEST));
+        // 30 stale nonces, a redirect, 20 further stale nonces, and the last response.
+        assert_eq!((got.exit, got.status, server.take().len()), (22, 401, 52), "{driver:?}");
     }
 }
 

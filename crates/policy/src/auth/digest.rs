@@ -76,6 +76,11 @@ impl DigestChallenge {
         self.stale
     }
 
+    /// Returns true if the other challenge has the same nonce.
+    pub fn has_same_nonce(&self, other: &DigestChallenge) -> bool {
+        self.nonce == other.nonce
+    }
+
     /// Returns true if `authorization`, the value of an Authorization field, contains the nonce of
     /// this challenge.
     pub fn is_answered_by(&self, authorization: &[u8]) -> bool {
