@@ -39,7 +39,7 @@ use crate::fork::{ForkSafeLock, ForkSafeWriteGuard};
 
 /// The maximum number of protection spaces in an [`AuthCache`]. A further one replaces the oldest.
 pub const MAX_PROTECTION_SPACES: usize = 256;
-/// The maximum number of earlier nonces of one protection space whose counts are kept. Transfers in
+/// The maximum number of earlier nonces in an [`AuthCache`] whose counts are kept. Transfers in
 /// parallel may each receive a nonce of their own.
 const MAX_OLDER_NONCES: usize = 256;
 
@@ -259,14 +259,16 @@ impl AuthCache {
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
-        let Some(space) = spaces
-            .iter_mut()
-            .rev()
-            .find(|space| space.includes_target(&origin, credentials, ask.target, self.basic_scope))
-        else {
+        // A challenge of the transfer itself names its space. Several spaces may include the target.
+        let is_own = |space: &ProtectionSpace| {
+            ask.challenge.is_some_and(|own| space.belongs_to(&origin, credentials) && space.has_challenge(own))
+        };
+        let includes =
+            |space: &ProtectionSpace| space.includes_target(&origin, credentials, ask.target, self.basic_scope);
+        let Some(at) = spaces.iter().rposition(is_own).or_else(|| spaces.iter().rposition(includes)) else {
             return Ok(None);
         };
-        let ProtectionSpace { answer, older, .. } = space;
+        let ProtectionSpace { answer, older, .. } = &mut spaces[at];
         match answer {
             CachedAuthAnswer::Basic => Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic))),
             CachedAuthAnswer::Digest(latest) => {
@@ -327,6 +329,7 @@ impl AuthCache {
             answer,
             older,
         });
+        drop_oldest_nonces(&mut spaces);
     }
 
     /// Handles the Authentication-Info field (RFC 7615) of a response, which may contain the next
@@ -355,18 +358,24 @@ impl ProtectionSpace {
             return true;
         }
         let Some(at) = self.older.iter().position(|older| older.has_same_challenge(challenge)) else { return false };
-        std::mem::swap(latest, &mut self.older[at]);
+        let Some(mut session) = self.older.remove(at) else { return false };
+        std::mem::swap(latest, &mut session);
+        self.older.push_back(session);
         true
     }
 
-    /// Returns all Digest sessions of this space, for a space with a newer nonce. If there are too
-    /// many, drops the oldest.
+    /// Returns true if the latest or an earlier session of this space answers the challenge.
+    fn has_challenge(&self, challenge: &DigestChallenge) -> bool {
+        let is_latest =
+            matches!(&self.answer, CachedAuthAnswer::Digest(latest) if latest.has_same_challenge(challenge));
+        is_latest || self.older.iter().any(|older| older.has_same_challenge(challenge))
+    }
+
+    /// Returns all Digest sessions of this space, for a space with a newer nonce.
     fn into_older_sessions(mut self) -> VecDeque<DigestSession> {
         if let CachedAuthAnswer::Digest(latest) = self.answer {
             self.older.push_back(latest);
         }
-        let surplus = self.older.len().saturating_sub(MAX_OLDER_NONCES);
-        self.older.drain(..surplus);
         self.older
     }
 
@@ -396,6 +405,18 @@ impl ProtectionSpace {
                     basic == BasicScope::Origin || target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
                 }
             }
+    }
+}
+
+/// Drops earlier nonces if all spaces together have more than [`MAX_OLDER_NONCES`]. Drops those of
+/// the oldest spaces first, and among them the oldest.
+fn drop_oldest_nonces(spaces: &mut [ProtectionSpace]) {
+    let total: usize = spaces.iter().map(|space| space.older.len()).sum();
+    let mut surplus = total.saturating_sub(MAX_OLDER_NONCES);
+    for space in spaces {
+        let dropped = surplus.min(space.older.len());
+        space.older.drain(..dropped);
+        surplus -= dropped;
     }
 }
 
