@@ -84,17 +84,21 @@ impl<T: PersistentStore> SharedStore<T> {
     /// the deadline. The timeout error names the process that holds the lock, if the system reveals
     /// it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
-        let mut known = self.lock();
-        // The store is locked until the file is written: if that fails, no change may be lost.
+        // The store is locked after the file, since another process may hold the file's lock for
+        // long. It stays locked until the file is written: if that fails, no change may be lost.
         // These files are small.
+        let mut locked = None;
         locked_file::update(path.as_ref(), deadline, |text| {
+            let known = locked.insert(self.lock());
             let now = time_conversions::unix_now();
             let mut file = T::default();
             file.load(&String::from_utf8_lossy(text), now);
             known.apply_changes_to(&mut file);
             file.write(now).into_bytes()
         })?;
-        known.mark_saved();
+        if let Some(mut known) = locked {
+            known.mark_saved();
+        }
         Ok(())
     }
 }

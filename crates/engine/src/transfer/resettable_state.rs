@@ -239,7 +239,7 @@ pub(super) struct ForwardProxyAuthState {
     /// True if the current request contains credentials for the forwarding proxy.
     pub(super) is_answered: bool,
     /// The number of challenges of the forwarding proxy to which the transfer has sent credentials.
-    pub(super) rounds: u32,
+    pub(super) rounds: u8,
 }
 
 /// The redirects and response heads before the final response. They are dropped when the transfer

@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges from a proxy that one transfer answers. Without a limit, a
 /// proxy could reject each nonce as stale.
-const MAX_PROXY_ROUNDS: u32 = 4;
+const MAX_PROXY_ROUNDS: u8 = 4;
 
 /// The maximum length in bytes of a line of a response head that curl accepts.
 const MAX_LINE: usize = 100 << 10;
