@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use haul_policy::file_names_by_system::OsFamily;
 
 /// The places of `.curlrc` on Unix, in curl's order: an environment variable that names a directory,
-/// and a path below it. The first place without the dot whose variable is set is the only such place
-/// that is searched.
+/// and a path below it. The first place without the dot whose variable is set is the only such
+/// place that is searched.
 const CURLRC_ON_UNIX: &[(&str, &str)] = &[
     ("CURL_HOME", ".curlrc"),
     ("XDG_CONFIG_HOME", "curlrc"),
@@ -90,8 +90,8 @@ where
     paths(places, variable).chain(account)
 }
 
-/// Returns the home directory of the user's account if `HOME` is not set. `None` if it is set, or if
-/// the account has no home directory.
+/// Returns the home directory of the user's account if `HOME` is not set. `None` if it is set, or
+/// if the account has no home directory.
 pub(crate) fn account_home() -> Option<PathBuf> {
     if std::env::var_os("HOME").is_some() {
         return None;

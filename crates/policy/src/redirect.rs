@@ -134,8 +134,8 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
-    /// Returns the exit code that curl has for this error: 47 for a redirect that is not followed, 3 for a
-    /// malformed URL, 1 for an unsupported scheme.
+    /// Returns the exit code that curl has for this error: 47 for a redirect that is not followed,
+    /// 3 for a malformed URL, 1 for an unsupported scheme.
     pub fn exit_code(&self) -> u8 {
         match self {
             RedirectError::TooMany { .. } | RedirectError::Temporary => 47,
@@ -153,8 +153,8 @@ impl RedirectError {
 /// which the first redirect led.
 ///
 /// 304 and 305 are never followed, with or without a Location. A status from 306 to 399 that HTTP
-/// does not define counts as 300 (RFC 9110 section 15), and curl follows it. An empty Location counts
-/// as missing, as in curl.
+/// does not define counts as 300 (RFC 9110 section 15), and curl follows it. An empty Location
+/// counts as missing, as in curl.
 pub fn redirected_request(
     rules: &RedirectRules,
     hops_so_far: u32,

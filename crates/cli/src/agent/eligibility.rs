@@ -93,8 +93,8 @@ pub(crate) fn fetch(
 }
 
 /// Fetches `url` through the agent as curl would fetch it: with one request, with a progress meter,
-/// and into a file that is opened for the first byte. Returns `None` if the agent cannot be used for
-/// this request.
+/// and into a file that is opened for the first byte. Returns `None` if the agent cannot be used
+/// for this request.
 fn fetch_in_curl_place(
     fetcher: &mut AgentFetcher<'_>,
     url: &str,

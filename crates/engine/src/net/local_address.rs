@@ -124,8 +124,8 @@ impl LocalBinding {
         }
     }
 
-    /// Returns true if a local address has the same family as `peer`, or if any local address may be
-    /// used.
+    /// Returns true if a local address has the same family as `peer`, or if any local address may
+    /// be used.
     pub(super) fn has_family_of(&self, peer: &SocketAddr) -> bool {
         self.addresses.as_ref().is_none_or(|all| all.iter().any(|address| address.is_ipv4() == peer.is_ipv4()))
     }

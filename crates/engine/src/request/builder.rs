@@ -108,8 +108,9 @@ pub struct RequestBuilder {
     /// The media type of the content; `None` if no method of the builder has set it. The media type
     /// becomes the `Content-Type`, unless the program adds that field itself.
     content_type: Option<String>,
-    /// The length that the program gave with the content; `None` if it gave none. The length becomes
-    /// the `Content-Length`, unless the request has trailers, with which content is sent in chunks.
+    /// The length that the program gave with the content; `None` if it gave none. The length
+    /// becomes the `Content-Length`, unless the request has trailers, with which content is sent in
+    /// chunks.
     content_length: Option<u64>,
     error: Option<Error>,
 }

@@ -259,7 +259,8 @@ impl AuthCache {
     ) -> Result<Option<(Vec<u8>, SentAuthScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
-        // A challenge of the transfer itself names its space. Several spaces may include the target.
+        // A challenge of the transfer itself names its space. Several spaces may include the
+        // target.
         let is_own = |space: &ProtectionSpace| {
             ask.challenge.is_some_and(|own| space.belongs_to(&origin, credentials) && space.has_challenge(own))
         };
@@ -350,8 +351,8 @@ impl AuthCache {
 }
 
 impl ProtectionSpace {
-    /// Makes the session of this challenge the latest one, if the challenge was answered before. Its
-    /// nonce count continues. Returns false for a new challenge.
+    /// Makes the session of this challenge the latest one, if the challenge was answered before.
+    /// Its nonce count continues. Returns false for a new challenge.
     fn continue_session(&mut self, challenge: &DigestChallenge) -> bool {
         let CachedAuthAnswer::Digest(latest) = &mut self.answer else { return false };
         if latest.has_same_challenge(challenge) {

@@ -25,8 +25,8 @@ use crate::{Error, ErrorKind, Result};
 /// treated as the final response. Without a limit, a server could reject each nonce as stale.
 const MAX_ANSWERS: u8 = 3;
 /// The maximum number of challenges which say that the nonce was stale, for all targets of a
-/// transfer together, as in curl. With many transfers in parallel, a nonce for few requests is often
-/// stale.
+/// transfer together, as in curl. With many transfers in parallel, a nonce for few requests is
+/// often stale.
 const MAX_STALE_ANSWERS: u8 = 50;
 
 /// The state of a transfer's authentication to the servers of its targets.

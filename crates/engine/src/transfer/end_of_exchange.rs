@@ -444,8 +444,8 @@ impl Transfer {
         }
     }
 
-    /// Reports the pause `wait` before a retry with the number `retry` (0 for a repetition that does
-    /// not count as a retry), and the `error` that is its cause, to
+    /// Reports the pause `wait` before a retry with the number `retry` (0 for a repetition that
+    /// does not count as a retry), and the `error` that is its cause, to
     /// [`RequestOptions::pauses`](crate::RequestOptions::pauses). Without an `error`, the cause is
     /// the response's status.
     fn report_pause(&self, wait: Duration, retry: u32, error: Option<&Error>) {

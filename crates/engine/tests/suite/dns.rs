@@ -133,8 +133,8 @@ fn addresses_of_one_family_suffice_if_other_is_silent() {
     assert_eq!(found.unwrap(), [local(1)]);
 }
 
-/// Returns a name server that answers at once for `::1`, and for 127.0.0.1 only when it is asked for
-/// the second time, which is a second later.
+/// Returns a name server that answers at once for `::1`, and for 127.0.0.1 only when it is asked
+/// for the second time, which is a second later.
 fn server_with_late_ipv4() -> DnsServer {
     let asked = AtomicU32::new(0);
     DnsServer::start(move |query| match query.record_type {

@@ -1,10 +1,10 @@
 //! The schedule of the queries for one name: decides which server is asked at what time, and when
 //! the result of the lookup is final.
 //!
-//! The A and AAAA queries are sent at the same time. If one of them has been answered with addresses
-//! and the other has not been answered for 50 ms more, connecting may begin with these addresses
-//! ([`NameLookup::early_addresses`], RFC 8305 §3). The lookup itself continues, and its result has the
-//! addresses of both families.
+//! The A and AAAA queries are sent at the same time. If one of them has been answered with
+//! addresses and the other has not been answered for 50 ms more, connecting may begin with these
+//! addresses ([`NameLookup::early_addresses`], RFC 8305 §3). The lookup itself continues, and its
+//! result has the addresses of both families.
 //!
 //! | event | reaction |
 //! |---|---|
@@ -146,7 +146,8 @@ struct RecordQuestion {
 }
 
 impl NameLookup {
-    /// Prepares a lookup of the addresses of `name`, IPv4 and IPv6. The first query goes to the server with the index
+    /// Prepares a lookup of the addresses of `name`, IPv4 and IPv6. The first query goes to the
+    /// server with the index
     /// `first_server`, modulo the number of servers.
     ///
     /// # Errors
@@ -328,8 +329,8 @@ impl NameLookup {
     }
 
     /// Processes all timeouts up to `now`: asks further servers, lets connecting begin
-    /// ([`early_addresses`](Self::early_addresses)), or ends the lookup. Returns the next queries to
-    /// send.
+    /// ([`early_addresses`](Self::early_addresses)), or ends the lookup. Returns the next queries
+    /// to send.
     pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         self.is_early |= self.begins_early.is_some_and(|at| at <= now);
         let mut transmits = Vec::new();

@@ -45,8 +45,8 @@ impl HeaderOrTraceFile {
         Self::new("standard error", Box::new(std::io::stderr()))
     }
 
-    /// Returns true if the file that `path` selects, as for [`open`](Self::open), is the same file as
-    /// standard output: `-`, or `%` if the two streams have one file.
+    /// Returns true if the file that `path` selects, as for [`open`](Self::open), is the same file
+    /// as standard output: `-`, or `%` if the two streams have one file.
     pub(crate) fn is_stdout(path: &Path) -> bool {
         let Ok(stdout) = standard_streams::stdout_file() else { return false };
         match path.as_os_str().as_encoded_bytes() {

@@ -294,8 +294,8 @@ fn time_limit_remedy(cause: &str, facts: Option<&TransferFacts>, settings: Optio
     }
 }
 
-/// Returns the remedy for an error of a file. `is_output` is true if it is the output of a transfer,
-/// whose directory `--create-dirs` makes.
+/// Returns the remedy for an error of a file. `is_output` is true if it is the output of a
+/// transfer, whose directory `--create-dirs` makes.
 fn file_remedy(error: &Error, cause: &str, is_output: bool) -> &'static str {
     if cause.starts_with("its values are no rows") {
         return "use --jsonl, or expressions that find the same number of values";

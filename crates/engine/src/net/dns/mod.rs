@@ -342,7 +342,8 @@ impl Resolver {
         }
     }
 
-    /// Returns the known addresses, joins the lookup of the name that is in progress, or begins one.
+    /// Returns the known addresses, joins the lookup of the name that is in progress, or begins
+    /// one.
     fn begin_or_join(
         &self,
         now: Instant,
