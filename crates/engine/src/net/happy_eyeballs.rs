@@ -419,9 +419,14 @@ impl ConnectRace {
 
     /// Returns the error of a race whose time limit has passed. If every known address has failed,
     /// that is the failure.
-    pub(super) fn timeout_error(&mut self) -> Error {
-        if self.racing.is_empty() && self.awaits_addresses && self.failure.is_some() {
-            return self.failure_error();
+    pub(super) fn timeout_error(&self) -> Error {
+        if self.racing.is_empty()
+            && self.awaits_addresses
+            && let Some((peer, error)) = &self.failure
+        {
+            // Several transfers may wait for this race: each gets a copy of the error.
+            let copy = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            return self.attempt_error(*peer, copy);
         }
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.or(self.failure.as_ref().map(|(peer, _)| *peer));
@@ -431,9 +436,17 @@ impl ConnectRace {
 
     fn failure_error(&mut self) -> Error {
         match self.failure.take() {
-            Some((peer, error)) if self.could_not_bind => self.bind.bind_error(peer, error),
-            Some((peer, error)) => connect_error(&self.host, peer.port(), error),
+            Some((peer, error)) => self.attempt_error(peer, error),
             None => Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host)),
+        }
+    }
+
+    /// Returns the error of the race whose last attempt, to `peer`, failed with `error`.
+    fn attempt_error(&self, peer: SocketAddr, error: io::Error) -> Error {
+        if self.could_not_bind {
+            self.bind.bind_error(peer, error)
+        } else {
+            connect_error(&self.host, peer.port(), error)
         }
     }
 }

@@ -201,7 +201,10 @@ impl DescriptorWriter {
         while self.done < self.backlog.len() {
             match self.try_write(&[IoSlice::new(&self.backlog[self.done..])])? {
                 Some(n) => self.done += n,
-                None => return Ok(OutputReadiness::Full),
+                None => {
+                    self.compact();
+                    return Ok(OutputReadiness::Full);
+                }
             }
         }
         self.compact();
@@ -465,6 +468,24 @@ mod tests {
         assert_eq!((sink.credit(None, 0), sink.full_output().is_some()), (u64::MAX, true));
         sink.bytes(OfferedBodyBytes::borrowed(&[7; 200_000])).unwrap();
         assert_eq!((sink.credit(None, 0), sink.full_output().is_some()), (0, true));
+    }
+
+    #[test]
+    fn kept_bytes_of_a_slow_reader_stay_few() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let output = DescriptorWriter { way: WriteMethod::Poll, ..DescriptorWriter::new(writer.into()) };
+        let mut sink = BlockingOutputSink::new(output, None);
+        sink.keep_unwritten(true);
+        let (piece, mut read) = ([7; 50_000], [0; 50_000]);
+        while sink.full_output().is_none() {
+            sink.pieces(&mut [IoSlice::new(&piece)]).unwrap();
+        }
+        for _ in 0..100 {
+            sink.pieces(&mut [IoSlice::new(&piece)]).unwrap();
+            reader.read_exact(&mut read).unwrap();
+            sink.write_kept().unwrap();
+        }
+        assert!(sink.full_output().is_some() && sink.output.backlog.len() < 1 << 20, "{}", sink.output.backlog.len());
     }
 
     #[cfg(linux_calls)]

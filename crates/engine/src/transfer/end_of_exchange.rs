@@ -330,16 +330,17 @@ impl Transfer {
 
     /// Returns the pause before a repetition that does not count as a retry, because of `error`.
     /// `earlier` is the number of earlier pauses. The transfer then waits, and the time limit of
-    /// its attempt includes the pause. The fixed delay of the retry rules applies only if they
-    /// allow retries. Returns `None` if a time limit, also that of the retry rules, would end
+    /// its attempt includes the pause. The delay and the time limit of the retry rules apply only if
+    /// they allow retries. Returns `None` if a time limit, also that of the retry rules, would end
     /// before the pause.
     pub(crate) fn backoff(&mut self, earlier: u32, error: &Error, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
-        let delay = rules.delay.filter(|_| rules.max > 0);
+        let allows_retries = rules.max > 0;
+        let (delay, max_time) = (rules.delay.filter(|_| allows_retries), rules.max_time.filter(|_| allows_retries));
         let pause = delay.unwrap_or_else(|| retry::backoff(earlier, entropy()));
         let end_of_pause = time_conversions::add_saturating(now, pause);
         let elapsed = end_of_pause.saturating_duration_since(self.attempt.first_started);
-        if self.deadline().is_some_and(|end| end <= end_of_pause) || rules.max_time.is_some_and(|most| elapsed > most) {
+        if self.deadline().is_some_and(|end| end <= end_of_pause) || max_time.is_some_and(|most| elapsed > most) {
             return None;
         }
         self.report_pause(pause, 0, Some(error));

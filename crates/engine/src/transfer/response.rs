@@ -447,6 +447,7 @@ impl Transfer {
         // A 200 contains the whole content without a further request, so it allows as many restarts
         // as there are retries.
         let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
+        let most = most.min(u16::MAX.into());
         if !is_fixed && u32::from(self.attempt.restarts) < most && self.body.restart() {
             self.attempt.restarts = self.attempt.restarts.saturating_add(1);
             self.start_over();
